@@ -21,7 +21,7 @@ package struct ClientRegistration: Hashable, Sendable {
     private var secret: Digest256?
 
     /// How long the secret before stays valid, in seconds.
-    private static let keepOld: Int64 = 7 * 86_400
+    package static let keepOld: Int64 = 7 * 86_400
 
     /// Whether a secret must be made for it.
     package func needsSecret(_ clients: [OpenIDClient]) -> Bool {

@@ -30,6 +30,8 @@ package final class WebApplication: RequestHandler {
         package var webhooks: WebhookEndpoints?
         /// The access rules in force; nil uses the configuration's permanently.
         package var accessRules: CurrentAccessRules?
+        /// The operator's page; nil where it does not exist.
+        package var console: OperatorConsole?
 
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
@@ -37,7 +39,7 @@ package final class WebApplication: RequestHandler {
             signingKeys: SigningKeys? = nil,
             openID: OpenIDProvider? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
             keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil,
-            webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil
+            webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil, console: OperatorConsole? = nil
         ) {
             self.signIn = signIn
             self.sessions = sessions
@@ -55,6 +57,7 @@ package final class WebApplication: RequestHandler {
             self.audit = audit
             self.webhooks = webhooks
             self.accessRules = accessRules
+            self.console = console
         }
     }
 

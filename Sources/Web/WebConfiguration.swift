@@ -136,6 +136,8 @@ package struct WebConfiguration: Sendable {
         package var refusedKeysPerMinute: Int
         /// `server.limits.upgradesPerMinute`: passwords and second factors per address and minute; beyond it 429.
         package var upgradesPerMinute: Int
+        /// `server.limits.operatorPerMinute`: requests for the operator's page per address and minute; beyond it 429.
+        package var operatorPerMinute = 240
 
         package init(
             callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
@@ -171,6 +173,8 @@ package struct WebConfiguration: Sendable {
     package var limits: Limits
     package var linking: Linking
     package var accessLog = AccessLog()
+    /// `operator.groups`: whose members may open `/operator`; with none, it does not exist.
+    package var operatorGroups: [String] = []
     /// `assertion.audience`: the audiences of our assertions; empty makes none.
     package var assertionAudiences: [AssertionAudience]
 

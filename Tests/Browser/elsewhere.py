@@ -28,11 +28,12 @@ class Elsewhere:
         assert self.send("POST", "/apple/callback", body).status == 303
         assert SESSION in self.cookies
 
-    def send(self, method: str, path: str, form: dict | None = None):
+    def send(self, method: str, path: str, form: dict | None = None, headers: dict | None = None):
         request = urllib.request.Request(
             self.site.url(path), method=method,
             data=None if form is None else urllib.parse.urlencode(form).encode(),
-            headers={"User-Agent": self.agent, "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())})
+            headers={"User-Agent": self.agent, "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())}
+            | (headers or {}))
         try:
             answer = urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:

@@ -91,6 +91,7 @@ extension MemoryStore: SignInStore {
         state.people[key] = Person(
             user: user, team: record.team, lastSignIn: record.claims.issuedAt, told: LastTold(record.claims))
         self.record(.userCreated, user: user.id, at: record.now, in: &state)
+        if user.state == .pending { self.record(.userPending, user: user.id, at: record.now, in: &state) }
         return (user, true)
     }
 }

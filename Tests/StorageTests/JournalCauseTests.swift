@@ -30,7 +30,7 @@ import Testing
         Change(name: "somebody new signs in", told: ["user.created", "session.created"]) {
             _ = try await $0.database.completeSignIn(record("new", at: $0.now))
         },
-        Change(name: "somebody new waits for approval", told: ["user.created"]) {
+        Change(name: "somebody new waits for approval", told: ["user.created", "user.pending"]) {
             _ = try await $0.database.completeSignIn(record("new", policy: .approval, at: $0.now))
         },
         Change(name: "somebody known signs in", told: ["session.created"]) {

@@ -172,7 +172,8 @@ extension Bench {
         let session = try #require(
             try await subject.store.completeSignIn(record(policy: .approval, at: subject.now)).session)
         #expect(session.user == first.newUser)
-        #expect(try await subject.journal().map(\.kind) == [.userCreated, .userUpdated, .sessionCreated])
+        #expect(
+            try await subject.journal().map(\.kind) == [.userCreated, .userPending, .userUpdated, .sessionCreated])
     }
 
     @Test("closed lets known people in and creates nobody", arguments: StoreKind.allCases)

@@ -80,8 +80,8 @@ def test_what_arrives(receivers, sender):
         "url": receiver.url(), "state": "ok", "addedAt": 0, "waiting": 0, "oldest": None, "deadLetters": 0,
         "lastSuccessAt": 0, "lastFailureAt": None, "lastFailure": None, "failingSince": None, "pausedUntil": None,
         "stoppedAt": None, "events": [
-            "user.created", "user.updated", "session.created", "session.ended", "consent.revoked", "account.deleted",
-            "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded"]}
+            "user.created", "user.pending", "user.updated", "session.created", "session.ended", "consent.revoked",
+            "account.deleted", "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded"]}
 
 
 def test_a_hanging_endpoint_delays_no_other(receivers, sender):

@@ -17,6 +17,8 @@ package struct Configuration: Sendable {
     package var login = WebConfiguration.Login()
     package var forwardAuth = ForwardAuth()
     package var api = API()
+    /// `operator.groups`.
+    package var operatorGroups: [String] = []
     package var button = SignInButton()
     package var site = WebConfiguration.Site(name: "")
     package var pages = Pages()

@@ -102,6 +102,10 @@ enum MetricFamilies {
     static let credentials = Family(
         "bramley_credentials", .gauge, "Apple identities by credential state.",
         labels: [Label("state", CredentialState.allCases.map(\.rawValue))])
+    static let pending = Family("bramley_users_pending", .gauge, "People waiting for approval.")
+    static let pendingAge = Family(
+        "bramley_users_pending_oldest_age_seconds", .gauge,
+        "Time since the first of them signed in; 0 if nobody waits.")
     static let webhooksWaiting = Family(
         "bramley_webhooks_waiting", .gauge, "Events waiting for delivery, counted for each endpoint.")
     static let webhooksAge = Family(
@@ -157,8 +161,8 @@ enum MetricFamilies {
         (
             "Sessions, credentials and queues",
             [
-                sessions, credentials, webhooksWaiting, webhooksAge, webhooksDead, revocationsWaiting, revocationsAge,
-                revocationsFailed, checksDue, checksAge, checksStopped, clientsRefused, countsAge,
+                sessions, credentials, pending, pendingAge, webhooksWaiting, webhooksAge, webhooksDead,
+                revocationsWaiting, revocationsAge, revocationsFailed, checksDue, checksAge, checksStopped, clientsRefused, countsAge,
             ]
         ),
         ("The store", [commits, batches, storeFailures, pendingWrites, files]),

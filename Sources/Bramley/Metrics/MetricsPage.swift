@@ -129,6 +129,8 @@ struct MetricsPage: Sendable {
                 text.sample(Families.credentials, [state.rawValue], counts.credentials[state] ?? 0)
             }
         }
+        text.one(Families.pending, number(counts?.pending))
+        text.one(Families.pendingAge, age(counts?.oldestPending))
         text.one(Families.webhooksWaiting, number(counts?.webhooksWaiting))
         text.one(Families.webhooksAge, age(counts?.oldestWebhook))
         text.one(Families.webhooksDead, number(counts?.webhooksDead))

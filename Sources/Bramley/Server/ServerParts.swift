@@ -33,6 +33,8 @@ final class ServerParts: Sendable {
     private let redirectHandler: RedirectHandler
     private let webhooks: Webhooks
     private let verifierSecrets: WebhookSecretFile?
+    /// Nil without `operator.groups`.
+    private let operatorReport: OperatorReport?
     private let clock: any WallClock
     private let logger: Logger
     /// `server.limits.connections`.
@@ -113,13 +115,22 @@ final class ServerParts: Sendable {
             logger)
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
+        let operatorReport =
+            configuration.operatorGroups.isEmpty
+            ? nil
+            : OperatorReport(
+                directory: database, counters: signIn.metrics, id: Hexadecimal.encode(random.bytes(16)), clock: clock,
+                logger: logger)
+        self.operatorReport = operatorReport
+        let console = operatorReport.map { [database] in Self.console($0, configuration, input, database) }
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys,
                 openID: openID, clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
-                webhooks: webhooks.endpoints, accessRules: reload.accessRules.current))
+                webhooks: webhooks.endpoints, accessRules: reload.accessRules.current,
+                console: console))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(
@@ -151,6 +162,25 @@ final class ServerParts: Sendable {
             configuration: try configuration.appleID(), transport: transport,
             archive: KeySetStore(database: database, logger: logger), clock: clock,
             pause: { await group.sleep(milliseconds: $0) }, logger: logger)
+    }
+
+    private static func console(
+        _ report: OperatorReport, _ configuration: Configuration, _ input: ConfigurationInput, _ database: Database
+    ) -> OperatorConsole {
+        OperatorConsole(
+            directory: database, version: BramleyVersion.current,
+            database: configuration.storage.postgres == nil ? configuration.storage.directory : "PostgreSQL",
+            examine: {
+                do {
+                    return try await Doctor.examine(input).map { diagnosis in
+                        OperatorConsole.Finding(
+                            check: diagnosis.about.map { "\(diagnosis.check.rawValue) \($0)" } ?? diagnosis.check.rawValue,
+                            isGood: diagnosis.state == .good, detail: diagnosis.detail, nextStep: diagnosis.nextStep)
+                    }
+                } catch {
+                    return [.init(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]
+                }
+            }, report: { () async throws(StoreError) in try await report.report() })
     }
 
     private static func webhooks(
@@ -283,6 +313,7 @@ final class ServerParts: Sendable {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet
             }
         }
+        operatorReport?.start(on: loop)
         StoreReportJob(database: database, clock: clock, logger: logger).start(on: loop)
         let room = DescriptorRoom(wanted: connections, logger: logger)
         room.prepare()

@@ -20,6 +20,7 @@ extension Configuration {
             locales: pages.locales, pageOverrides: pages.files,
             limits: server.limits.web, linking: linking, assertionAudiences: assertion.audiences)
         web.accessLog = log.access
+        web.operatorGroups = operatorGroups
         return web
     }
 

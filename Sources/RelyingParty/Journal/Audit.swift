@@ -11,6 +11,8 @@ package enum AuditActor: Hashable, Sendable {
     case application(APIKeyID)
     /// Somebody who runs commands.
     case `operator`
+    /// Somebody at the operator's page, by their user id.
+    case operatorPage(UserID, network: String?)
     /// The server itself: scheduled work, and what Apple's daily answers end.
     case server
 
@@ -22,7 +24,7 @@ package enum AuditActor: Hashable, Sendable {
         case .visitor: .visitor
         case .apple: .apple
         case .application: .application
-        case .operator: .operator
+        case .operator, .operatorPage: .operator
         case .server: .server
         }
     }
@@ -48,6 +50,8 @@ package struct AuditEntry: Hashable, Sendable {
         /// Groups, or the application's own id.
         case userChanged = "user.changed"
         case userExported = "user.exported"
+        /// An operator looked at a person's page; without a person, at a list of people.
+        case userViewed = "user.viewed"
         case userDeleted = "user.deleted"
         /// Moved to another team, or joined with another account.
         case userTransferred = "user.transferred"
@@ -94,7 +98,7 @@ package struct AuditEntry: Hashable, Sendable {
     package var apiKey: APIKeyID?
     /// The /24 or /48 the request came from.
     package var network: String?
-    /// The operating system user who ran the command, when the actor is the operator.
+    /// Of an operator: the operating system user who ran the command, or the user id of who changed it at the page.
     package var account: String?
 
     package init(

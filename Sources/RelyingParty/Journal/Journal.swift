@@ -4,6 +4,8 @@ package import Coding
 package struct JournalEntry: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case userCreated = "user.created"
+        /// Somebody new waits for approval (`access.signUp`).
+        case userPending = "user.pending"
         case userUpdated = "user.updated"
         case sessionCreated = "session.created"
         case sessionEnded = "session.ended"

@@ -68,6 +68,16 @@ package struct UserPatch: Hashable, Sendable {
     package var isEmpty: Bool { externalID == nil && groups == nil && state == nil }
 }
 
+extension User {
+    package func applying(_ patch: UserPatch) -> User {
+        var user = self
+        if let externalID = patch.externalID { user.externalID = externalID }
+        if let groups = patch.groups { user.groups = groups }
+        if let state = patch.state { user.state = state }
+        return user
+    }
+}
+
 package enum UserPatchResult: Hashable, Sendable {
     /// The user after the patch. When nothing changed, nothing was written and no event recorded.
     case patched(User)

@@ -7,6 +7,9 @@ package struct StoreCounts: Hashable, Sendable {
     package var sessions = 0
     /// Identities, by credential state.
     package var credentials: [CredentialState: Int] = [:]
+    /// People who wait for approval, and since when the first does.
+    package var pending = 0
+    package var oldestPending: Timestamp?
     /// Events that endpoints still wait for, counted per endpoint, and when the oldest happened.
     package var webhooksWaiting = 0
     package var oldestWebhook: Timestamp?
@@ -54,6 +57,12 @@ extension Snapshot {
         for row in try rows("SELECT credential_state, count(*) AS number FROM apple_identity GROUP BY 1") {
             guard let state = CredentialState(rawValue: try row["credential_state"]) else { continue }
             counts.credentials[state] = try row["number"]
+        }
+        if let row = try firstRow(
+            "SELECT count(*) AS number, min(created_at) AS oldest FROM user WHERE state = 'pending'")
+        {
+            counts.pending = try row["number"]
+            counts.oldestPending = try row["oldest"]
         }
         try countWebhooks(&counts)
         try countRevocations(&counts)

@@ -31,6 +31,7 @@ extension Transaction {
         case .application(let key): apiKey = key
         case .visitor(let from): network = from
         case .operator: account = context.account
+        case .operatorPage(let user, let from): (account, network) = (user.rawValue, from)
         case .apple, .server: break
         }
         try run(
@@ -62,7 +63,7 @@ extension Transaction {
             let changed = fields.filter { ["groups", "externalID", "identities", "credentialState"].contains($0) }
             guard !changed.isEmpty else { return }
             try audit(.userChanged, user: user, object: changed.joined(separator: ","))
-        case .emailDisabled, .emailEnabled: return
+        case .emailDisabled, .emailEnabled, .userPending: return
         }
     }
 

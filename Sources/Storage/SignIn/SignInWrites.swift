@@ -158,6 +158,7 @@ extension Transaction {
                 record.claims.issuedAt, told.email, told.realUserStatus, now,
             ])
         try self.record(.userCreated, user: user.id)
+        if state == .pending { try self.record(.userPending, user: user.id) }
         return Person(user: user, identity: identity, isNew: true)
     }
 

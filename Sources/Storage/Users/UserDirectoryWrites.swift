@@ -18,24 +18,13 @@ extension Database: UserDirectory {
             guard let before = try transaction.user(id) else { return .unknown }
             guard condition?(before) ?? true else { return .conditionFailed }
             guard let patch = change(before) else { return .patched(before) }
-            var after = before
-            if let externalID = patch.externalID {
-                if let externalID, let owner = try transaction.owner(ofExternalID: externalID), owner != id {
-                    return .externalIDTaken(by: owner)
-                }
-                after.externalID = externalID
+            if let externalID = patch.externalID ?? nil,
+                let owner = try transaction.owner(ofExternalID: externalID), owner != id
+            {
+                return .externalIDTaken(by: owner)
             }
-            if let groups = patch.groups { after.groups = groups }
-            if let state = patch.state { after.state = state }
-            let fields = before.changedFields(comparedWith: after)
-            guard !fields.isEmpty else { return .patched(before) }
-            try transaction.update(after)
-            try transaction.record(.userUpdated, user: id, fields: fields)
-            try transaction.audit(before.state, to: after.state, of: id, reason: nil)
-            transaction.invalidate(.user(id))
-            if after.state == .disabled, before.state != .disabled {
-                try transaction.endSessions(of: id, cause: .userDisabled)
-            }
+            let after = before.applying(patch)
+            try transaction.change(before, to: after)
             return .patched(after)
         }
     }
@@ -64,17 +53,37 @@ extension Database: UserDirectory {
                 return .unknown
             }
             if let condition, try transaction.user(id).map(condition) != true { return .conditionFailed }
-            var revocations = 0
-            try transaction.endSessions(where: "s.user = ?", [id], cause: .accountDeleted)
-            try transaction.record(.accountDeleted, user: id)
-            transaction.invalidate(.user(id))
-            for identity in try transaction.leavingIdentities(where: "i.user = ?", [id]) {
-                revocations += try transaction.queueRevocations(identity)
-                try transaction.eraseTraces(of: identity)
-            }
-            // Deletes identities, credentials and sessions with it.
-            try transaction.run("DELETE FROM user WHERE id = ?", [id])
-            return .deleted(revocations: revocations)
+            return try transaction.deleteUser(id)
         }
+    }
+}
+
+extension Transaction {
+    /// Writes what differs, with its events.
+    func change(_ before: User, to after: User) throws {
+        let fields = before.changedFields(comparedWith: after)
+        guard !fields.isEmpty else { return }
+        try update(after)
+        try record(.userUpdated, user: before.id, fields: fields)
+        try audit(before.state, to: after.state, of: before.id, reason: nil)
+        invalidate(.user(before.id))
+        if after.state == .disabled, before.state != .disabled {
+            try endSessions(of: before.id, cause: .userDisabled)
+        }
+    }
+
+    /// Deletes somebody who exists.
+    func deleteUser(_ id: UserID) throws -> UserDeletion {
+        var revocations = 0
+        try endSessions(where: "s.user = ?", [id], cause: .accountDeleted)
+        try record(.accountDeleted, user: id)
+        invalidate(.user(id))
+        for identity in try leavingIdentities(where: "i.user = ?", [id]) {
+            revocations += try queueRevocations(identity)
+            try eraseTraces(of: identity)
+        }
+        // Deletes identities, credentials and sessions with it.
+        try run("DELETE FROM user WHERE id = ?", [id])
+        return .deleted(revocations: revocations)
     }
 }

@@ -25,8 +25,8 @@ package enum PageCheck {
         }
     }
 
-    /// Templates that are parts of all pages with Apple's button.
-    package static let parts = ["apple_head", "apple_button"]
+    /// Templates that are parts of others, and one of those, whose values they get.
+    package static let parts = ["apple_head": "login", "apple_button": "login", "operator_cell": "operator"]
 
     /// Every problem with the templates and their results.
     package static func problems(_ configuration: WebConfiguration) -> [PageProblem] {
@@ -80,6 +80,7 @@ package enum PageCheck {
     private static func names(
         of template: String, _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
     ) -> Set<String> {
+        let template = parts[template] ?? template
         var names: Set<String> = []
         pages.base(locale)?.collectNames(into: &names)
         for sample in samples(locale, pages, configuration) {
@@ -87,7 +88,7 @@ package enum PageCheck {
             let own = sample.login == nil ? sample.template : "notice"
             if own == template { sample.values.collectNames(into: &names) }
         }
-        if template == "login" || parts.contains(template) {
+        if template == "login" {
             LoginPage.values(locale: locale.tag, configuration: configuration).collectNames(into: &names)
         }
         return names

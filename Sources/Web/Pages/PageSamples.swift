@@ -49,6 +49,7 @@ enum PageSamples {
                     template: "account_deleted", name: "account_deleted (Apple: \($0))",
                     values: AccountDeletionPage.deleted($0))
             } + messages(locale, strings, configuration)
+            + OperatorSamples.all(of: people.map { ($0.name, $0.user) }, strings: strings)
     }
 
     /// - Parameter isAlone: whether there is only the asking session, and nothing was done.

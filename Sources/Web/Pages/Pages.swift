@@ -182,7 +182,7 @@ struct AssetLinks: Sendable {
         values = .object([
             "style": try link("bramley.css"), "icon": try link("icon.svg"), "login": try link("login.js"),
             "account": try link("account.js"), "repost": try link("repost.js"),
-            "popup": try link("popup.js"),
+            "popup": try link("popup.js"), "operator": try link("operator.css"),
         ])
         self.files = contents
     }

@@ -196,8 +196,14 @@ struct RouteTable: Sendable {
                 provider, configuration: configuration, responses: responses, login: login,
                 targets: services.returnTargets, signIns: signIns, stopwatch: stopwatch, clock: clock)
         }
+        let operatorRoutes = services.console.map { console in
+            OperatorRoutes(
+                console: console, configuration: configuration, responses: responses, access: access,
+                services: services
+            ).entries
+        }
         routes =
-            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? []) + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? []) + (operatorRoutes ?? []) + [
                 Entry(.get, "/", account.root),
                 Entry(.get, "/login", limit: signIns, login.page),
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),

@@ -48,7 +48,7 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
             Finding(user: $0, isCertain: $0.email?.isVerified == true)
         }
         if found.isEmpty {
-            found = try await UserSearch(name: text).read(place, after: nil, limit: Self.shown + 1).items.map {
+            found = try await UserSearch(name: text).read(database, after: nil, limit: Self.shown + 1).items.map {
                 Finding(user: $0, isCertain: false)
             }
         }
@@ -91,49 +91,5 @@ extension ConfirmationOptions {
             throw .usage("\(names) was found by name. With --yes, name people by id. Nothing was done.")
         }
         try confirm("\(names) \(what).", id: doubtful.count == 1 ? first.id.rawValue : nil)
-    }
-}
-
-/// Which people a list shows.
-struct UserSearch {
-    var filter = UserFilter()
-    /// A part of the full name, in any case.
-    var name: String?
-    /// The whole address.
-    var email: String?
-
-    /// Like `Database.users`, oldest first.
-    func read(_ place: OperatorDatabase, after cursor: UserCursor?, limit: Int) async throws(StoreError) -> UserPage {
-        if let email {
-            // Few people share an address, so paging needs no cursor in the database.
-            let all = try await place.database.users(email: email, limit: PageOptions.maximum)
-            return page(of: all.filter { user in fits(user) && cursor.map { Self.isBehind(user, $0) } ?? true }, limit)
-        }
-        guard name != nil else { return try await place.database.users(filter, after: cursor, limit: limit) }
-        var (found, next): ([User], UserCursor?) = ([], cursor)
-        repeat {
-            let users = try await place.database.users(filter, after: next, limit: PageOptions.maximum)
-            found += users.items.filter(fits)
-            next = users.next
-        } while next != nil && found.count <= limit
-        return page(of: found, limit)
-    }
-
-    private func fits(_ user: User) -> Bool {
-        guard filter.state.map({ $0 == user.state }) ?? true, filter.group.map(user.groups.contains) ?? true else {
-            return false
-        }
-        guard let name else { return true }
-        return UserRows.name(user)?.lowercased().contains(name.lowercased()) == true
-    }
-
-    private func page(of users: [User], _ limit: Int) -> UserPage {
-        let items = Array(users.prefix(limit))
-        let last = users.count > limit ? items.last : nil
-        return UserPage(items: items, next: last.map { UserCursor(createdAt: $0.createdAt, id: $0.id) })
-    }
-
-    private static func isBehind(_ user: User, _ cursor: UserCursor) -> Bool {
-        (user.createdAt.milliseconds, user.id.rawValue) > (cursor.createdAt.milliseconds, cursor.id.rawValue)
     }
 }

@@ -28,14 +28,14 @@ struct UsersListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let search = UserSearch(filter: UserFilter(state: state, group: group), name: name, email: email)
+            let search = UserSearch(filter: UserFilter(state: state, group: group, email: email), name: name)
             let style = CommandOutput.tableStyle
             let list = CommandList<User>(
                 UserRows.columns, empty: "Nobody.", row: { UserRows.row($0, style) },
                 document: { UserDocument.write($0, to: &$1) })
             try await list.show(page, json: output.json) { after, limit in
                 let cursor = after.map { UserCursor(createdAt: $0.moment, id: UserID(unchecked: $0.id)) }
-                let users = try await search.read(place, after: cursor, limit: limit)
+                let users = try await search.read(place.database, after: cursor, limit: limit)
                 return (users.items, users.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) })
             }
         }

@@ -51,6 +51,7 @@ package enum ConfigurationReference {
         ("The pages", ["site", "pages"]),
         ("Sessions", ["sessions"]),
         ("The API", ["api"]),
+        ("The operator's page", ["operator"]),
         ("Storage and keys", ["storage", "secrets"]),
         ("What is kept how long", ["retention"]),
         ("Signed assertions", ["assertion"]),

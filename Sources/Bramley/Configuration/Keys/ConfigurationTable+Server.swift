@@ -120,6 +120,10 @@ extension ConfigurationTable {
             into: \.server.limits.web.exportsPerMinute,
             "Account exports (`GET /account/export`) that one address may request in a minute; more is 429.")
         Key(
+            "server.limits.operatorPerMinute", .integer(1...100_000), .default(240),
+            into: \.server.limits.web.operatorPerMinute,
+            "Requests for the [operator's page](operator.md) that one address may make in a minute; more is 429.")
+        Key(
             "server.limits.upgradesPerMinute", .integer(1...10_000), .default(10),
             into: \.server.limits.web.upgradesPerMinute,
             """

@@ -135,6 +135,15 @@ extension ConfigurationTable {
             """)
     }
 
+    @KeyList static var operatorKeys: [Key] {
+        Key(
+            "operator.groups", .list, .default([]), into: \.operatorGroups,
+            """
+            Whose members may open the [operator's page](operator.md), `/operator`, such as `["admins"]`. Without a group \
+            the page does not exist. Put the first person into the group with `bramley users groups`.
+            """)
+    }
+
     @KeyList static var retentionKeys: [Key] {
         Key(
             "retention.events", .integer(3_600...315_360_000, "seconds"), .default(7_776_000),

@@ -1,0 +1,88 @@
+internal import Coding
+internal import FoundationEssentials
+internal import Instruments
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Synchronization
+internal import Web
+
+/// What the operator's page shows of this server: each minute that it runs, and how sign-ins ended since the last time.
+/// Only these sums are written, so a visitor's request writes nothing.
+final class OperatorReport: Sendable {
+    /// Milliseconds.
+    private static let interval: Int64 = 60_000
+
+    private let directory: any OperatorDirectory
+    private let counters: CounterGrid<SignInFlow, SignInEnd>
+    private let clock: any WallClock
+    private let logger: Logger
+    private let id: String
+    private let startedAt: Timestamp
+    /// What has been written, by outcome.
+    private let written = Mutex<[SignInEnd: Int]>([:])
+
+    init(
+        directory: any OperatorDirectory, counters: CounterGrid<SignInFlow, SignInEnd>, id: String,
+        clock: any WallClock, logger: Logger
+    ) {
+        self.directory = directory
+        self.counters = counters
+        self.id = id
+        self.clock = clock
+        self.logger = logger
+        startedAt = clock.now()
+    }
+
+    /// Reports at once, each minute, and when the loop drains.
+    func start(on loop: EventLoop) {
+        loop.spawn { [self] in
+            var isDraining = false
+            while true {
+                do throws(StoreError) {
+                    try await report()
+                } catch {
+                    logger.warning("numbers for the operator's page not written", metadata: ["cause": "\(error.text)"])
+                }
+                if isDraining { return }
+                isDraining = await !loop.sleep(until: loop.now.adding(milliseconds: Self.interval))
+            }
+        }
+    }
+
+    func report() async throws(StoreError) {
+        let now = clock.now()
+        try await directory.reportServer(
+            RunningServer(
+                id: id, host: ProcessInfo.processInfo.hostName, version: BramleyVersion.current, startedAt: startedAt,
+                seenAt: now))
+        let new = unwritten()
+        guard !new.isEmpty else { return }
+        do {
+            try await directory.addSignIns(
+                new.map {
+                    SignInCount(hour: now.hour, outcome: $0.key.outcome, reason: $0.key.reason, number: $0.value)
+                }, at: now)
+        } catch {
+            // The next report has them.
+            written.withLock { written in for (end, number) in new { written[end, default: 0] -= number } }
+            throw error
+        }
+    }
+
+    /// What was counted since, which then counts as written.
+    private func unwritten() -> [SignInEnd: Int] {
+        written.withLock { written in
+            var new: [SignInEnd: Int] = [:]
+            for end in SignInEnd.allCases {
+                let total = SignInFlow.allCases.reduce(0) { $0 + counters[$1, end] }
+                let number = total - (written[end] ?? 0)
+                if number > 0 {
+                    new[end] = number
+                    written[end] = total
+                }
+            }
+            return new
+        }
+    }
+}

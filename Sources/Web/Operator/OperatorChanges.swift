@@ -1,0 +1,202 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `/operator/change`: every change, asked for on a page that says what happens, and made by its form.
+///
+/// A change needs a page of ours, a sign-in within ten minutes and this page's button. It is recorded under the
+/// operator's user id, in the transaction that makes it where that is one.
+struct OperatorChanges: Sendable {
+    let gate: OperatorGate
+    let people: OperatorPeople
+    let lists: OperatorQueues
+    let keys: OperatorKeys
+    let clients: OperatorClients?
+
+    /// What a change is about, for its page.
+    struct Target: Sendable {
+        var name: String
+        var fields: [OperatorForm.Field] = []
+    }
+
+    func page(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+        guard let action = try gate.parameter("action", visit).flatMap({ OperatorAction(rawValue: $0) }) else {
+            throw .badRequest("action is unknown")
+        }
+        return try await ask(visit, action, try gate.parameter("target", visit) ?? "", filled: nil)
+    }
+
+    func post(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+        let form = try gate.access.form(visit.request, ["action", "target"] + Self.fields)
+        guard let action = form["action"].flatMap({ OperatorAction(rawValue: $0) }) else {
+            throw .badRequest("action is unknown")
+        }
+        let target = form["target"] ?? ""
+        guard visit.isFresh else { return try await ask(visit, action, target, filled: form) }
+        switch try await perform(action, target, form, visit) {
+        case .done(let path):
+            let query = [("done", String?.some(action.rawValue))]
+            return gate.responses.redirect(to: gate.link(path, query, visit.locale))
+        case .shown(let section):
+            let page = OperatorPage(tab: action.tab, title: visit.texts["actions.\(action)"], sections: [section])
+            return gate.page(page, visit)
+        case .refused(let problem, let detail):
+            let text = [visit.texts["problems.\(problem)"], detail].compactMap(\.self).joined(separator: " ")
+            return try await ask(visit, action, target, filled: form, problem: text)
+        }
+    }
+
+    /// The page that asks; for an old sign-in, the one that asks for a new one first.
+    /// - Parameter filled: what was entered before.
+    private func ask(
+        _ visit: OperatorGate.Visit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
+        problem: String? = nil
+    ) async throws(WebFailure) -> ServerResponse {
+        let texts = visit.texts
+        guard var known = try await self.target(of: action, target, visit) else { throw .routing(.notFound) }
+        if let filled {
+            for index in known.fields.indices {
+                let field = known.fields[index]
+                if field.kind == .tick {
+                    known.fields[index].isTicked = filled[field.name] != nil
+                } else {
+                    known.fields[index].value = filled[field.name] ?? ""
+                }
+            }
+        }
+        let path = "/operator/change"
+        var section = OperatorSection(
+            heading: texts["actions.\(action)"], note: texts.text("what.\(action)", ["name": known.name]))
+        let cancel = OperatorSection.Link(text: texts["cancel"], link: gate.link(action.tab.path, [], visit.locale))
+        if visit.isFresh {
+            section.form = OperatorForm(
+                link: gate.link(path, [], visit.locale),
+                hidden: [("action", action.rawValue), ("target", target)], fields: known.fields,
+                button: texts["actions.\(action)"], isDanger: action.isDanger)
+            section.links = [cancel]
+        } else {
+            let here = gate.link(path, [("action", action.rawValue), ("target", target)], visit.locale)
+            section.links = [
+                .init(text: texts["signInAgain"], link: gate.link("/login/apple", [("return_to", here)], visit.locale)),
+                cancel,
+            ]
+        }
+        var sections = [section]
+        if let problem { sections.insert(OperatorSection(heading: problem, isWarning: true), at: 0) }
+        if !visit.isFresh {
+            let text = texts.text("tooOld", ["count": String(RecentSignIn.seconds / 60)])
+            sections.insert(OperatorSection(heading: text, isWarning: true), at: 0)
+        }
+        return gate.page(
+            OperatorPage(tab: action.tab, title: texts["actions.\(action)"], sections: sections), visit,
+            status: problem == nil ? .ok : .conflict)
+    }
+
+    /// The names of every form's fields.
+    private static let fields: [String] =
+        ["groups"] + OperatorKeys.fields + OperatorClients.fields
+
+    /// Nil when there is no such thing, or no longer.
+    private func target(
+        of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> Target? {
+        switch action {
+        case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
+            guard let id = UserID(parsing: target),
+                let user = try await WebFailure.mapping(await people.users.user(id))
+            else { return nil }
+            let groups = OperatorForm.Field(
+                kind: .line, name: "groups", label: visit.texts["columns.groups"],
+                value: user.groups.joined(separator: ", "), hint: visit.texts["groupsHint"])
+            return Target(
+                name: PersonText.accountName(of: user) ?? id.rawValue, fields: action == .groups ? [groups] : [])
+        case .endSession: return SessionID(parsing: target).map { Target(name: $0.rawValue) }
+        case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
+            return try await lists.target(of: action, target)
+        case .createKey, .revokeKey: return try await keys.target(of: action, target, visit)
+        case .addClient, .editClient, .rotateSecret, .deleteClient:
+            return try await clients?.target(of: action, target, visit)
+        }
+    }
+
+    private func perform(
+        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> OperatorOutcome {
+        switch action {
+        case .approve: try await change(target, .patch(UserPatch(state: .active), from: [.pending]), visit)
+        case .enable: try await change(target, .patch(UserPatch(state: .active), from: [.disabled]), visit)
+        case .disable: try await change(target, .patch(UserPatch(state: .disabled), from: [.active]), visit)
+        case .deleteUser: try await change(target, .delete, visit)
+        case .groups: try await changeGroups(target, form["groups"] ?? "", visit)
+        case .endSessions: try await endSessions(target, visit)
+        case .endSession: try await endSession(target, visit)
+        case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
+            try await lists.perform(action, target, visit)
+        case .createKey, .revokeKey: try await keys.perform(action, target, form, visit)
+        case .addClient, .editClient, .rotateSecret, .deleteClient:
+            try await clients?.perform(action, target, form, visit) ?? .refused(problem: "gone")
+        }
+    }
+
+    // MARK: People
+
+    private func change(
+        _ target: String, _ change: OperatorChange, _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> OperatorOutcome {
+        guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
+        let result = try await WebFailure.mapping(
+            await people.directory.changeUser(id, change, protecting: gate.groups, at: visit.now))
+        switch result {
+        case .changed: return .done(path: "/operator/users/\(id.rawValue)")
+        case .deleted: return .done(path: "/operator/users")
+        case .unknown: return .refused(problem: "gone")
+        case .otherState: return .refused(problem: "otherState")
+        case .lastOperator: return .refused(problem: "lastOperator")
+        }
+    }
+
+    private func changeGroups(
+        _ target: String, _ text: String, _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> OperatorOutcome {
+        let groups = OperatorText.list(text)
+        guard UserLimits.accepts(groups: groups) else { return .refused(problem: "groups") }
+        return try await change(target, .patch(UserPatch(groups: groups), from: User.State.allCases), visit)
+    }
+
+    private func endSessions(
+        _ target: String, _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> OperatorOutcome {
+        guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
+        guard try await WebFailure.mapping(await people.users.user(id)) != nil else { return .refused(problem: "gone") }
+        // The operator's own present session stays: otherwise nothing would say that it is done.
+        let kept = id == visit.user.id ? visit.session.id : nil
+        _ = try await WebFailure.mapping(
+            await people.users.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now))
+        return .done(path: "/operator/users/\(id.rawValue)")
+    }
+
+    private func endSession(
+        _ target: String, _ visit: OperatorGate.Visit
+    ) async throws(WebFailure) -> OperatorOutcome {
+        guard let id = SessionID(parsing: target) else { return .refused(problem: "gone") }
+        let wasThere = try await WebFailure.mapping(
+            await people.directory.endSession(id, cause: .revokedByOperator, at: visit.now))
+        return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
+    }
+}
+
+/// Lists in the fields of forms.
+enum OperatorText {
+    /// Separated by commas or lines, without what is empty or repeated.
+    static func list(_ text: String) -> [String] {
+        var found: [String] = []
+        for part in text.split(whereSeparator: { $0 == "," || $0.isNewline }) {
+            let word = part.trimmingPrefix { $0 == " " }.reversed().trimmingPrefix { $0 == " " }.reversed()
+            let value = String(word)
+            if !value.isEmpty, !found.contains(where: { $0.isExactly(value) }) { found.append(value) }
+        }
+        return found
+    }
+}

@@ -1,0 +1,117 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Admits operators: people who are signed in, active, and in a group of `operator.groups`. Whatever an operator reads
+/// or writes is recorded under their user id.
+struct OperatorGate: Sendable {
+    /// One request of an operator.
+    struct Visit: Sendable {
+        let user: User
+        let session: Session
+        let request: ServerRequest
+        let locale: PageLocale
+        let texts: OperatorTexts
+        let now: Timestamp
+
+        /// Whether the sign-in is recent enough to change something.
+        var isFresh: Bool { RecentSignIn.holds(session, at: now) }
+    }
+
+    typealias Handler = @Sendable (Visit) async throws(WebFailure) -> ServerResponse
+
+    /// `operator.groups`.
+    let groups: [String]
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let access: AccountAccess
+    let targets: ReturnTargets
+    let clock: any WallClock
+    let random: any RandomSource
+    let limit: RateGate
+
+    func admitting(_ handle: @escaping Handler) -> RouteTable.PlainHandler {
+        { request throws(WebFailure) in
+            try limit.pass(request)
+            let locale = responses.locale(of: request)
+            guard let signedIn = try await access.active(request) else {
+                return access.login(returningTo: here(request), locale: locale)
+            }
+            guard signedIn.user.isOperator(groups) else {
+                let target = targets.validate(configuration.publicURL.path(here(request)))
+                throw .notAllowed(rule: nil, target: target, person: signedIn.user)
+            }
+            let visit = Visit(
+                user: signedIn.user, session: signedIn.session, request: request, locale: locale,
+                texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now())
+            let network = ClientDetail.network.text(of: request.client)
+            let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
+            let answer = await AuditActor.$current.withValue(actor) { () -> Result<ServerResponse, WebFailure> in
+                do throws(WebFailure) {
+                    return .success(try await handle(visit))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            return try answer.get()
+        }
+    }
+
+    /// The requested path below `publicURL`, with its query.
+    private func here(_ request: ServerRequest) -> String {
+        let path = configuration.publicURL.pathBelow(request.path) ?? "/operator"
+        return request.query.map { "\(path)?\($0)" } ?? path
+    }
+
+    // MARK: Answers
+
+    /// A link to one of our pages, with a query of what is not nil.
+    func link(_ path: String, _ query: [(String, String?)] = [], _ locale: PageLocale) -> String {
+        let parameters = query.compactMap { name, value in
+            value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
+        }
+        let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
+        return locale.link(configuration.publicURL.path(text))
+    }
+
+    func page(_ page: OperatorPage, _ visit: Visit, status: HTTPResponse.Status = .ok) -> ServerResponse {
+        let nonce = Base64URL.encode(random.bytes(16))
+        var notice: String?
+        if SameOrigin.isOwnOrTyped(visit.request.fields), case .one(let code) = Query(visit.request).value("done"),
+            let action = OperatorAction(rawValue: code)
+        {
+            notice = visit.texts.text("done", ["action": visit.texts["actions.\(action)"]])
+        }
+        let values = page.values(
+            notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
+            scriptNonce: nonce, texts: visit.texts, link: { link($0, [], visit.locale) })
+        return responses.page(
+            responses.pages.render("operator", locale: visit.locale, values), locale: visit.locale, status: status,
+            policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
+    /// A file that the browser saves. Another site can lead here with the cookie, which is not the operator's wish.
+    func file(_ bytes: [UInt8], type: String, name: String, _ visit: Visit) throws(WebFailure) -> ServerResponse {
+        var response = responses.empty(.ok)
+        response.fields[.contentType] = type
+        response.fields[.contentDisposition] = "attachment; filename=\"\(name)\""
+        response.body = .bytes(bytes)
+        return response
+    }
+
+    /// Refuses what another site began.
+    func requireOwn(_ visit: Visit) throws(WebFailure) {
+        guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw .crossSite }
+    }
+
+    /// - Returns: the parameter; nil when absent or empty.
+    func parameter(_ name: String, _ visit: Visit) throws(WebFailure) -> String? {
+        switch Query(visit.request).value(name) {
+        case .one(let text): return text.isEmpty ? nil : text
+        case .absent: return nil
+        case .several: throw .badRequest("\(name) is given more than once")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import HTTP
+import RelyingParty
+
+/// A list of the operator's page: a page of 50 rows, or all of them as a file.
+struct OperatorList: Sendable {
+    /// Rows on a page.
+    static let pageSize = 50
+    /// Rows in a file.
+    static let fileSize = 100_000
+
+    struct Part: Sendable {
+        var rows: [[OperatorCell]]
+        /// Where the next page begins; nil at the end.
+        var next: String?
+    }
+
+    var tab: OperatorPage.Tab
+    var columns: [String]
+    var note: String?
+    var search: OperatorSection.Search?
+    var filters: [OperatorSection.Link] = []
+    var links: [OperatorSection.Link] = []
+    /// The parameters in force, which links to other pages of the list keep.
+    var query: [(String, String?)] = []
+    /// Reads at most `limit` rows after the place.
+    var read: @Sendable (_ after: String?, _ limit: Int) async throws(WebFailure) -> Part
+
+    func answer(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(WebFailure) -> ServerResponse {
+        if try gate.parameter("format", visit) == "csv" { return try await file(visit, gate) }
+        let part = try await read(try gate.parameter("after", visit), Self.pageSize)
+        let texts = visit.texts
+        var links = links
+        if let next = part.next {
+            links.insert(
+                .init(text: texts["nextPage"], link: gate.link(tab.path, query + [("after", next)], visit.locale)), at: 0)
+        }
+        if !part.rows.isEmpty {
+            links.append(
+                .init(text: texts["csv"], link: gate.link(tab.path, query + [("format", "csv")], visit.locale)))
+        }
+        let section = OperatorSection(
+            heading: texts["tabs.\(tab)"], note: note, search: search, filters: filters,
+            table: OperatorTable(columns: columns, rows: part.rows, empty: texts["nothing"]), links: links)
+        return gate.page(OperatorPage(tab: tab, title: texts["tabs.\(tab)"], sections: [section]), visit)
+    }
+
+    private func file(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(WebFailure) -> ServerResponse {
+        try gate.requireOwn(visit)
+        var rows: [[OperatorCell]] = []
+        var place: String?
+        repeat {
+            let part = try await read(place, UserLimits.pageSize)
+            rows += part.rows
+            place = part.next
+        } while place != nil && rows.count < Self.fileSize
+        return try gate.file(
+            OperatorCSV.encode(columns, rows), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv", visit)
+    }
+}

@@ -1,0 +1,59 @@
+import RelyingParty
+
+/// The operator's page with everything that its template can show, about somebody of any name.
+enum OperatorSamples {
+    static func all(of users: [(name: String, user: User)], strings: Strings) -> [PageSample] {
+        users.map { name, user in
+            PageSample(
+                template: "operator", name: "operator (\(name))", values: values(user, strings))
+        }
+    }
+
+    private static func values(_ user: User, _ strings: Strings) -> PageValue {
+        let texts = OperatorTexts(strings: strings)
+        let name = PersonText.displayName(of: user) ?? texts["noName"]
+        let cells: [OperatorCell] = [
+            .link(name, "/operator/users/\(user.id.rawValue)"), .text(user.email?.address),
+            OperatorPeople.state(user.state, texts), .text(nil), .moment(user.createdAt), .code(user.id.rawValue),
+        ]
+        let list = OperatorSection(
+            heading: texts["tabs.users"], note: texts["auditNote"],
+            search: .init(
+                label: texts["findPerson"], button: texts["find"], link: "/operator/users", value: name,
+                hidden: [("state", "active")]),
+            filters: [
+                .init(text: texts["all"], link: "/operator/users", isCurrent: true),
+                .init(text: texts["states.pending"], link: "/operator/users?state=pending"),
+            ], facts: [(texts["columns.name"], [.text(name), .tag(texts["relay"], isGood: true)])],
+            table: OperatorTable(
+                columns: OperatorPeople.columns(texts),
+                rows: [cells, Array(cells.dropLast()) + [.action(texts["actions.approve"], "/operator/change")]],
+                empty: texts["nothing"]),
+            links: [.init(text: texts["actions.deleteUser"], link: "/operator/change", isDanger: true)])
+        let form = OperatorSection(
+            heading: texts["actions.disable"], note: texts.text("what.disable", ["name": name]),
+            table: OperatorTable(columns: [], rows: [], empty: texts["nothing"]),
+            form: OperatorForm(
+                link: "/operator/change", hidden: [("target", user.id.rawValue)],
+                fields: [
+                    .init(
+                        kind: .line, name: "groups", label: texts["columns.groups"], value: name,
+                        hint: texts["groupsHint"]),
+                    .init(kind: .lines, name: "uris", label: texts["columns.redirectURIs"], value: name),
+                    .init(kind: .tick, name: "pkce", label: texts["pkce"], isTicked: true, hint: texts["publicHint"]),
+                ], button: texts["actions.disable"], isDanger: true))
+        let counts = [
+            SignInCount(hour: user.createdAt.hour, outcome: "signed_in", reason: "", number: 3),
+            SignInCount(hour: user.createdAt.hour, outcome: "failed", reason: "clock", number: 1),
+        ]
+        let chart = OperatorSection(
+            heading: texts["signIns"],
+            chart: SignInChart(counts, at: user.createdAt).markup(label: texts["signIns"], texts: texts))
+        let warning = OperatorSection(heading: texts["problems.lastOperator"], isWarning: true)
+        return OperatorPage(
+            tab: .users, title: texts["tabs.users"], sections: [warning, list, form, chart]
+        ).values(
+            notice: texts.text("done", ["action": texts["actions.approve"]]), person: name,
+            scriptNonce: PageSamples.scriptNonce, texts: texts, link: { $0 })
+    }
+}

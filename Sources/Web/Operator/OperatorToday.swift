@@ -1,0 +1,188 @@
+import Coding
+import HTTP
+package import RelyingParty
+
+/// What the page says of this installation; the executable provides it.
+package struct OperatorConsole: Sendable {
+    /// One finding of `bramley doctor`.
+    package struct Finding: Hashable, Sendable {
+        package var check: String
+        package var isGood: Bool
+        package var detail: String
+        package var nextStep: String?
+
+        package init(check: String, isGood: Bool, detail: String, nextStep: String?) {
+            self.check = check
+            self.isGood = isGood
+            self.detail = detail
+            self.nextStep = nextStep
+        }
+    }
+
+    package var directory: any OperatorDirectory
+    package var version: String
+    /// Which engine, and where.
+    package var database: String
+    /// Examines everything, as `bramley doctor` does.
+    package var examine: @Sendable () async -> [Finding]
+    /// Writes what this server has counted since it last did.
+    package var report: @Sendable () async throws(StoreError) -> Void
+
+    package init(
+        directory: any OperatorDirectory, version: String, database: String,
+        examine: @escaping @Sendable () async -> [Finding],
+        report: @escaping @Sendable () async throws(StoreError) -> Void
+    ) {
+        self.directory = directory
+        self.version = version
+        self.database = database
+        self.examine = examine
+        self.report = report
+    }
+}
+
+/// `/operator`: what an operator wants to know first.
+struct OperatorToday: Sendable {
+    let people: OperatorPeople
+    let console: OperatorConsole
+    let examinations: OperatorExaminations
+    private var gate: OperatorGate { people.gate }
+    /// People shown of those who wait.
+    private static let waiting = 10
+    /// Servers report once a minute.
+    private static let seen: Int64 = 180
+
+    func page(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+        try await WebFailure.mapping(await console.report())
+        let sections = [
+            try await pending(visit), try await signIns(visit), try await failures(visit), try await apple(visit),
+            try await health(visit), try await servers(visit),
+        ]
+        let page = OperatorPage(tab: .today, title: visit.texts["tabs.today"], sections: sections)
+        return gate.page(page, visit)
+    }
+
+    /// `/operator/doctor`: examines now, or shows what was examined within a minute.
+    func doctor(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+        let texts = visit.texts
+        let result = await examinations.current(at: visit.now, examine: console.examine)
+        let section = OperatorSection(
+            heading: texts["doctor"], note: texts["doctorNote"],
+            facts: [(texts["columns.time"], [.moment(result?.time)])],
+            table: OperatorTable(
+                columns: ["check", "state", "detail", "next"].map { texts["columns.\($0)"] },
+                rows: (result?.findings ?? []).map { row($0, visit) }, empty: texts["underWay"]))
+        return gate.page(OperatorPage(tab: .today, title: texts["doctor"], sections: [section]), visit)
+    }
+
+    private func row(_ finding: OperatorConsole.Finding, _ visit: OperatorGate.Visit) -> [OperatorCell] {
+        [
+            .code(finding.check), .tag(visit.texts[finding.isGood ? "good" : "toDo"], isGood: finding.isGood),
+            .text(finding.detail), .text(finding.nextStep),
+        ]
+    }
+
+    // MARK: Sections
+
+    private func pending(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        let page = try await WebFailure.mapping(
+            await people.users.users(UserFilter(state: .pending), after: nil, limit: Self.waiting))
+        let all = OperatorSection.Link(
+            text: texts["showAll"], link: gate.link("/operator/users", [("state", "pending")], visit.locale))
+        return OperatorSection(
+            heading: texts["waiting"],
+            table: OperatorTable(
+                columns: ["name", "email", "since", "change"].map { texts["columns.\($0)"] },
+                rows: page.items.map { user in
+                    [
+                        people.person(user, visit), .text(user.email?.address), .moment(user.createdAt),
+                        .action(
+                            texts["actions.approve"],
+                            gate.link(
+                                "/operator/change",
+                                [("action", OperatorAction.approve.rawValue), ("target", user.id.rawValue)],
+                                visit.locale)),
+                    ]
+                }, empty: texts["nobodyWaits"]), links: page.next == nil ? [] : [all])
+    }
+
+    private func signIns(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        let chart = SignInChart(try await counts(visit), at: visit.now)
+        return OperatorSection(
+            heading: texts["signIns"], chart: chart.markup(label: texts["signIns"], texts: texts))
+    }
+
+    private func counts(_ visit: OperatorGate.Visit) async throws(WebFailure) -> [SignInCount] {
+        let start = visit.now.hour.adding(seconds: -Int64(SignInChart.hours - 1) * 3_600)
+        return try await WebFailure.mapping(await console.directory.signIns(since: start))
+    }
+
+    /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
+    private func failures(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        var numbers: [String: Int] = [:]
+        for count in try await counts(visit) where !count.reason.isEmpty { numbers[count.reason, default: 0] += count.number }
+        let ordered = numbers.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        return OperatorSection(
+            heading: texts["failures"],
+            table: OperatorTable(
+                columns: ["number", "reason", "meaning", "next"].map { texts["columns.\($0)"] },
+                rows: ordered.map { reason, number in
+                    let key = "errors.\(reason).title"
+                    let meaning = texts.strings?.has(key) == true ? texts.strings?[key] : texts.word("reasons", reason)
+                    let step = texts.has("steps.\(reason)") ? texts["steps.\(reason)"] : texts["noStep"]
+                    return [.text(String(number)), .code(reason), .text(meaning), .text(step)]
+                }, empty: texts["noFailures"]))
+    }
+
+    private func apple(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        let page = try await WebFailure.mapping(
+            await console.directory.notifications(outcome: nil, after: nil, limit: 1))
+        guard let last = page.items.first else {
+            return OperatorSection(heading: texts["lastNotification"], note: texts["noNotification"])
+        }
+        return OperatorSection(
+            heading: texts["lastNotification"],
+            facts: [
+                (texts["columns.received"], [.moment(last.receivedAt)]), (texts["columns.type"], [.code(last.type)]),
+                (
+                    texts["columns.outcome"],
+                    [.tag(texts.word("outcomes", last.outcome.rawValue), isGood: last.outcome == .applied)]
+                ),
+            ])
+    }
+
+    /// What doctor found last; a new examination takes seconds, so it is asked for.
+    private func health(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        let link = OperatorSection.Link(
+            text: texts["examine"], link: gate.link("/operator/doctor", [], visit.locale))
+        guard let last = examinations.last else {
+            return OperatorSection(heading: texts["doctor"], note: texts["notExamined"], links: [link])
+        }
+        let found = last.findings.filter { !$0.isGood }
+        return OperatorSection(
+            heading: texts["doctor"], facts: [(texts["columns.time"], [.moment(last.time)])],
+            table: OperatorTable(
+                columns: ["check", "state", "detail", "next"].map { texts["columns.\($0)"] },
+                rows: found.map { row($0, visit) }, empty: texts["allGood"]), links: [link])
+    }
+
+    private func servers(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+        let texts = visit.texts
+        let running = try await WebFailure.mapping(
+            await console.directory.servers(seen: visit.now.adding(seconds: -Self.seen)))
+        return OperatorSection(
+            heading: texts["servers"],
+            facts: [
+                (texts["columns.version"], [.code(console.version)]), (texts["columns.database"], [.code(console.database)]),
+            ],
+            table: OperatorTable(
+                columns: ["host", "version", "started", "lastActive"].map { texts["columns.\($0)"] },
+                rows: running.map { [.code($0.host), .code($0.version), .moment($0.startedAt), .moment($0.seenAt)] },
+                empty: texts["nothing"]))
+    }
+}

@@ -1,0 +1,84 @@
+import Coding
+import RelyingParty
+
+/// The sign-ins of the last 24 hours as a picture: one bar an hour, in three colours.
+struct SignInChart: Sendable {
+    /// How a sign-in counts for its operator.
+    enum Band: String, Sendable, CaseIterable {
+        case signedIn, refused, failed
+
+        /// - Returns: nil for steps on the way, which another outcome follows.
+        init?(outcome: String) {
+            switch outcome {
+            case "signed_in", "already_signed_in", "link_authorized": self = .signedIn
+            case "refused": self = .refused
+            case "failed", "link_failed": self = .failed
+            default: return nil
+            }
+        }
+    }
+
+    static let hours = 24
+    private static let (width, height, gap) = (30, 120, 6)
+
+    /// Oldest first; each has every band.
+    private let columns: [(hour: Timestamp, numbers: [Band: Int])]
+
+    init(_ counts: [SignInCount], at now: Timestamp) {
+        let first = now.hour.adding(seconds: -Int64(Self.hours - 1) * 3_600)
+        var numbers: [Timestamp: [Band: Int]] = [:]
+        for count in counts where count.hour >= first {
+            if let band = Band(outcome: count.outcome) { numbers[count.hour, default: [:]][band, default: 0] += count.number }
+        }
+        columns = (0..<Self.hours).map { index in
+            let hour = first.adding(seconds: Int64(index) * 3_600)
+            return (hour, numbers[hour] ?? [:])
+        }
+    }
+
+    func total(_ band: Band) -> Int { columns.reduce(0) { $0 + ($1.numbers[band] ?? 0) } }
+
+    /// The picture, its hours and its legend, which has the sums.
+    /// - Parameter label: what the picture shows, for those who do not see it.
+    func markup(label: String, texts: OperatorTexts) -> PageValue {
+        let hours = stride(from: 0, to: Self.hours, by: 6).map { "<span>\(Self.text(columns[$0].hour)) UTC</span>" }
+        let legend = Band.allCases.map { band in
+            "<li><span class=\"swatch \(band.rawValue)\"></span>"
+                + HTMLText.escape("\(texts["bands.\(band)"]): \(total(band))") + "</li>"
+        }
+        return .html(
+            svg(label: label, texts: texts) + "<p class=\"hours\" aria-hidden=\"true\">\(hours.joined())</p>"
+                + "<ul class=\"legend\">\(legend.joined())</ul>")
+    }
+
+    private func svg(label: String, texts: OperatorTexts) -> String {
+        let highest = max(1, columns.map { $0.numbers.values.reduce(0, +) }.max() ?? 1)
+        let total = Self.hours * (Self.width + Self.gap)
+        var text = "<svg class=\"chart\" role=\"img\" preserveAspectRatio=\"none\" "
+        text += "viewBox=\"0 0 \(total) \(Self.height)\" aria-label=\"\(HTMLText.escape(label))\">"
+        for (index, column) in columns.enumerated() {
+            let x = index * (Self.width + Self.gap)
+            let hour = Self.text(column.hour)
+            let said = Band.allCases.map { "\(texts["bands.\($0)"]): \(column.numbers[$0] ?? 0)" }
+            text += "<g><title>" + HTMLText.escape("\(hour) UTC: " + said.joined(separator: ", ")) + "</title>"
+            text += Self.rect("ground", x, 0, Self.height)
+            var top = Self.height
+            for band in Band.allCases {
+                let number = column.numbers[band] ?? 0
+                guard number > 0 else { continue }
+                // At least two units, so that one among thousands is seen.
+                let tall = min(top, max(2, number * Self.height / highest))
+                top -= tall
+                text += Self.rect(band.rawValue, x, top, tall)
+            }
+            text += "</g>"
+        }
+        return text + "</svg>"
+    }
+
+    private static func text(_ hour: Timestamp) -> String { String(hour.rfc3339.dropFirst(11).prefix(5)) }
+
+    private static func rect(_ kind: String, _ x: Int, _ y: Int, _ height: Int) -> String {
+        "<rect class=\"\(kind)\" x=\"\(x)\" y=\"\(y)\" width=\"\(width)\" height=\"\(height)\"/>"
+    }
+}
