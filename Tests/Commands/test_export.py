@@ -85,7 +85,7 @@ LEFT_OUT = {
     "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
-    "api_key", "openid_client", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
+    "api_key", "openid_client", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}
 
 START = 1_790_000_000_000

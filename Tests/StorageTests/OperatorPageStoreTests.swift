@@ -109,7 +109,8 @@ import Testing
     }
 
     @Test func whatWaitsIsCounted() async throws {
-        #expect(try await database.counts(CheckScope(team: Bench.team, clients: []), at: bench.clock.now()).pending == 0)
+        #expect(
+            try await database.counts(CheckScope(team: Bench.team, clients: []), at: bench.clock.now()).pending == 0)
         for name in ["ann", "bob"] {
             _ = try await database.completeSignIn(record(name, policy: .approval, at: bench.clock.now()))
             bench.clock.advance(seconds: 60)

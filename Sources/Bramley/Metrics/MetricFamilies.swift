@@ -162,7 +162,8 @@ enum MetricFamilies {
             "Sessions, credentials and queues",
             [
                 sessions, credentials, pending, pendingAge, webhooksWaiting, webhooksAge, webhooksDead,
-                revocationsWaiting, revocationsAge, revocationsFailed, checksDue, checksAge, checksStopped, clientsRefused, countsAge,
+                revocationsWaiting, revocationsAge, revocationsFailed, checksDue, checksAge, checksStopped,
+                clientsRefused, countsAge,
             ]
         ),
         ("The store", [commits, batches, storeFailures, pendingWrites, files]),

@@ -174,7 +174,8 @@ final class ServerParts: Sendable {
                 do {
                     return try await Doctor.examine(input).map { diagnosis in
                         OperatorConsole.Finding(
-                            check: diagnosis.about.map { "\(diagnosis.check.rawValue) \($0)" } ?? diagnosis.check.rawValue,
+                            check: diagnosis.about.map { "\(diagnosis.check.rawValue) \($0)" }
+                                ?? diagnosis.check.rawValue,
                             isGood: diagnosis.state == .good, detail: diagnosis.detail, nextStep: diagnosis.nextStep)
                     }
                 } catch {

@@ -85,7 +85,8 @@ package final class SessionInvalidations: Sendable {
             let end = journal.first + UInt64(journal.entries.count)
             guard generation >= journal.first else { return ([.all], end) }
             guard generation < end else { return ([], end) }
-            return (Array(journal.entries[Int(generation - journal.first)...]), end)
+            // A copy: storage shared with the journal would be copied whole by the next append.
+            return (journal.entries[Int(generation - journal.first)...].map(\.self), end)
         }
     }
 }

@@ -15,7 +15,9 @@ package struct UserSearch: Sendable {
     package func read(
         _ directory: any UserDirectory, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
-        guard let name = name?.lowercased() else { return try await directory.users(filter, after: cursor, limit: limit) }
+        guard let name = name?.lowercased() else {
+            return try await directory.users(filter, after: cursor, limit: limit)
+        }
         var (found, next): ([User], UserCursor?) = ([], cursor)
         repeat {
             let page = try await directory.users(filter, after: next, limit: Self.batch)

@@ -12,7 +12,8 @@ struct OperatorAudit: Sendable {
         let kind = try gate.parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
         func filter(_ name: String, _ value: AuditEntry.Kind?) -> OperatorSection.Link {
             .init(
-                text: name, link: gate.link("/operator/audit", [("user", text), ("type", value?.rawValue)], visit.locale),
+                text: name,
+                link: gate.link("/operator/audit", [("user", text), ("type", value?.rawValue)], visit.locale),
                 isCurrent: value == kind)
         }
         let list = OperatorList(

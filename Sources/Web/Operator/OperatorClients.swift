@@ -41,7 +41,9 @@ struct OperatorClients: Sendable {
         func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
         }
-        let usage = [fact("lastUsed", [.moment(client.lastUsedAt)]), fact("lastRefused", [.moment(client.lastRefusedAt)])]
+        let usage = [
+            fact("lastUsed", [.moment(client.lastUsedAt)]), fact("lastRefused", [.moment(client.lastRefusedAt)]),
+        ]
         let section = OperatorSection(
             heading: texts["about"],
             facts: [
@@ -51,15 +53,20 @@ struct OperatorClients: Sendable {
                 fact("logoutURIs", client.logoutURIs.map { .code($0) }),
                 fact("backChannel", client.backChannelLogoutURI.map { [.code($0)] } ?? []),
                 fact("scopes", [.text(OpenIDScope.text(client.scopes))]),
-                fact("groups", [.text(client.groups.isEmpty ? texts["everybody"] : client.groups.joined(separator: ", "))]),
-                fact("formerSecret", [.moment(client.secrets?.formerUntil)]), fact("created", [.moment(client.createdAt)]),
+                fact(
+                    "groups",
+                    [.text(client.groups.isEmpty ? texts["everybody"] : client.groups.joined(separator: ", "))]),
+                fact("formerSecret", [.moment(client.secrets?.formerUntil)]),
+                fact("created", [.moment(client.createdAt)]),
             ] + usage,
             links: [.init(text: texts["actions.editClient"], link: change(.editClient, id.rawValue, visit))]
                 + (client.isPublic
-                    ? [] : [.init(text: texts["actions.rotateSecret"], link: change(.rotateSecret, id.rawValue, visit))])
+                    ? []
+                    : [.init(text: texts["actions.rotateSecret"], link: change(.rotateSecret, id.rawValue, visit))])
                 + [
                     .init(
-                        text: texts["actions.deleteClient"], link: change(.deleteClient, id.rawValue, visit), isDanger: true)
+                        text: texts["actions.deleteClient"], link: change(.deleteClient, id.rawValue, visit),
+                        isDanger: true)
                 ])
         return gate.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
     }

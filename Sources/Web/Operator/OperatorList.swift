@@ -32,7 +32,8 @@ struct OperatorList: Sendable {
         var links = links
         if let next = part.next {
             links.insert(
-                .init(text: texts["nextPage"], link: gate.link(tab.path, query + [("after", next)], visit.locale)), at: 0)
+                .init(text: texts["nextPage"], link: gate.link(tab.path, query + [("after", next)], visit.locale)),
+                at: 0)
         }
         if !part.rows.isEmpty {
             links.append(
@@ -54,6 +55,7 @@ struct OperatorList: Sendable {
             place = part.next
         } while place != nil && rows.count < Self.fileSize
         return try gate.file(
-            OperatorCSV.encode(columns, rows), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv", visit)
+            OperatorCSV.encode(columns, rows), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv",
+            visit)
     }
 }

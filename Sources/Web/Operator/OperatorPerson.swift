@@ -23,7 +23,8 @@ struct OperatorPerson: Sendable {
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
                 table: OperatorTable(
-                    columns: OperatorAudit.columns(visit.texts), rows: log.items.map { OperatorAudit.row($0, visit.texts) },
+                    columns: OperatorAudit.columns(visit.texts),
+                    rows: log.items.map { OperatorAudit.row($0, visit.texts) },
                     empty: visit.texts["nothing"]),
                 links: [
                     .init(

@@ -123,7 +123,9 @@ struct OperatorToday: Sendable {
     private func failures(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
         let texts = visit.texts
         var numbers: [String: Int] = [:]
-        for count in try await counts(visit) where !count.reason.isEmpty { numbers[count.reason, default: 0] += count.number }
+        for count in try await counts(visit) where !count.reason.isEmpty {
+            numbers[count.reason, default: 0] += count.number
+        }
         let ordered = numbers.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         return OperatorSection(
             heading: texts["failures"],
@@ -178,7 +180,8 @@ struct OperatorToday: Sendable {
         return OperatorSection(
             heading: texts["servers"],
             facts: [
-                (texts["columns.version"], [.code(console.version)]), (texts["columns.database"], [.code(console.database)]),
+                (texts["columns.version"], [.code(console.version)]),
+                (texts["columns.database"], [.code(console.database)]),
             ],
             table: OperatorTable(
                 columns: ["host", "version", "started", "lastActive"].map { texts["columns.\($0)"] },

@@ -28,7 +28,9 @@ struct SignInChart: Sendable {
         let first = now.hour.adding(seconds: -Int64(Self.hours - 1) * 3_600)
         var numbers: [Timestamp: [Band: Int]] = [:]
         for count in counts where count.hour >= first {
-            if let band = Band(outcome: count.outcome) { numbers[count.hour, default: [:]][band, default: 0] += count.number }
+            if let band = Band(outcome: count.outcome) {
+                numbers[count.hour, default: [:]][band, default: 0] += count.number
+            }
         }
         columns = (0..<Self.hours).map { index in
             let hour = first.adding(seconds: Int64(index) * 3_600)

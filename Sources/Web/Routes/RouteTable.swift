@@ -203,7 +203,8 @@ struct RouteTable: Sendable {
             ).entries
         }
         routes =
-            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? []) + (operatorRoutes ?? []) + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? [])
+            + (operatorRoutes ?? []) + [
                 Entry(.get, "/", account.root),
                 Entry(.get, "/login", limit: signIns, login.page),
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),

@@ -2,7 +2,8 @@
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = [
         outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
-        pagesKeys, sessionKeys, apiKeys, operatorKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys, retentionKeys, logKeys,
+        pagesKeys, sessionKeys, apiKeys, operatorKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys,
+        retentionKeys, logKeys,
     ].flatMap { $0 }
 
     typealias Key = ConfigurationKey
