@@ -18,6 +18,7 @@ FORM = ("Content-Type", "application/x-www-form-urlencoded")
 SAME_ORIGIN = ("Sec-Fetch-Site", "same-origin")
 # What a site of these tests names as its proxies, to believe `send`.
 PROXIES = ["127.0.0.0/8"]
+OPERATORS = {"operator.groups": ["operators"]}
 ADDRESSES = itertools.count(1)
 
 
@@ -73,11 +74,12 @@ def ask(site, method: str, path: str, headers: dict | None = None, body: str | b
 
 
 class Person:
-    """Somebody with two sessions: of this browser, and elsewhere. At a route of linking, on their way there."""
+    """Somebody with two sessions: of this browser, and elsewhere. At a route of linking, on their way there; at one of the
+    operator's page, an operator, where the site has `OPERATORS`."""
 
     def __init__(self, inhabited: Inhabited, path: str = ""):
         self.inhabited = inhabited
-        self.user = inhabited.make_people(1)[0]
+        self.user = inhabited.make_people(1, ("operators",) if path.startswith("/operator") else ())[0]
         # Wherever they are named, their id is seen.
         inhabited.write("UPDATE user SET given_name = ? WHERE id = ?", [(self.user, self.user)])
         (self.session, self.token), (self.elsewhere, self.other) = inhabited.make_sessions([self.user, self.user])
@@ -104,6 +106,7 @@ class Person:
         return urlencode({
             "/account/sessions/revoke": {"session": self.elsewhere},
             "/account/delete": {"confirm": "yes", "account": self.user},
+            "/operator/change": {"action": "end-session", "target": self.elsewhere},
         }.get(path, self.way.content))
 
     def fill(self, path: str) -> str:

@@ -91,6 +91,23 @@ TABLE = {
     ("POST", "/logout/switch"): Route(
         "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True,
         elsewhere=303, good=303),
+    ("GET", "/operator"): Route("page"),
+    ("GET", "/operator/doctor"): Route("page"),
+    ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "after")),
+    ("GET", "/operator/users/{id}"): Route("page"),
+    ("GET", "/operator/users/{id}/export"): Route("page"),
+    ("GET", "/operator/sessions"): Route("page", once=("after",)),
+    ("GET", "/operator/clients"): Route("page", once=("after",)),
+    ("GET", "/operator/clients/{id}"): Route("page"),
+    ("GET", "/operator/webhooks"): Route("page", once=("after",)),
+    ("GET", "/operator/notifications"): Route("page", once=("outcome", "after")),
+    ("GET", "/operator/api-keys"): Route("page", once=("after",)),
+    ("GET", "/operator/audit"): Route("page", once=("q", "type", "after")),
+    # Without an action it asks about nothing.
+    ("GET", "/operator/change"): Route("page", once=("action", "target"), good=400),
+    ("POST", "/operator/change"): Route(
+        "page", FORM, ("action", "target"), most=16_384, refuses=(400, 404, 409), ignores_others=True, own_pages=True,
+        good=303),
     ("GET", "/auth/verify"): Route("session", once=("redirect", "optional", "assertion"), good=204),
     ("GET", "/auth/forbidden"): Route("page", good=403),
     ("GET", "/oauth2/auth"): Route("session", once=("assertion",), good=202),

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from attacker import COOKIE, FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
+from attacker import COOKIE, FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import ENDPOINT, SCOPES, WEBHOOKS, bearer, call, make_token, sign_in
 from programs import Site
 from ways import APP
@@ -15,7 +15,7 @@ from ways import APP
 def site(binaries, tmp_path_factory, verifier):
     folder = tmp_path_factory.mktemp("credentials")
     site = Site(binaries, folder, {
-        **verifier.settings(folder), "apple.bundleIDs": [APP],
+        **verifier.settings(folder), **OPERATORS, "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
         **WEBHOOKS})
     yield site.start()

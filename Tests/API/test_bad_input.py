@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 import yaml
 
-from attacker import FORM, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
+from attacker import FORM, OPERATORS, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
 from inhabited import ENDPOINT, SCOPES, WEBHOOKS, Answer, Inhabited, make_id, make_token
 from patience import PATIENCE, eventually
 from programs import Site
@@ -34,7 +34,6 @@ WRITTEN = {
 
 
 def test_every_documented_route_is_in_the_table():
-    """A test elsewhere holds the document against the program."""
     rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \|", ROUTES.read_text(), re.MULTILINE)
     assert set(rows) == set(TABLE) and len(rows) == len(TABLE)
     askers = {(method, path): asker for method, path, asker in documented()}
@@ -49,7 +48,7 @@ def test_every_documented_route_is_in_the_table():
 def site(binaries, tmp_path_factory, verifier):
     folder = tmp_path_factory.mktemp("bad")
     site = Site(binaries, folder, {
-        **verifier.settings(folder),
+        **verifier.settings(folder), **OPERATORS,
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend", "apple.bundleIDs": [APP],
         "apple.nativeNonce": "raw", **WEBHOOKS})
     yield site.start()
@@ -121,6 +120,7 @@ class Request:
                 made = site.apple.call("POST", "notifications", {
                     "type": "email-disabled", "person": "dana", "deliver": False})
                 self.content = {"payload": made["payload"]}
+            case "/operator/change": self.content = {"action": "end-session", "target": person.elsewhere}
             case "/account/sessions/revoke": self.content = {"session": person.elsewhere}
             case "/account/delete": self.content = {"confirm": "yes", "account": person.user}
             case "/logout" | "/logout/switch" if self.method == "POST": self.content = {"return_to": "/account"}

@@ -59,9 +59,10 @@ class Way:
                 self.id, self.bearer = upgrade["id"], upgrade["upgradeToken"]
                 self.content = self.sheet(upgrade["nonce"])
 
-            case "/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients":
+            case "/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients" \
+                    | "/operator/clients":
                 self.inhabited.use_openid()
-            case "/api/v1/clients/{id}" | "/api/v1/clients/{id}/secret":
+            case "/api/v1/clients/{id}" | "/api/v1/clients/{id}/secret" | "/operator/clients/{id}":
                 self.inhabited.use_openid()
                 self.id, made = account, 1_790_000_000_000
                 self.inhabited.write(

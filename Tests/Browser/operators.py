@@ -4,6 +4,7 @@ import json
 import urllib.parse
 
 from elsewhere import AGENTS, Elsewhere
+from patience import eventually
 
 SETTINGS = {"operator.groups": ["admins"], "server.limits.operatorPerMinute": 100_000}
 AGENT = AGENTS["Firefox on Windows"]
@@ -14,6 +15,7 @@ def make_operator(site, who: str = "ada") -> Elsewhere:
     """Signs in by program, and is put into the group."""
     there = Elsewhere(site, who, AGENT)
     site.operator.bramley("users", "groups", user_of(there), "--add", "admins")
+    eventually(lambda: there.send("GET", "/operator").status == 200, "the operator's page")
     return there
 
 

@@ -43,7 +43,7 @@ def admin_port(site: Site) -> int:
 
 
 def test_alerts_are_rules():
-    assert "23 rules found" in promtool("check", "rules", str(OPERATIONS / "alerts.yml"))
+    assert "24 rules found" in promtool("check", "rules", str(OPERATIONS / "alerts.yml"))
 
 
 def test_the_example_is_a_configuration():

@@ -296,6 +296,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     f"bramley users groups {USER}": Run(),
     f"bramley users groups {USER} --add staff,ops --remove guests": Run(says="staff"),
     f'bramley users groups {USER} --set ""': Run(),
+    "bramley users groups ada@example.com --add admins": Run(swaps={"ada@example.com": USER}, says="admins"),
     f"bramley users export {USER} --output ann.json": Run(),
     f"bramley users delete {USER}": Run(typed=YES),
     "bramley sessions list": Run(before="with_someone_waiting", says="ses_"),

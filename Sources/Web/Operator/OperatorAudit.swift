@@ -7,13 +7,13 @@ struct OperatorAudit: Sendable {
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let (gate, texts) = (people.gate, visit.texts)
-        let text = try gate.parameter("user", visit)
+        let text = try gate.parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
         let kind = try gate.parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
         func filter(_ name: String, _ value: AuditEntry.Kind?) -> OperatorSection.Link {
             .init(
                 text: name,
-                link: gate.link("/operator/audit", [("user", text), ("type", value?.rawValue)], visit.locale),
+                link: gate.link("/operator/audit", [("q", text), ("type", value?.rawValue)], visit.locale),
                 isCurrent: value == kind)
         }
         let list = OperatorList(
@@ -22,7 +22,7 @@ struct OperatorAudit: Sendable {
                 label: texts["auditOf"], button: texts["find"], link: gate.link("/operator/audit", [], visit.locale),
                 value: text ?? "", hidden: kind.map { [("type", $0.rawValue)] } ?? []),
             filters: [filter(texts["all"], nil)] + AuditEntry.Kind.allCases.map { filter($0.rawValue, $0) },
-            query: [("user", text), ("type", kind?.rawValue)]
+            query: [("q", text), ("type", kind?.rawValue)]
         ) { after, limit throws(WebFailure) in
             // What is not an id belongs to nobody.
             if text != nil, user == nil { return OperatorList.Part(rows: [], next: nil) }

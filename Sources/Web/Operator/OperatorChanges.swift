@@ -29,7 +29,7 @@ struct OperatorChanges: Sendable {
     }
 
     func post(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        let form = try gate.access.form(visit.request, ["action", "target"] + Self.fields)
+        let form = try gate.form(visit, ["action", "target"] + Self.fields)
         guard let action = form["action"].flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
         }

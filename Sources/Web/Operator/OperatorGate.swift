@@ -109,9 +109,22 @@ struct OperatorGate: Sendable {
     /// - Returns: the parameter; nil when absent or empty.
     func parameter(_ name: String, _ visit: Visit) throws(WebFailure) -> String? {
         switch Query(visit.request).value(name) {
-        case .one(let text): return text.isEmpty ? nil : text
+        case .one(let text): return text.isEmpty ? nil : try storable(text, of: name)
         case .absent: return nil
         case .several: throw .badRequest("\(name) is given more than once")
         }
+    }
+
+    /// - Returns: what the form of a page of ours sent.
+    func form(_ visit: Visit, _ names: [String]) throws(WebFailure) -> [String: String] {
+        let form = try access.form(visit.request, names)
+        for (name, text) in form { _ = try storable(text, of: name) }
+        return form
+    }
+
+    /// PostgreSQL has no texts with U+0000.
+    private func storable(_ text: String, of name: String) throws(WebFailure) -> String {
+        guard !text.utf8.contains(0) else { throw .badRequest("\(name) contains U+0000") }
+        return text
     }
 }

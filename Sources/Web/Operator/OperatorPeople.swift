@@ -15,7 +15,6 @@ struct OperatorPeople: Sendable {
         let group = try gate.parameter("group", visit)
         let text = try gate.parameter("q", visit)
         let counts = try await WebFailure.mapping(await directory.userCounts())
-        try await WebFailure.mapping(await directory.record(.userViewed, user: nil, object: "list", at: visit.now))
         let query = [("state", state?.rawValue), ("group", group), ("q", text)]
         func filter(_ name: String, _ value: User.State?, _ count: Int) -> OperatorSection.Link {
             .init(
@@ -43,7 +42,10 @@ struct OperatorPeople: Sendable {
             return OperatorList.Part(
                 rows: page.items.map { row($0, visit) }, next: page.next.map { PageCursor.encode($0) })
         }
-        return try await list.answer(visit, gate)
+        let answer = try await list.answer(visit, gate)
+        // Nobody is shown what could not be recorded.
+        try await WebFailure.mapping(await directory.record(.userViewed, user: nil, object: "list", at: visit.now))
+        return answer
     }
 
     /// By id, external ID, Apple subject or address; otherwise by a part of the name.

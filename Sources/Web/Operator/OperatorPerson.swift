@@ -29,7 +29,7 @@ struct OperatorPerson: Sendable {
                 links: [
                     .init(
                         text: visit.texts["showAll"],
-                        link: gate.link("/operator/audit", [("user", id.rawValue)], visit.locale))
+                        link: gate.link("/operator/audit", [("q", id.rawValue)], visit.locale))
                 ]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
