@@ -28,22 +28,36 @@ _last_port = random.choice(PORTS)
 _claims: list[socket.socket] = []
 
 
+def claim(port: int) -> bool:
+    """Whether nobody listens there, and no other suite that runs meanwhile has claimed it."""
+    name = socket.socket(socket.AF_UNIX)
+    with socket.socket() as probe:
+        try:
+            # A name without a file, which is ours until this process ends.
+            name.bind(f"\0bramley-test-port-{port}")
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            return False
+    _claims.append(name)
+    return True
+
+
 def free_port() -> int:
     """A port nobody listens on, and that no other call gives: in no other suite that runs meanwhile either."""
     global _last_port
     for _ in PORTS:
         _last_port = _last_port + 1 if _last_port + 1 in PORTS else PORTS.start
-        claim = socket.socket(socket.AF_UNIX)
-        with socket.socket() as probe:
-            try:
-                # A name without a file, which is ours until this process ends.
-                claim.bind(f"\0bramley-test-port-{_last_port}")
-                probe.bind(("127.0.0.1", _last_port))
-            except OSError:
-                claim.close()
-                continue
-        _claims.append(claim)
-        return _last_port
+        if claim(_last_port):
+            return _last_port
+    raise RuntimeError("every port is taken")
+
+
+def free_base() -> int:
+    """For scripts/demo.sh and scripts/example.sh, which count their ports from one: above those of `free_port`."""
+    for base in random.sample(range(30_000, 31_000), 1_000):
+        if all([claim(base + more) for more in (0, 10, 1010, 1620)]):
+            return base
     raise RuntimeError("every port is taken")
 
 

@@ -11,13 +11,12 @@ import pytest
 
 from documents import ROOT
 from patience import PATIENCE, eventually
-from programs import free_port
+from programs import free_base
 
 
 def test_make_run_serves_and_stops(binaries, tmp_path):
     log = tmp_path / "run.log"
-    # Its ports are counted from this one, and this range is what free_port gives.
-    first = free_port()
+    first = free_base()
     with log.open("wb") as output:
         run = subprocess.Popen(
             ["make", "-C", str(ROOT), "--no-print-directory", "run"], stdout=output, stderr=output,

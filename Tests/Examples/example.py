@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from patience import PATIENCE
-from programs import Simulator, free_port
+from programs import Simulator, free_base
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ class Example:
         self.folder = folder
         log = folder / "example.log"
         # The ports it tries first are counted from this one.
-        base = free_port()
+        base = free_base()
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [ROOT / "scripts/example.sh", name], stdout=output, stderr=output, stdin=subprocess.DEVNULL,
