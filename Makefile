@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test deb test-deb chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -28,7 +28,7 @@ test-all: ## make test, and what takes hours: each of the long ones below with i
 	@scripts/packages.sh test
 	$(MAKE) test
 	$(MAKE) test-long
-	for target in kill-test test-postgres test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster soak soak-operations fuzz; do \
+	for target in kill-test test-postgres test-operations faults test-deb test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster soak soak-operations fuzz; do \
 	    echo "== make $$target =="; python3 -B Tests/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
@@ -46,6 +46,10 @@ uninstall: ## take that away again; configuration and data stay
 
 dist: build ## make build, then pack the two programs for other machines, with sums, below .build/dist
 	@scripts/dist.sh
+
+deb: build ## make build, then pack the two programs as Debian packages below .build/dist (docs/deploying.md)
+	@scripts/packages.sh build dpkg-dev
+	@scripts/deb.sh
 
 bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench
@@ -136,6 +140,10 @@ test-operations: ## a year of traffic at twenty times the rate, and 60 kills of 
 
 image: ## build the images bramley and apple-simulator with buildah, without a daemon or a registry (docs/deploying.md)
 	@scripts/image.sh
+
+test-deb: deb ## … and install, upgrade, downgrade and purge them in a fresh Debian root; as root
+	@scripts/packages.sh test debootstrap lintian apparmor strace
+	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packages
 
 test-image: image ## … and sign in through containers' roots made of them
 	@scripts/packages.sh test buildah debootstrap

@@ -40,7 +40,8 @@ install)
     put 644 packaging/systemd/bramley.sysusers.conf "$users"
     put 644 packaging/systemd/bramley.tmpfiles.conf "$files"
     for shell in bash zsh fish; do
-        "$built/bramley" --generate-completion-script $shell >"$work/$shell"
+        # It is sourced, and no program of its own.
+        "$built/bramley" --generate-completion-script $shell | sed '1{/^#!/d}' >"$work/$shell"
         put 644 "$work/$shell" "${!shell}"
     done
     echo "installed $("$built/bramley" --version) below $root"

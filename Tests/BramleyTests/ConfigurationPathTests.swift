@@ -1,8 +1,8 @@
 import Foundation
 import Testing
+import Web
 
 @testable import Bramley
-import Web
 
 /// Where relative paths begin, and which file is read.
 @Suite struct ConfigurationPathTests {
@@ -114,6 +114,21 @@ import Web
         #expect(ConfigurationInput().systemPath == "/etc/bramley/config.json")
     }
 
+    /// As the Debian package installs it.
+    @Test func withoutSettingsTheOneCommandIsNamed() throws {
+        let fixture = try ConfigurationFixture()
+        let blank = try fixture.write("{}", to: "blank.json")
+        for path in [nil, blank] {
+            guard case .failure(let none) = load(path, system: blank) else { return #expect(Bool(false)) }
+            #expect(none.problems.count == 1 && none.problems[0].fault == "has no settings yet.")
+            #expect(none.problems[0].remedy.hasPrefix("Write one with sudo bramley init,"))
+        }
+        // Once there is one, what is missing is named.
+        let environment = ["BRAMLEY_PUBLIC_URL": "https://id.example.com"]
+        guard case .failure(let some) = load(system: blank, environment) else { return #expect(Bool(false)) }
+        #expect(some.problems.count > 3 && some.problems.allSatisfy { $0.severity == .error })
+    }
+
     @Test func whereNoneIsFoundEveryPlaceIsNamed() throws {
         let fixture = try ConfigurationFixture()
         let missing = fixture.directory.path + "/none.json"
@@ -121,6 +136,7 @@ import Web
         let first = none.problems[0]
         #expect(first.source == "config.json" && first.fault.contains(missing))
         #expect(first.remedy.contains("--config") && first.remedy.contains("BRAMLEY_CONFIG"))
+        #expect(first.remedy.hasPrefix("Write one with bramley init,") && none.problems.count == 1)
         // One that was named and is not there is an error, whatever else there is.
         guard case .failure(let named) = load(system: missing, ["BRAMLEY_CONFIG": missing]) else {
             return #expect(Bool(false))

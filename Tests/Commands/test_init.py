@@ -238,7 +238,17 @@ def test_writes_elsewhere(init, folder):
     run = init(FLAGS | {"--config": "etc/bramley.json"})
     assert run.returncode == 0
     assert sorted(os.listdir(folder / "etc")) == ["bramley.json", "config.schema.json"]
-    assert "bramley check --config etc/bramley.json" in run.stdout
+    assert "2. Start the server: bramley serve --config etc/bramley.json" in run.stdout
+    assert "bramley doctor --config etc/bramley.json" in run.stdout
+
+
+def test_a_configuration_without_settings_is_no_obstacle(init, folder):
+    (folder / "config.json").write_text("{}")
+    (folder / "config.json").chmod(0o644)
+    run = init(FLAGS)
+    assert run.returncode == 0 and "2. Start the server: bramley serve\n" in run.stdout
+    assert json.loads((folder / "config.json").read_text()) == WRITTEN
+    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
 
 
 # On a terminal

@@ -50,6 +50,7 @@ LONG = Reason("it takes minutes to hours by design; that the target exists is ch
 MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_wrong")
 EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
 INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its_place")
+PACKAGE = Elsewhere("Tests/Packages/test_debian.py::test_the_whole_way")
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 MOVE = Elsewhere("Tests/PostgreSQL/test_move.py::test_everybody_stays_signed_in_there_and_back")
 EXAMPLES = Elsewhere(
@@ -192,6 +193,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "sudo make install": INSTALL,
     "make install": INSTALL,
     "make build && sudo make install": INSTALL,
+    "make deb": PACKAGE,
+    "sudo apt install ./.build/dist/bramley_*.deb": PACKAGE,
+    "sudo bramley init": PACKAGE,
     "make dist": Elsewhere("Tests/Deployment/test_dist.py::test_everything_is_there_and_of_nobody"),
     "make uninstall": Elsewhere(
         "Tests/Deployment/test_install.py::test_uninstall_takes_away_what_install_put_there_and_nothing_else"),

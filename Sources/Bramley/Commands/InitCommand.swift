@@ -15,8 +15,11 @@ struct InitCommand: AsyncParsableCommand {
 
     @Option(
         name: [.customLong("output"), .customLong("config")],
-        help: ArgumentHelp("The file to write. config.schema.json is written next to it.", valueName: "file"))
-    var output = ConfigurationLoader.defaultPath
+        help: ArgumentHelp(
+            "The file to write. config.schema.json is written next to it. (default: \(ConfigurationLoader.systemPath) "
+                + "if it is \"{}\", as the Debian package installs it, else \(ConfigurationLoader.defaultPath))",
+            valueName: "file"))
+    var output: String?
 
     @Flag(help: "Replace existing files.")
     var force = false
@@ -128,13 +131,17 @@ struct InitCommand: AsyncParsableCommand {
 
         init(_ command: InitCommand) {
             self.command = command
-            output = ConfigurationOutput(path: command.output, replacesFiles: command.force)
+            output = ConfigurationOutput(
+                path: command.output ?? ConfigurationOutput.defaultPath, replacesFiles: command.force)
         }
 
         /// - Returns: what to print when everything is written.
         func run() throws(SetupFailure) -> [String] {
             try output.check()
             var draft = command.draft
+            if output.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
+                draft[key] = Self.packageData
+            }
             if !command.nonInteractive, Files.readsFromTerminal {
                 // Report invalid flags before asking anything.
                 try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
@@ -147,10 +154,18 @@ struct InitCommand: AsyncParsableCommand {
                 draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
             }
             try refuse(draft.problems.filter { $0.severity == .error })
-            return try write(draft.document(at: output.path))
+            var copied: String?
+            if output.isOfPackage, let key = ConfigurationTable.byName["apple.privateKeyFile"], let file = draft[key] {
+                copied = try output.copyKey(file)
+                draft[key] = copied ?? file
+            }
+            return try write(draft.document(at: output.path), copied: copied)
         }
 
-        private func write(_ document: JSONObject) throws(SetupFailure) -> [String] {
+        /// The one place that the service may write.
+        private static let packageData = "/var/lib/bramley/data"
+
+        private func write(_ document: JSONObject, copied: String?) throws(SetupFailure) -> [String] {
             // Load the same bytes again, by the rules of `check`.
             let loaded: LoadedConfiguration
             do throws(ConfigurationFailure) {
@@ -160,10 +175,13 @@ struct InitCommand: AsyncParsableCommand {
                 throw .problems(error.problems)
             }
             try output.write(document)
-            let config = output.path == ConfigurationLoader.defaultPath ? "" : " --config \(output.path)"
-            return ["Wrote \(output.path), which its owner alone can read, and \(output.schemaPath) for editors."]
-                + CheckCommand.summary(of: loaded)
-                + ["", "Then: bramley check\(config), and bramley serve\(config)."]
+            var lines = [
+                output.isOfPackage
+                    ? "Wrote \(output.path) and, for editors, \(output.schemaPath)."
+                    : "Wrote \(output.path), which its owner alone can read, and \(output.schemaPath) for editors."
+            ]
+            if let copied { lines.append("Copied the key to \(copied): delete the file you gave, or keep it safe.") }
+            return lines + CheckCommand.summary(of: loaded) + NextSteps.lines(loaded.configuration, output)
         }
 
         /// Reports missing values by the flags that set them here.

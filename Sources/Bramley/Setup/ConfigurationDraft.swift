@@ -16,6 +16,11 @@ struct ConfigurationDraft {
         set { texts[key.name] = newValue }
     }
 
+    /// Whether there is an answer, as a question's or as any other flag.
+    func gives(_ key: ConfigurationKey) -> Bool {
+        texts[key.name] != nil || others.contains { $0 == key.flagName || $0.hasPrefix("\(key.flagName)=") }
+    }
+
     private var flags: [String] {
         ConfigurationTable.keys.compactMap { key in texts[key.name].map { "\(key.flagName)=\($0)" } } + others
     }

@@ -7,6 +7,28 @@ struct ConfigurationOutput {
     let path: String
     let replacesFiles: Bool
 
+    /// Whether `path` has no settings yet, as the Debian package's has: it may be replaced.
+    let isBlank: Bool
+
+    init(path: String, replacesFiles: Bool) {
+        self.path = path
+        self.replacesFiles = replacesFiles
+        isBlank = Self.isBlank(path)
+    }
+
+    /// Where `init` writes when nobody says: into the package's blank configuration, or here.
+    static var defaultPath: String {
+        let (here, system) = (ConfigurationLoader.defaultPath, ConfigurationLoader.systemPath)
+        return !GuardedFile.exists(here) && isBlank(system) ? system : here
+    }
+
+    private static func isBlank(_ path: String) -> Bool {
+        guard let file = try? GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes),
+            let document = try? JSONReader.parse(file.bytes, limits: .init(maximumBytes: 1024, maximumDepth: 8))
+        else { return false }
+        return document.objectValue?.isEmpty == true
+    }
+
     var schemaPath: String {
         guard let slash = path.lastIndex(of: "/") else { return ConfigurationSchema.fileName }
         return path[...slash] + ConfigurationSchema.fileName
@@ -25,8 +47,33 @@ struct ConfigurationOutput {
             throw .cannotWrite("The directory \(directory.quoted) does not exist. Make it first.")
         }
         if replacesFiles { return }
-        if GuardedFile.exists(path) { throw alreadyThere(path) }
+        if GuardedFile.exists(path), !isBlank { throw alreadyThere(path) }
         if GuardedFile.exists(schemaPath), !holdsSchema { throw alreadyThere(schemaPath) }
+    }
+
+    /// Whether it is the package's: its service reads only what is in that folder, and writes only its own data.
+    var isOfPackage: Bool { path == ConfigurationLoader.systemPath }
+
+    /// Copies the key file next to the configuration, for the same readers. The service cannot read home directories.
+    /// - Returns: the path of the copy; nil when the file is already there.
+    func copyKey(_ key: String) throws(SetupFailure) -> String? {
+        let (source, folder) = (URL(filePath: key).standardizedFileURL, URL(filePath: path).deletingLastPathComponent())
+        let copy = folder.appending(path: source.lastPathComponent).path
+        guard source.path != copy else { return nil }
+        do {
+            let file = try GuardedFile.read(key, maximumBytes: ConfigurationFile.maximumBytes)
+            if let other = try? GuardedFile.read(copy, maximumBytes: ConfigurationFile.maximumBytes),
+                other.bytes == file.bytes
+            {
+                return copy
+            }
+            try Files.create(copy, mode: 0o600, like: path, bytes: file.bytes)
+        } catch let failure as GuardedFile.Failure {
+            throw .cannotWrite("\(key.quoted) \(failure.fault)")
+        } catch {
+            throw .cannotWrite("\(copy.quoted) cannot be written: \(error).")
+        }
+        return copy
     }
 
     /// The schema first and the configuration last: once that exists, everything does.
@@ -50,8 +97,10 @@ struct ConfigurationOutput {
 
     private func write(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SetupFailure) {
         do throws(SystemError) {
-            if replacesFiles {
-                try Files.replace(path, mode: mode, bytes: bytes)
+            if replacesFiles || isBlank && path == self.path {
+                // The package has decided who may read its own.
+                let model = path == ConfigurationLoader.systemPath ? path : nil
+                try Files.replace(path, mode: mode, like: model, bytes: bytes)
             } else {
                 try Files.create(path, mode: mode, bytes: bytes)
             }

@@ -6,23 +6,29 @@ package enum Files {
     /// Creates `path`, which must not exist, with these bytes, and returns when they are synced to disk. A process
     /// killed in the middle leaves the complete file or none: it is written under a temporary name of this process,
     /// then linked.
+    /// - Parameter model: a file whose owner, group and mode it gets in place of `mode`, if that file exists.
     /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` exists.
-    package static func create(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
-        try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
+    package static func create(
+        _ path: String, mode: UInt32, like model: String? = nil, bytes: [UInt8]
+    ) throws(SystemError) {
+        try write(bytes, beside: path, mode: mode, like: model) { temporary throws(SystemError) in
             _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
         }
     }
 
     /// Like `create`, but replaces whatever is at `path`: a reader finds the old file or the new one, complete.
     /// - Throws: after a failure the old file is unchanged.
-    package static func replace(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
-        try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
+    package static func replace(
+        _ path: String, mode: UInt32, like model: String? = nil, bytes: [UInt8]
+    ) throws(SystemError) {
+        try write(bytes, beside: path, mode: mode, like: model) { temporary throws(SystemError) in
             _ = try SystemCalls.retrying("rename") { unsafe rename(temporary, path) }
         }
     }
 
     private static func write(
-        _ bytes: [UInt8], beside path: String, mode: UInt32, land: (String) throws(SystemError) -> Void
+        _ bytes: [UInt8], beside path: String, mode: UInt32, like model: String?,
+        land: (String) throws(SystemError) -> Void
     ) throws(SystemError) {
         let temporary = "\(path).\(getpid()).new"
         // Left by a killed process with the same ID.
@@ -32,6 +38,12 @@ package enum Files {
                 unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(mode))
             })
         defer { _ = unsafe unlink(temporary) }
+        var status = stat()
+        // Safe: stat(2) writes one `stat` and keeps no pointer.
+        if let model, unsafe stat(model, &status) == 0 {
+            _ = try SystemCalls.retrying("fchown") { fchown(descriptor.number, status.st_uid, status.st_gid) }
+            _ = try SystemCalls.retrying("fchmod") { fchmod(descriptor.number, status.st_mode & 0o777) }
+        }
         guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
         try land(temporary)

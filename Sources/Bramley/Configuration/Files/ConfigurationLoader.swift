@@ -146,6 +146,20 @@ package enum ConfigurationLoader {
         environment.read(environment: input.environment)
         var flags = ConfigurationTexts(problems: problems)
         flags.read(flags: input.flags)
+        if input.content == nil, place.isDefault || place.path == input.systemPath, !problems.holdsErrors,
+            file.values.isEmpty, environment.values.isEmpty, flags.values.isEmpty
+        {
+            // One thing is wrong, and not every key.
+            file.markUnreadable()
+            let isSystem = place.path == input.systemPath
+            problems.add(
+                ConfigurationProblem(
+                    key: "", source: place.path,
+                    fault: isSystem
+                        ? "has no settings yet." : "does not exist here, and neither does \(input.systemPath).",
+                    remedy: "Write one with \(isSystem ? "sudo " : "")bramley init, or name one with --config FILE or "
+                        + "\(pathVariable)."))
+        }
         return ConfigurationValues(flags: flags, environment: environment, file: file, problems: problems)
     }
 
@@ -162,22 +176,15 @@ package enum ConfigurationLoader {
                 problems.add(problem)
             }
         } catch {
-            // Everything may come from the environment; otherwise the missing keys are reported as well.
-            if case .missing = error, place.isDefault, path == defaultPath {
-                problems.add(
-                    ConfigurationProblem(
-                        .warning, key: "", source: path, fault: "does not exist here, and neither does \(systemPath).",
-                        remedy: "Write one as config.example.json shows, or name one with --config FILE or "
-                            + "\(pathVariable)."))
-            } else {
-                file.markUnreadable()
-                // A folder that this user may not enter hides its content.
-                let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
-                problems.add(
-                    ConfigurationProblem(
-                        key: "", source: path, fault: fault,
-                        remedy: "Name a readable file with --config FILE or \(pathVariable)."))
-            }
+            // Everything may come from the environment.
+            if case .missing = error, place.isDefault, path == defaultPath { return }
+            file.markUnreadable()
+            // A folder that this user may not enter hides its content.
+            let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
+            problems.add(
+                ConfigurationProblem(
+                    key: "", source: path, fault: fault,
+                    remedy: "Name a readable file with --config FILE or \(pathVariable)."))
         }
     }
 
