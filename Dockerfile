@@ -17,9 +17,9 @@ RUN --mount=type=cache,target=/source/.build \
     swift build -c release --static-swift-stdlib --product bramley \
     && swift build -c release --static-swift-stdlib --product apple-simulator \
     && mkdir /programs \
-    && cp "$(swift build -c release --static-swift-stdlib --show-bin-path)/bramley" \
-          "$(swift build -c release --static-swift-stdlib --show-bin-path)/apple-simulator" /programs/ \
-    && strip /programs/*
+    && for program in bramley apple-simulator; do \
+        scripts/strip.sh "$(swift build -c release --static-swift-stdlib --show-bin-path)/$program" "/programs/$program" \
+        || exit 1; done
 
 FROM debian:bookworm-slim AS apple-simulator-files
 # openssl: the demonstration makes its key with it. Nothing reads other character sets or time zones.

@@ -84,7 +84,7 @@ install -D -m 644 config.example.json "$root/usr/share/doc/bramley/examples/conf
 pack bramley
 
 install -d "$work/apple-simulator/usr/bin"
-strip -o "$work/apple-simulator/usr/bin/apple-simulator" "$built/apple-simulator"
+scripts/strip.sh "$built/apple-simulator" "$work/apple-simulator/usr/bin/apple-simulator"
 pack apple-simulator
 
 (cd "$dist" && sha256sum "apple-simulator_${version}_$architecture.deb" "bramley_${version}_$architecture.deb" >SHA256SUMS.debian)

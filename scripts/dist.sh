@@ -49,7 +49,7 @@ cp config.example.json "$work/bramley-$target/"
 pack bramley
 
 mkdir -p "$work/apple-simulator-$target/bin"
-strip -o "$work/apple-simulator-$target/bin/apple-simulator" "$built/apple-simulator"
+scripts/strip.sh "$built/apple-simulator" "$work/apple-simulator-$target/bin/apple-simulator"
 cp docs/apple-simulator.md "$work/apple-simulator-$target/"
 pack apple-simulator
 

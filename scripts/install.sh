@@ -31,7 +31,7 @@ install)
     fi
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    strip -o "$work/bramley" "$built/bramley"
+    scripts/strip.sh "$built/bramley" "$work/bramley"
     put 755 "$work/bramley" "$program"
     for unit in bramley.service bramley.socket; do
         sed "s|@BINDIR@|$prefix/bin|" "packaging/systemd/$unit" >"$work/$unit"

@@ -8,7 +8,10 @@ import Testing
     static let clientIDs = ["com.example.web", "com.example.app"]
 
     static func parse(_ text: String) throws(ImportLineError) -> ImportLine {
-        try ImportLine.parse(Array(text.utf8), clientIDs: clientIDs)
+        guard let line = try ImportLine.parse(Array(text.utf8), clientIDs: clientIDs) else {
+            throw ImportLineError("nobody")
+        }
+        return line
     }
 
     @Test func readsEverything() throws {

@@ -142,4 +142,4 @@ def test_a_mistake_would_be_found(options):
 def test_fences_say_what_they_are():
     languages = {fence.language for fence in fences() if not fence.page.startswith("docs/clients/")}
     assert languages <= {"", "sh", "json", "nginx", "caddy", "ini", "yaml", "http", "js", "swift", "python", "mermaid",
-                         "cron"}
+                         "cron", "sql"}

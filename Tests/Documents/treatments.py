@@ -50,6 +50,7 @@ LONG = Reason("it takes minutes to hours by design; that the target exists is ch
 MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_wrong")
 EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
 INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its_place")
+IMPORTS = Elsewhere("Tests/Commands/test_import_formats.py::test_everybody_moves_in_once")
 PACKAGE = Elsewhere("Tests/Packages/test_debian.py::test_the_whole_way")
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 MOVE = Elsewhere("Tests/PostgreSQL/test_move.py::test_everybody_stays_signed_in_there_and_back")
@@ -244,6 +245,11 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "kill -9": Elsewhere("Tests/EndToEndTests/KillTests.swift::KillTests"),
 
     # importing.md, transfer.md
+    "bramley users import users.json --from auth0": IMPORTS,
+    "jq -c '.users[]' users.json | bramley users import - --from firebase": IMPORTS,
+    "jq -c '.users[]' realm.json | bramley users import - --from keycloak": IMPORTS,
+    'psql -Atc "select row_to_json(i) from auth.identities i" | bramley users import - --from supabase': IMPORTS,
+    'psql -Atc "$(cat accounts.sql)" | bramley users import - --from next-auth': IMPORTS,
     "bramley users import people.jsonl --dry-run": Run(says="1 lines?: "),
     "bramley users import people.jsonl": Run(says="1 lines?: "),
     "psql -Atc 'select row_to_json(p) from people p' | bramley users import - --json": Run(says='"imported":1'),

@@ -60,7 +60,10 @@ import Testing
             let second = try await place.run(["users", "import", path, "--json"])
             #expect(second.code == 0, "\(second.errors)")
             let report = try second.json
-            #expect(report.names == ["lines", "imported", "updated", "unchanged", "refused", "dryRun", "complete"])
+            #expect(
+                report.names == [
+                    "lines", "imported", "updated", "unchanged", "refused", "withoutApple", "dryRun", "complete",
+                ])
             #expect(report["imported"]?.int64Value == Int64(count - there))
             #expect(report["unchanged"]?.int64Value == Int64(there))
             let after = try await counts(place)

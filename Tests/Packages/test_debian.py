@@ -3,7 +3,9 @@
 import gzip
 import hashlib
 import json
+import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -30,6 +32,28 @@ def test_two_packs_are_the_same_bytes(packages, tmp_path):
     build(tmp_path, TZ="Pacific/Auckland", LC_ALL="C.UTF-8", DEB_BUILD_OPTIONS="parallel=7")
     for name in ("bramley", "apple-simulator"):
         first, second = packages[name], tmp_path / packages[name].name
+        assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
+
+
+def test_two_builds_are_the_same_bytes(packages, tmp_path):
+    """The sources, compiled anew in another folder."""
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
+                           capture_output=True).stdout
+    subprocess.run(["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar",
+                    "Package.resolved"], cwd=ROOT, check=True, input=files)
+    subprocess.run(["tar", "-xf", tmp_path / "sources.tar", "-C", copy], check=True)
+    said = subprocess.run([ROOT / ".build/release/bramley", "--version"], check=True, capture_output=True, text=True).stdout
+    version = packages["bramley"].name.split("_")[1]
+    time = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(
+        ["make", "deb"], cwd=copy, capture_output=True, text=True, env=os.environ | {
+            "SOURCE_COMMIT": re.search(r"commit ([0-9a-z-]+)", said)[1], "DEB_VERSION": version,
+            "SOURCE_DATE_EPOCH": time.strip()})
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    for name in ("bramley", "apple-simulator"):
+        first, second = packages[name], copy / ".build/dist" / packages[name].name
         assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
 
 
@@ -171,8 +195,6 @@ def test_the_service_touches_what_its_profile_names(debian, packages, tmp_path):
     server = debian.serve(["strace", "-f", "-qq", "-e", "trace=%file", "-e", "signal=none", "-o", str(trace)])
     ada = sign_in("ada")
     assert who(ada) and ask(ADMIN, "GET", "/metrics")[0] == 200
-    import os
-    import signal
     os.killpg(server.pid, signal.SIGTERM)
     server.wait()
     profile = Profile(debian.root)

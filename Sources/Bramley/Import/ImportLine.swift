@@ -29,8 +29,11 @@ package struct ImportLine: Sendable {
     package static let longestToken = 4096
 
     /// - Parameter clientIDs: `apple.servicesID` and `apple.bundleIDs`.
-    package static func parse(_ bytes: [UInt8], clientIDs: [String]) throws(ImportLineError) -> ImportLine {
-        let object = try object(bytes)
+    /// - Returns: nil for a person of another product who has no Apple identity.
+    package static func parse(
+        _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
+    ) throws(ImportLineError) -> ImportLine? {
+        guard let object = try format.people(try object(bytes, depth: format.depth)) else { return nil }
         if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
             throw ImportLineError("\(unknown.name.quoted) is no member of a person")
         }
@@ -45,11 +48,11 @@ package struct ImportLine: Sendable {
             email: try email(fields), credential: try credential(fields, clientIDs))
     }
 
-    private static func object(_ bytes: [UInt8]) throws(ImportLineError) -> JSONObject {
+    private static func object(_ bytes: [UInt8], depth: Int) throws(ImportLineError) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONReader.parse(
-                bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: 4))
+                bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth))
         } catch {
             throw ImportLineError("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
         }

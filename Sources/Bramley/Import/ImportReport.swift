@@ -6,17 +6,20 @@ package struct ImportReport: Hashable, Sendable {
     package var updated = 0
     package var unchanged = 0
     package var refused = 0
+    /// People of another product who have no Apple identity.
+    package var withoutApple = 0
     /// False when interrupted.
     package var isComplete = true
     package var isRehearsal = false
 
     package init() {}
 
-    package var lines: Int { imported + updated + unchanged + refused }
+    package var lines: Int { imported + updated + unchanged + refused + withoutApple }
 
     package var text: String {
         var text =
             "\(lines) lines: \(imported) imported, \(updated) updated, \(unchanged) unchanged, \(refused) refused."
+        if withoutApple > 0 { text += " \(withoutApple) have no Apple identity." }
         if isRehearsal { text += " Nothing was written." }
         return text
     }
@@ -28,6 +31,7 @@ package struct ImportReport: Hashable, Sendable {
         writer.member("updated", Int64(updated))
         writer.member("unchanged", Int64(unchanged))
         writer.member("refused", Int64(refused))
+        writer.member("withoutApple", Int64(withoutApple))
         writer.member("dryRun", isRehearsal)
         writer.member("complete", isComplete)
         writer.endObject()

@@ -18,6 +18,7 @@ struct ImportRun {
     private var rehearsed = RehearsedKeys()
     private var progress: ProgressLine
     private var pending: [(line: Int, entry: Entry)] = []
+    private let format: ImportFormat
     private let reader: LineReader
     private let clientIDs: [String]
 
@@ -27,7 +28,8 @@ struct ImportRun {
         case refused(String)
     }
 
-    init(_ file: InputFile, place: OperatorDatabase, isRehearsal: Bool) {
+    init(_ file: InputFile, from format: ImportFormat, place: OperatorDatabase, isRehearsal: Bool) {
+        self.format = format
         self.place = place
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
@@ -62,7 +64,10 @@ struct ImportRun {
                 throw ImportLineError("longer than \(LineReader.longestLine) bytes")
             }
             if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
-            let parsed = try ImportLine.parse(bytes, clientIDs: clientIDs)
+            guard let parsed = try ImportLine.parse(bytes, from: format, clientIDs: clientIDs) else {
+                report.withoutApple += 1
+                return
+            }
             pending.append((reader.number, .person(person(parsed))))
         } catch {
             pending.append((reader.number, .refused(error.description)))

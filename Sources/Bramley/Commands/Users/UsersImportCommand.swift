@@ -8,7 +8,7 @@ struct UsersImportCommand: AsyncParsableCommand {
         commandName: "import", abstract: "Import people who already use Sign in with Apple, as JSON lines.",
         discussion: """
             Fills empty fields and overwrites nothing, so you can import a file again. docs/importing.md describes the \
-            members.
+            members, and how to export people from other products.
             """)
 
     @OptionGroup var options: OperatorOptions
@@ -17,14 +17,18 @@ struct UsersImportCommand: AsyncParsableCommand {
     @Flag(help: "Report what would happen without changing anything.")
     var dryRun = false
 
+    @Option(
+        name: .customLong("from"), help: ArgumentHelp("The product that wrote the lines.", valueName: "product"))
+    var format = ImportFormat.bramley
+
     @Argument(help: "A file of JSON lines, or - for standard input.")
     var file: String
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let (file, dryRun) = (file, dryRun)
+            let (file, format, dryRun) = (file, format, dryRun)
             let report = try await Interruption.cancelling {
-                var run = ImportRun(try Self.open(file), place: place, isRehearsal: dryRun)
+                var run = ImportRun(try Self.open(file), from: format, place: place, isRehearsal: dryRun)
                 return try await run.run()
             }
             if output.json {
