@@ -10,11 +10,13 @@ build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
 # curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
 # promtool reads metrics and alerts.
 # ruby-omniauth-openid-connect: what GitLab signs people in with.
+# pebble: an authority that speaks ACME, with lego and certbot as its clients.
 # jq: a command of the documents. zsh and fish: each loads the completions made for it.
 # postgresql: the second engine, each test's own cluster; pgbouncer: what must not be between.
 # systemd: systemd-analyze reads our unit; nothing of it is started.
 test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-headless-shell chromium-driver
-    nginx-light caddy haproxy apache2 libapache2-mod-auth-openidc ruby-omniauth-openid-connect ruby-sinatra ruby-webrick lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish)
+    nginx-light caddy haproxy apache2 libapache2-mod-auth-openidc ruby-omniauth-openid-connect ruby-sinatra ruby-webrick lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish
+    pebble lego certbot)
 bench=("${build[@]}" nginx-light glewlwyd sqlite3 wrk nghttp2-client strace valgrind binutils python3-venv postgresql)
 
 # The package whose files are there, by whatever name it was installed.
@@ -90,6 +92,7 @@ fi
 for name in "${missing[@]}"; do
     case $name in
     nginx-light) unit=nginx ;;
+    certbot) unit=certbot.timer ;;
     caddy | haproxy | apache2 | postgresql | pgbouncer | prometheus) unit=$name ;;
     *) continue ;;
     esac

@@ -131,14 +131,14 @@ def one(page: str, language: str, part: str = "") -> str:
 
 
 def test_every_other_piece_is_known():
-    known = {("README.md", "caddy"), ("docs/operations/network.md", "caddy"), ("docs/assertion.md", "nginx"),
-             ("docs/operations/network.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
+    known = {("README.md", "caddy"), ("docs/getting-started.md", "caddy"), ("docs/operations/network.md", "caddy"),
+             ("docs/assertion.md", "nginx"), ("docs/operations/network.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
              ("docs/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if not fence.page.startswith("docs/clients/") and fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/operations/network.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/operations/network.md"])
 def test_caddy_takes_the_lines(page, tmp_path):
     (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
     done = subprocess.run(["caddy", "adapt", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],

@@ -202,7 +202,7 @@ def test_the_service_touches_what_its_profile_names(debian, packages, tmp_path):
     assert len(touched) > 20 and any(path.startswith("/var/lib/bramley/data/") for path, _ in touched)
     assert {one for one in touched if not profile.allows(*one)} == set()
     # And no more than it should: what a service that was taken over would look for.
-    for path in ("/etc/shadow", "/root/.ssh/id_ed25519", "/home/a/b", "/usr/bin/sh"):
+    for path in ("/etc/shadow", "/srv/secret", "/usr/bin/sh"):
         assert not profile.allows(path, "r"), path
     for path in ("/etc/bramley/config.json", "/usr/bin/bramley", "/etc/cron.d/x", "/usr/lib/x"):
         assert not profile.allows(path, "w"), path
