@@ -99,6 +99,19 @@ commit() {
     buildah commit -q --rm "$1" "$2" >/dev/null
 }
 
+# What is in it, as SPDX: .build-image/NAME.spdx.json
+describe() {
+    local container root version
+    [ -e Package.resolved ] && [ -d .build/checkouts ] || swift package resolve >/dev/null
+    container=$(buildah from --pull-never "localhost/$1")
+    root=$(buildah mount "$container")
+    version=$(sed -n 's/.*static let version = "\(.*\)"/\1/p' Sources/Sockets/Process/Build.swift)
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
+        scripts/sbom.py "$1" "$version" "$root" >"$work/$1.spdx.json"
+    buildah umount "$container" >/dev/null
+    buildah rm "$container" >/dev/null
+}
+
 pull=--pull
 if [ "${BASE:-debootstrap}" = debootstrap ]; then
     pull=--pull-never
@@ -117,4 +130,5 @@ for image in apple-simulator bramley; do
     }
     buildah rmi --prune >/dev/null 2>&1 || :
     buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image"
+    describe "$image"
 done

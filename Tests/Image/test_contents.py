@@ -1,5 +1,6 @@
 """What is in the images, and what is not."""
 
+import json
 import os
 import re
 import stat
@@ -7,6 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from spdx_tools.spdx.parser.parse_anything import parse_file
+from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from container import ROOT
 
@@ -46,6 +49,21 @@ def test_version_says_the_commit(make_container, name):
     done = make_container(name).run([name, "--version"])
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(rf"{name} \d+\.\d+\.\d+ \(commit {commit}, Swift \S+\)\n", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bill_of_materials_names_every_package(images, name):
+    bill = ROOT / f".build-image/{name}.spdx.json"
+    found = {one["name"]: one["versionInfo"] for one in json.loads(bill.read_text())["packages"]}
+    installed = subprocess.run(
+        ["dpkg-query", f"--admindir={images[name].root}/var/lib/dpkg", "-W", "-f", "${Package} ${Version}\n"],
+        capture_output=True, text=True, check=True).stdout.split("\n")
+    rows = [line.split(" ") for line in installed if line]
+    assert len(rows) > 50 and all(found.get(package) == version for package, version in rows)
+    pins = json.loads((ROOT / "Package.resolved").read_text())["pins"]
+    assert {pin["identity"] for pin in pins} <= set(found)
+    # As others read it.
+    assert validate_full_spdx_document(parse_file(str(bill))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

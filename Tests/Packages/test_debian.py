@@ -9,6 +9,8 @@ import signal
 import subprocess
 
 import pytest
+from spdx_tools.spdx.parser.parse_anything import parse_file
+from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from conftest import build
 from debian import ADMIN, KEY, ROOT, ask, sign_in, who
@@ -97,8 +99,6 @@ def test_the_bill_of_materials_is_whole(packages, tmp_path):
     libraries = set(re.findall(r"\b(lib[a-z0-9.+-]+)", depends.stdout))
     assert libraries and libraries <= set(named)
     # As others read it.
-    from spdx_tools.spdx.parser.parse_anything import parse_file
-    from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
     assert validate_full_spdx_document(parse_file(str(bill))) == []
 
 
