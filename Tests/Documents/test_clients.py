@@ -48,7 +48,7 @@ def test_settings_and_registration_agree(page):
     assert re.search(rf"\b{re.escape(registered['id'][0])}\b", outside), "the client ID"
     named = [uri for uri in registered["redirect-uri"] if uri in outside]
     # Those that the program makes of its own address.
-    assert named or page in ("gitea.md", "nextcloud.md", "proxmox.md", "python.md", "grafana.md", "synapse.md"), "the redirect URI"
+    assert named or page in ("gitea.md", "nextcloud.md", "proxmox.md", "python.md", "django.md", "nextjs.md", "grafana.md", "synapse.md"), "the redirect URI"
     for address in re.findall(r"https://id\.example\.com[^\s\"'`)\]<]*", text):
         path = address.removeprefix(ISSUER).split("?")[0]
         assert path in ("", "/.well-known/openid-configuration", "/oidc/authorize", "/oidc/token", "/oidc/userinfo",

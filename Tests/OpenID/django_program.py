@@ -1,7 +1,6 @@
-"""A program with Django and mozilla-django-oidc, as its documentation has it: `django_program.py PORT SETTINGS`, where the
-settings are JSON with `issuer`, `clientID`, `clientSecret` and `database`."""
+"""A program with Django and the settings of docs/clients/django.md: `django_program.py PORT DATABASE RECIPE`."""
 
-import json
+import os
 import sys
 
 import django
@@ -9,21 +8,17 @@ from django.conf import settings
 from django.http import JsonResponse
 from django.shortcuts import redirect
 
-port, given = int(sys.argv[1]), json.loads(sys.argv[2])
+port, database, recipe = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+# The page's own lines.
+found = {"INSTALLED_APPS": ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"], "os": os}
+exec(recipe, found)
 settings.configure(
     SECRET_KEY="of a test", ALLOWED_HOSTS=["127.0.0.1"], ROOT_URLCONF=__name__, USE_TZ=True,
-    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": given["database"]}},
-    INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions",
-                    "mozilla_django_oidc"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": database}},
     MIDDLEWARE=["django.contrib.sessions.middleware.SessionMiddleware",
                 "django.contrib.auth.middleware.AuthenticationMiddleware"],
-    AUTHENTICATION_BACKENDS=["mozilla_django_oidc.auth.OIDCAuthenticationBackend"],
-    LOGIN_REDIRECT_URL="/", LOGIN_REDIRECT_URL_FAILURE="/failed",
-    OIDC_RP_CLIENT_ID=given["clientID"], OIDC_RP_CLIENT_SECRET=given["clientSecret"], OIDC_RP_SIGN_ALGO="RS256",
-    OIDC_RP_SCOPES="openid email profile", OIDC_USE_PKCE=True, OIDC_STORE_ID_TOKEN=True,
-    OIDC_OP_AUTHORIZATION_ENDPOINT=given["issuer"] + "/oidc/authorize",
-    OIDC_OP_TOKEN_ENDPOINT=given["issuer"] + "/oidc/token", OIDC_OP_USER_ENDPOINT=given["issuer"] + "/oidc/userinfo",
-    OIDC_OP_JWKS_ENDPOINT=given["issuer"] + "/.well-known/jwks.json")
+    LOGIN_REDIRECT_URL="/", LOGIN_REDIRECT_URL_FAILURE="/failed", OIDC_STORE_ID_TOKEN=True,
+    **{name: value for name, value in found.items() if name.isupper() and name != "BRAMLEY"})
 django.setup()
 
 from django.core.management import call_command  # noqa: E402

@@ -1,7 +1,7 @@
 """Programs that others wrote sign people in: Authlib in a Flask app, Apache's mod_auth_openidc, mozilla-django-oidc, and
-the library of GitLab."""
+the library of GitLab and Rails."""
 
-import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -174,9 +174,9 @@ def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
     origin = f"http://127.0.0.1:{port}"
     party = register(site, "django", redirect_uri=f"{origin}/oidc/callback/")
     program = Program(
-        [sys.executable, "-B", str(HERE / "django_program.py"), str(port), json.dumps({
-            "issuer": site.origin, "clientID": party.client_id, "clientSecret": party.secret,
-            "database": str(tmp_path / "django.db")})], tmp_path / "django.log")
+        [sys.executable, "-B", str(HERE / "django_program.py"), str(port), str(tmp_path / "django.db"),
+         recipe("django.md", "python").replace("https://id.example.com", site.origin)], tmp_path / "django.log",
+        os.environ | {"BRAMLEY_CLIENT_SECRET": party.secret})
     program.wait_for(port)
     try:
         walk = Walk(site, origin)
@@ -186,13 +186,14 @@ def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
         program.stop()
 
 
-def test_gitlab_s_library_signs_somebody_in(site, tmp_path):
+@pytest.mark.parametrize("name, place", [("gitlab", "/users/auth/openid_connect"), ("rails", "/auth/bramley")])
+def test_omniauth_signs_somebody_in(site, tmp_path, name, place):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
-    party = register(site, "gitlab", redirect_uri=f"{origin}/users/auth/openid_connect/callback")
+    party = register(site, name, redirect_uri=f"{origin}{place}/callback")
     program = Program(
-        ["ruby", str(HERE / "gitlab_program.rb"), str(port), site.origin, party.secret, recipe("gitlab.md", "ruby")],
-        tmp_path / "gitlab.log")
+        ["ruby", str(HERE / "omniauth_program.rb"), str(port), site.origin, party.secret, recipe(f"{name}.md", "ruby")],
+        tmp_path / f"{name}.log", os.environ | {"BRAMLEY_CLIENT_SECRET": party.secret})
     program.wait_for(port)
     try:
         walk = Walk(site, origin)
