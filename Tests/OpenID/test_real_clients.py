@@ -176,7 +176,7 @@ def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
     program = Program(
         [sys.executable, "-B", str(HERE / "django_program.py"), str(port), str(tmp_path / "django.db"),
          recipe("django.md", "python").replace("https://id.example.com", site.origin)], tmp_path / "django.log",
-        os.environ | {"BRAMLEY_CLIENT_SECRET": party.secret})
+        os.environ | {"CLIENT_SECRET": party.secret})
     program.wait_for(port)
     try:
         walk = Walk(site, origin)
@@ -193,7 +193,7 @@ def test_omniauth_signs_somebody_in(site, tmp_path, name, place):
     party = register(site, name, redirect_uri=f"{origin}{place}/callback")
     program = Program(
         ["ruby", str(HERE / "omniauth_program.rb"), str(port), site.origin, party.secret, recipe(f"{name}.md", "ruby")],
-        tmp_path / f"{name}.log", os.environ | {"BRAMLEY_CLIENT_SECRET": party.secret})
+        tmp_path / f"{name}.log", os.environ | {"CLIENT_SECRET": party.secret})
     program.wait_for(port)
     try:
         walk = Walk(site, origin)

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,10 +18,29 @@ def packages(tmp_path_factory) -> dict[str, Path]:
         build(folder, version)
         for file in folder.glob("*.deb"):
             made[file.name.split("_")[0] + ("" if kind == "now" else f" {kind}")] = file
-    # Of another commit, where somebody has built one: FORMER_DEB.
-    if former := os.environ.get("FORMER_DEB"):
-        made["bramley older"] = Path(former)
     return made
+
+
+@pytest.fixture(scope="session")
+def former(tmp_path_factory) -> Path:
+    """Bramley's package of the commit before."""
+    folder = tmp_path_factory.mktemp("former")
+    commit, time = git("log", "-1", "--format=%H %ct", "HEAD~1").split()
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-xf", "-", "-C", folder], check=True, input=archive)
+    make_elsewhere(folder, SOURCE_COMMIT=commit, SOURCE_DATE_EPOCH=time)
+    return next((folder / ".build/dist").glob("bramley_*.deb"))
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def make_elsewhere(folder: Path, **environment: str) -> None:
+    """`make deb` of the sources in that folder, with the same libraries."""
+    shutil.copy(ROOT / "Package.resolved", folder)
+    done = subprocess.run(["make", "deb"], cwd=folder, capture_output=True, text=True, env=os.environ | environment)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def build(folder: Path, version: str | None = None, **environment: str) -> None:

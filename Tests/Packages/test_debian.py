@@ -12,7 +12,7 @@ import pytest
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
-from conftest import build
+from conftest import build, git, make_elsewhere
 from debian import ADMIN, KEY, ROOT, ask, sign_in, who
 
 
@@ -39,21 +39,15 @@ def test_two_packs_are_the_same_bytes(packages, tmp_path):
 
 def test_two_builds_are_the_same_bytes(packages, tmp_path):
     """The sources, compiled anew in another folder."""
+    files = git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    subprocess.run(["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar"], cwd=ROOT,
+                   check=True, input=files.encode(), stderr=subprocess.DEVNULL)
     copy = tmp_path / "elsewhere"
     copy.mkdir()
-    files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True,
-                           capture_output=True).stdout
-    subprocess.run(["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar",
-                    "Package.resolved"], cwd=ROOT, check=True, input=files)
     subprocess.run(["tar", "-xf", tmp_path / "sources.tar", "-C", copy], check=True)
     said = subprocess.run([ROOT / ".build/release/bramley", "--version"], check=True, capture_output=True, text=True).stdout
-    version = packages["bramley"].name.split("_")[1]
-    time = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    done = subprocess.run(
-        ["make", "deb"], cwd=copy, capture_output=True, text=True, env=os.environ | {
-            "SOURCE_COMMIT": re.search(r"commit ([0-9a-z-]+)", said)[1], "DEB_VERSION": version,
-            "SOURCE_DATE_EPOCH": time.strip()})
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    make_elsewhere(copy, SOURCE_COMMIT=re.search(r"commit ([0-9a-z-]+)", said)[1],
+                   DEB_VERSION=packages["bramley"].name.split("_")[1], SOURCE_DATE_EPOCH=git("log", "-1", "--format=%ct").strip())
     for name in ("bramley", "apple-simulator"):
         first, second = packages[name], copy / ".build/dist" / packages[name].name
         assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
@@ -132,17 +126,17 @@ def test_the_whole_way(debian, packages):
     debian.stop(server)
 
 
-def test_upgraded_and_downgraded_people_stay_signed_in(debian, packages):
-    debian.install(packages["bramley older"], packages["apple-simulator"])
+def test_upgraded_and_downgraded_people_stay_signed_in(debian, packages, former):
+    debian.install(former, packages["apple-simulator"])
     debian.configure()
     configuration = (debian.root / "etc/bramley/config.json").read_bytes()
     debian.simulate_apple()
     server = debian.serve()
     ada = sign_in("ada")
     user = who(ada)
-    for name in ("bramley", "bramley newer", "bramley older"):
+    for package in (packages["bramley"], packages["bramley newer"], former):
         # The program is replaced while it runs.
-        debian.install(packages[name], options=("--allow-downgrades",))
+        debian.install(package, options=("--allow-downgrades",))
         assert who(ada) == user
         debian.stop(server)
         server = debian.serve()
