@@ -1,6 +1,18 @@
 #!/usr/bin/env bash
-# Copies a program without its symbols, and without what differs between two builds of the same sources: Swift's hash of
-# each module's compilation, which contains the folder, and the linker's hash of it all.
+# Copies a program without its symbols, and with zeros in the place of what differs between two builds of the same sources:
+# Swift's hash of each module's compilation, which contains the folder, and the linker's hash of it all. (Removing these
+# sections would take the protection of relocations with them: strip then drops GNU_RELRO.)
 #   scripts/strip.sh FROM TO
 set -euo pipefail
-strip --remove-section=.swift_modhash --remove-section=.note.gnu.build-id -o "$2" "$1"
+strip -o "$2" "$1"
+
+# zero SECTION FILE SKIP: all of it but so many bytes at its beginning.
+zero() {
+    local offset size
+    read -r offset size < <(readelf -SW "$2" | sed 's/^ *\[ *[0-9]*\]//' | awk -v name="$1" '$1 == name { print $4, $5 }') ||
+        return 0
+    dd if=/dev/zero of="$2" bs=1 seek=$((16#$offset + $3)) count=$((16#$size - $3)) conv=notrunc status=none
+}
+zero .swift_modhash "$2" 0
+# The note's own head stays: sizes, kind, "GNU".
+zero .note.gnu.build-id "$2" 16
