@@ -63,6 +63,8 @@ pack() {
         "packaging/debian/$package.control" >"$root/DEBIAN/control"
     # Modes are those of this script's umask and of install; the owner is root.
     find "$root" -exec touch --no-dereference --date "@$time" {} +
+    # Those of other commits: one is to be installed.
+    rm -f "$dist/${package}_"*.deb
     dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" \
         "$dist/${package}_${version}_$architecture.deb" >/dev/null
     echo "packed $dist/${package}_${version}_$architecture.deb"
