@@ -19,6 +19,11 @@ def enter() -> None:
     if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
         raise RuntimeError("these tests run an image as its own user in its own root: run them as root")
     mount("--make-rprivate", "/")
+    raise_loopback()
+
+
+def raise_loopback() -> None:
+    """In a network of one's own it is down at first."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 

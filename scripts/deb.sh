@@ -34,9 +34,15 @@ trap 'rm -rf "$work"' EXIT
 
 # pack PACKAGE: the tree of that name below $work, with its documents and what dpkg reads.
 pack() {
-    local package=$1 root=$work/$1 documents=$work/$1/usr/share/doc/$1 file
+    local package=$1 root=$work/$1 documents=$work/$1/usr/share/doc/$1 file libraries
+    # What the program is linked with, as the packages of this machine name it.
+    mkdir -p "$work/debian"
+    printf 'Source: bramley\n\nPackage: %s\nArchitecture: any\n' "$package" >"$work/debian/control"
+    libraries=$(cd "$work" && dpkg-shlibdeps -O -e"$root/usr/bin/$package" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
     install -D -m 644 packaging/debian/copyright "$documents/copyright"
-    scripts/sbom.py "$1" "$version" >"$documents/$package.spdx.json"
+    # Names without their versions: "libc6 (>= 2.35), libssl3 (>= 3.0.0)".
+    # shellcheck disable=SC2046
+    scripts/sbom.py "$package" "$version" / $(sed 's/ ([^)]*)//g; s/,/ /g' <<<"$libraries") >"$documents/$package.spdx.json"
     printf '%s (%s) unstable; urgency=medium\n\n  * CHANGELOG.md of the sources says what is new.\n\n -- %s  %s\n' \
         "$package" "$version" "$maintainer" "$(date -u -R -d "@$time")" | gzip -9n >"$documents/changelog.gz"
     mkdir -p "$root/usr/share/man/man1"
@@ -54,10 +60,6 @@ pack() {
         install -m 644 "packaging/debian/$package.templates" "$root/DEBIAN/templates"
     [ ! -d "$root/etc" ] || (cd "$root" && find etc -type f -printf '/%p\n' | LC_ALL=C sort >DEBIAN/conffiles)
     (cd "$root" && find . -type f ! -path './DEBIAN/*' ! -path './etc/*' -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' md5sum >DEBIAN/md5sums)
-    # What the program is linked with, as the packages of this machine name it.
-    mkdir -p "$work/debian"
-    printf 'Source: bramley\n\nPackage: %s\nArchitecture: any\n' "$package" >"$work/debian/control"
-    libraries=$(cd "$work" && dpkg-shlibdeps -O -e"$root/usr/bin/$package" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
     sed -e "s|@VERSION@|$version|; s|@ARCHITECTURE@|$architecture|; s|@MAINTAINER@|$maintainer|" \
         -e "s|@LIBRARIES@|$libraries|; s|@SIZE@|$(du -ks --exclude=DEBIAN "$root" | cut -f 1)|" \
         "packaging/debian/$package.control" >"$root/DEBIAN/control"

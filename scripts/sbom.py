@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Prints what a package or an image is made of, as SPDX 2.3: Swift packages by commit, Debian packages by version.
 
-    scripts/sbom.py NAME VERSION [ROOT]
+    scripts/sbom.py NAME VERSION ROOT
+    scripts/sbom.py NAME VERSION / LIBRARY...
 
-ROOT is an image's: all of its Debian packages are in it. Without one, the libraries that the programs need. The time is
-SOURCE_DATE_EPOCH's, so that the same sources give the same bytes.
+ROOT is an image's: all of its Debian packages are in it. With the names of libraries, those of this machine alone. The time
+is SOURCE_DATE_EPOCH's, so that the same sources give the same bytes.
 """
 
 import hashlib
@@ -17,7 +18,6 @@ import time
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[1]
-LIBRARIES = ["libc6", "libgcc-s1", "libnghttp2-14", "libsqlite3-0", "libssl3", "libstdc++6"]
 # By words of its text alone: each of these begins a license that names itself.
 LICENSES = [("Runtime Library Exception", "Apache-2.0 WITH Swift-exception"), ("Apache License", "Apache-2.0"),
             ("MIT License", "MIT"), ("Permission is hereby granted, free of charge", "MIT")]
@@ -52,12 +52,12 @@ def swift_packages() -> list[dict]:
     return found
 
 
-def debian_packages(root: str | None) -> list[dict]:
-    known = dict(line.split("=", 1) for line in Path(root or "/", "etc/os-release").read_text().splitlines() if "=" in line)
+def debian_packages(root: Path, names: list[str]) -> list[dict]:
+    known = dict(line.split("=", 1) for line in (root / "etc/os-release").read_text().splitlines() if "=" in line)
     release = known["ID"].strip('"') + "-" + known.get("VERSION_ID", "unstable").strip('"')
-    asked = ["dpkg-query", f"--admindir={root or ''}/var/lib/dpkg", "-W", "-f",
+    asked = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "-W", "-f",
              "${binary:Package}\\t${Version}\\t${Architecture}\\t${db:Status-Status}\\n"]
-    rows = subprocess.run(asked + ([] if root else LIBRARIES), check=True, capture_output=True, text=True).stdout
+    rows = subprocess.run(asked + names, check=True, capture_output=True, text=True).stdout
     found = []
     for name, version, architecture, state in sorted(row.split("\t") for row in rows.splitlines()):
         if state == "installed":
@@ -68,16 +68,16 @@ def debian_packages(root: str | None) -> list[dict]:
 
 
 def main() -> None:
-    name, version, *root = sys.argv[1:]
+    name, version, root, *names = sys.argv[1:]
     created = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     swift = subprocess.run(["swift", "--version"], capture_output=True, text=True)
     toolchain = re.search(r"Swift version (\S+)", swift.stdout + swift.stderr)
     parts = [
         *([package("swift", toolchain[1], f"pkg:generic/swift@{toolchain[1]}", license="Apache-2.0 WITH Swift-exception")]
           if toolchain else []), *swift_packages()]
-    libraries = debian_packages(root[0] if root else None)
+    libraries = debian_packages(Path(root), names)
     whole = package(name, version, f"pkg:generic/{name}@{version}".replace("+", "%2B"), license="Apache-2.0")
-    relation = "CONTAINS" if root else "DYNAMIC_LINK"
+    relation = "DYNAMIC_LINK" if names else "CONTAINS"
     print(json.dumps({
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"{name}-{version}",
         "documentNamespace": "https://spdx.org/spdxdocs/" + f"{name}-{version}-"

@@ -165,7 +165,8 @@ def test_no_other_method_stands_for_it(site, inhabited, method, path):
     for other in ("HEAD", "PUT", "PATCH", "OPTIONS", "DELETE" if method == "POST" else "POST"):
         for fields in ([], [(name, method) for name in OVERRIDES]):
             answer = send(site, other, path, [*own, *fields], body + f"&_method={method}" if other == "POST" else "")
-            assert answer.status in (200, 204, 303, 400, 404, 405), other
+            # Without its action the operator's page asks about nothing.
+            assert answer.status in (200, 204, 303, 404, 405, *[400] * path.startswith("/operator/")), other
     assert person.kept() == before
 
 

@@ -1,17 +1,11 @@
 """Mounts of our own: root's right, or anybody's in a user namespace of their own."""
 
 import ctypes
-import fcntl
 import os
-import socket
-import struct
-import subprocess
 
-CLONE_NEWNS = 0x00020000
+from machine import CLONE_NEWNET, CLONE_NEWNS, mount, raise_loopback
+
 CLONE_NEWUSER = 0x10000000
-CLONE_NEWNET = 0x40000000
-SIOCSIFFLAGS = 0x8914
-IFF_UP = 1
 
 
 def enter() -> None:
@@ -28,12 +22,5 @@ def enter() -> None:
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
         # A network of our own, for a name server's port: with nothing but this machine in it.
-        with socket.socket() as any_socket:
-            fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+        raise_loopback()
     mount("--make-rprivate", "/")
-
-
-def mount(*arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"mount {' '.join(arguments)}: {done.stderr.strip()}")

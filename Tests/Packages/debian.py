@@ -49,10 +49,9 @@ class Debian:
         policy.chmod(0o755)
 
     def command(self, arguments: list[str], user: str | None = None, wrap: list[str] = ()) -> list[str]:
-        by = [shutil.which("setpriv"), f"--reuid={self.number('passwd', user)}", f"--regid={self.number('group', user)}",
-              "--clear-groups", "--no-new-privs"] if user else []
         # The account changes last: only root may change its root.
-        inside = ["/usr/bin/setpriv", *by[1:]] if user else []
+        inside = ["/usr/bin/setpriv", f"--reuid={self.number('passwd', user)}", f"--regid={self.number('group', user)}",
+                  "--clear-groups", "--no-new-privs"] if user else []
         return [*wrap, shutil.which("chroot"), str(self.root), "/usr/bin/env", "-i", f"PATH={PATH}", "HOME=/root",
                 "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", *inside, *arguments]
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -78,11 +79,19 @@ def hook(tmp_path) -> Path:
 
 
 def certbot(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:
-    places = [item for name in ("config", "work", "logs") for item in (f"--{name}-dir", str(folder / "certbot" / name))]
+    """With the hook where the page puts it: certbot runs that at renewals alone, and the first time it is run by hand."""
+    config = folder / "certbot/config"
+    hooks = config / "renewal-hooks/deploy"
+    hooks.mkdir(parents=True, exist_ok=True)
+    shutil.copy(hook, hooks / "bramley")
+    places = ["--config-dir", str(config), "--work-dir", str(folder / "certbot/work"), "--logs-dir", str(folder / "certbot/logs")]
     what = ["renew", "--force-renewal", "--no-random-sleep-on-renew"] if renew else [
         "certonly", "--standalone", "-d", HOST, "--agree-tos", "--register-unsafely-without-email"]
     run(["certbot", *what, *places, "--non-interactive", "--server", pebble.directory, "--http-01-port",
-         str(pebble.http_port), "--deploy-hook", str(hook)], {"REQUESTS_CA_BUNDLE": str(pebble.trust)})
+         str(pebble.http_port)], {"REQUESTS_CA_BUNDLE": str(pebble.trust)})
+    if not renew:
+        assert not (folder / "tls").exists()
+        run([str(hook)], {"RENEWED_LINEAGE": str(config / "live" / HOST)})
 
 
 def lego(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:

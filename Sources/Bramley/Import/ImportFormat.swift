@@ -12,24 +12,24 @@ package enum ImportFormat: String, CaseIterable, Sendable {
     var depth: Int { self == .bramley ? 4 : 32 }
 
     /// - Returns: the line with the members of `bramley`; nil for a person who has no Apple identity.
-    package func people(_ line: JSONObject) throws(ImportLineError) -> JSONObject? {
+    package func person(_ line: JSONObject) -> JSONObject? {
         switch self {
         case .bramley: return line
-        case .auth0: return try auth0(line)
+        case .auth0: return auth0(line)
         case .firebase:
             let entry = identity(in: line["providerUserInfo"], named: "providerId", "apple.com")
-            return try person(
+            return person(
                 subject: entry?["rawId"], id: line["localId"], email: line["email"] ?? entry?["email"],
                 isVerified: line["emailVerified"], given: line["displayName"] ?? entry?["displayName"])
         case .keycloak:
             let entry = identity(in: line["federatedIdentities"], named: "identityProvider", "apple")
-            return try person(
+            return person(
                 subject: entry?["userId"], id: line["id"], email: line["email"], isVerified: line["emailVerified"],
                 given: line["firstName"], family: line["lastName"])
         case .supabase:
             guard line["provider"]?.stringValue == "apple" else { return nil }
             let data = line["identity_data"]?.objectValue
-            return try person(
+            return person(
                 subject: data?["sub"] ?? line["provider_id"], id: line["user_id"], email: data?["email"],
                 isVerified: data?["email_verified"], given: data?["full_name"] ?? data?["name"],
                 isPrivate: data?["custom_claims"]?.objectValue?["is_private_email"])
@@ -37,20 +37,20 @@ package enum ImportFormat: String, CaseIterable, Sendable {
             guard line["provider"]?.stringValue == "apple" else { return nil }
             // A time, or null.
             let isVerified = line["emailVerified"].map { !$0.isNull } ?? false
-            return try person(
+            return person(
                 subject: line["providerAccountId"], id: line["userId"], email: line["email"],
                 isVerified: .bool(isVerified), given: line["name"])
         }
     }
 
     /// With `identities`, or with what an export has that names no fields: `user_id` is `apple|` and the subject.
-    private func auth0(_ line: JSONObject) throws(ImportLineError) -> JSONObject? {
+    private func auth0(_ line: JSONObject) -> JSONObject? {
         var subject = identity(in: line["identities"], named: "provider", "apple")?["user_id"]
         if line["identities"] == nil, let id = line["user_id"]?.stringValue, id.hasPrefix("apple|") {
             subject = .string(String(id.dropFirst("apple|".count)))
         }
         let hasParts = line["given_name"] != nil || line["family_name"] != nil
-        return try person(
+        return person(
             subject: subject, id: line["user_id"], email: line["email"], isVerified: line["email_verified"],
             given: hasParts ? line["given_name"] : line["name"], family: line["family_name"])
     }
@@ -64,13 +64,12 @@ package enum ImportFormat: String, CaseIterable, Sendable {
     private func person(
         subject: JSONValue?, id: JSONValue?, email: JSONValue?, isVerified: JSONValue?, given: JSONValue? = nil,
         family: JSONValue? = nil, isPrivate: JSONValue? = nil
-    ) throws(ImportLineError) -> JSONObject? {
+    ) -> JSONObject? {
         guard let subject, !subject.isNull else { return nil }
         var result = JSONObject([("appleSubject", subject)])
         if let id { result["externalID"] = id }
         if let email, !email.isNull, email.stringValue != "" {
             result["email"] = email
-            // An address that Auth0 and others say is verified is Apple's word, or their own mail's.
             if let isVerified { result["emailVerified"] = isVerified }
             if let isPrivate { result["isPrivateEmail"] = isPrivate }
         }

@@ -33,7 +33,7 @@ package struct ImportLine: Sendable {
     package static func parse(
         _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
     ) throws(ImportLineError) -> ImportLine? {
-        guard let object = try format.people(try object(bytes, depth: format.depth)) else { return nil }
+        guard let object = format.person(try object(bytes, depth: format.depth)) else { return nil }
         if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
             throw ImportLineError("\(unknown.name.quoted) is no member of a person")
         }
