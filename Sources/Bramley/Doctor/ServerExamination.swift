@@ -14,6 +14,8 @@ struct ServerExamination: Sendable {
     /// Nil without a sealing key: then it is unknown whether this server answers.
     let keyring: SealingKeyring?
     let clock: any WallClock
+    /// For the whole answer, in milliseconds.
+    private static let timeout: Int64 = 30_000
 
     /// The server first, then its warnings.
     func run() async -> [Diagnosis] {
@@ -30,7 +32,9 @@ struct ServerExamination: Sendable {
         let pass = keyring.map { InspectionPass.make(with: $0, at: clock.now()) }
         var fields: HTTPFields = [.accept: "application/json"]
         if let pass { fields[Inspection.field] = pass }
-        var request = ClientRequest(method: .get, url: url, fields: fields, maximumBodySize: 16_384)
+        // A server whose database is locked answers after two writes have waited for the lock: one under way, and its own.
+        var request = ClientRequest(
+            method: .get, url: url, fields: fields, timeout: Self.timeout, maximumBodySize: 16_384)
         request.cutsLongBody = true
         let response: ClientResponse
         do throws(HTTPClientError) {
