@@ -24,22 +24,6 @@ build_programs() { # FURTHER PACKAGES
     bin=$(swift build --show-bin-path)
 }
 
-# A P-256 key as Apple would let you download it: PKCS#8 around 32 random bytes (RFC 5915 lets the public half be left
-# out). Written without the openssl command, which a machine with its library need not have.
-make_key() { # FILE
-    [ ! -s "$1" ] || return 0
-    {
-        echo "-----BEGIN PRIVATE KEY-----"
-        {
-            printf '\x30\x41\x02\x01\x00\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07'
-            printf '\x04\x27\x30\x25\x02\x01\x01\x04\x20'
-            head -c 32 /dev/urandom
-        } | base64 -w 64
-        echo "-----END PRIVATE KEY-----"
-    } >"$1.new"
-    mv "$1.new" "$1"
-}
-
 # Whether something already answers on this port of this machine.
 is_taken() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null || (exec 3<>"/dev/tcp/::1/$1") 2>/dev/null

@@ -13,7 +13,6 @@ demo=${DEMO_DATA:-.build/demo}
 key=$demo/AuthKey_$key_id.p8
 umask 077
 mkdir -p "$demo"
-make_key "$key"
 
 usual=${DEMO_PORT:-8080}
 port=$(choose_port "$usual")

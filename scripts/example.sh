@@ -32,7 +32,6 @@ data=${EXAMPLE_DATA:-.build/example-$name}
 mkdir -p "$data"
 data=$(realpath "$data")
 key=$data/AuthKey_$key_id.p8
-make_key "$key"
 
 shift_by=$((${EXAMPLE_PORT:-8080} - 8080))
 # What the browser opens first, and what stands behind it.

@@ -2,15 +2,15 @@
 # Builds the images of the Dockerfile, bramley and apple-simulator, with buildah: no daemon, no registry.
 #   scripts/image.sh
 # They are in a store of their own, below .build-image; `scripts/image.sh buildah ...` runs buildah on it.
-# BASE=debootstrap (the default) makes the two base images here, from Debian's packages and the Swift that is installed;
-# BASE=public takes those of the public registry.
+# BASE=debootstrap (the default) makes the base image here, from Debian's packages and the Swift that is installed;
+# BASE=public takes that of the public registry. TAG names what is built (latest), and COMPILED the folder of what was
+# compiled, kept for the next build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$PWD/.build-image
-mkdir -p "$work/tmp"
-# Also where a build keeps what it compiled, for the next.
-export TMPDIR=$work/tmp BUILDAH_ISOLATION=chroot
+export TMPDIR=${COMPILED:-$work/tmp} BUILDAH_ISOLATION=chroot
+mkdir -p "$TMPDIR"
 buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroot "$work/run" "$@"; }
 
 if [ "${1:-}" = buildah ]; then
@@ -21,8 +21,10 @@ fi
 
 scripts/packages.sh build buildah debootstrap
 
-plain=docker.io/library/debian:bookworm-slim
 swift=docker.io/library/swift:6.3-bookworm
+tag=${TAG:-latest}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+export SOURCE_DATE_EPOCH
 
 # What a build that failed has left takes as much room as the images.
 clean() { buildah rm --all >/dev/null 2>&1 || :; }
@@ -36,49 +38,27 @@ volumes=()
 apt-config dump | grep -E '^Acquire::[a-z]+::Proxy ' >"$work/apt-proxy" || :
 if [ -s "$work/apt-proxy" ]; then volumes+=(--volume "$work/apt-proxy:/etc/apt/apt.conf.d/proxy:ro"); fi
 
-make_plain() {
-    echo "== $plain, by debootstrap =="
-    local container root
+make_swift() {
+    echo "== $swift, by debootstrap, with the Swift that is installed here =="
+    local container root tools
     container=$(buildah from scratch)
     root=$(buildah mount "$container")
     debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log" 2>&1 || {
         tail -20 "$work/debootstrap.log" >&2
         exit 1
     }
-    slim "$root"
-    buildah config --cmd bash "$container"
-    commit "$container" "$plain"
-}
-
-# As the public one: packages come without their documents, and nothing of apt is kept.
-slim() {
-    cat >"$1/etc/dpkg/dpkg.cfg.d/slim" <<'END'
-path-exclude /usr/share/doc/*
-path-include /usr/share/doc/*/copyright
-path-exclude /usr/share/man/*
-path-exclude /usr/share/info/*
-path-exclude /usr/share/locale/*
-END
-    find "$1/usr/share/doc" -type f ! -name copyright -delete
-    rm -rf "$1"/usr/share/{man,info,locale}/* "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/log/*
-}
-
-make_swift() {
-    echo "== $swift, with the Swift that is installed here =="
-    local container root tools
-    container=$(buildah from "$plain")
     local run=(buildah run --env DEBIAN_FRONTEND=noninteractive "${volumes[@]}" "$container" --)
     "${run[@]}" apt-get -qq update
     "${run[@]}" apt-get -qq install -y --no-install-recommends binutils ca-certificates gcc git libc6-dev \
         libcurl4-openssl-dev libedit2 libgcc-12-dev libncurses6 libpython3-dev libstdc++-12-dev libxml2-dev libz3-dev \
         pkg-config tzdata zlib1g-dev >"$work/swift-packages.log"
-    root=$(buildah mount "$container")
     tools=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
     # Not the debugger, nor what editors ask.
     tar -C "$tools" --exclude='*lldb*' --exclude=bin/clangd --exclude='*sourcekit*' --exclude=share/doc -cf - . |
         tar -C "$root/usr" --no-same-owner --keep-directory-symlink -xf -
     copy_packages "$root"
-    commit "$container" "$swift"
+    buildah umount "$container" >/dev/null
+    buildah commit -q --rm "$container" "$swift" >/dev/null
 }
 
 # Where this machine has packages of Swift under another address than their own, so has the image.
@@ -94,20 +74,14 @@ copy_packages() {
     done
 }
 
-commit() {
-    buildah umount "$1" >/dev/null
-    buildah commit -q --rm "$1" "$2" >/dev/null
-}
-
 # What is in it, as SPDX: .build-image/NAME.spdx.json
 describe() {
     local container root version
     [ -e Package.resolved ] && [ -d .build/checkouts ] || swift package resolve >/dev/null
-    container=$(buildah from --pull-never "localhost/$1")
+    container=$(buildah from --pull-never "localhost/$1:$tag")
     root=$(buildah mount "$container")
     version=$(sed -n 's/.*static let version = "\(.*\)"/\1/p' Sources/Sockets/Process/Build.swift)
-    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
-        scripts/sbom.py "$1" "$version" "$root" >"$work/$1.spdx.json"
+    scripts/sbom.py "$1" "$version" "$root" >"$work/$1.spdx.json"
     buildah umount "$container" >/dev/null
     buildah rm "$container" >/dev/null
 }
@@ -115,20 +89,21 @@ describe() {
 pull=--pull
 if [ "${BASE:-debootstrap}" = debootstrap ]; then
     pull=--pull-never
-    has "$plain" || make_plain
     has "$swift" || make_swift
 fi
 
-# In Docker's format: that of OCI has no health check, and buildah would leave it out.
+# In Docker's format: that of OCI has no health check, and buildah would leave it out. With the time of the commit
+# everywhere, two builds of one commit are the same image, to its digest.
 for image in apple-simulator bramley; do
     echo "== $image =="
     buildah bud --format docker --layers=false $pull --target "$image" "${volumes[@]}" \
-        --build-arg SOURCE_COMMIT="$(scripts/commit.sh)" --tag "localhost/$image:latest" \
+        --build-arg SOURCE_COMMIT="$(scripts/commit.sh)" --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
+        --timestamp "$SOURCE_DATE_EPOCH" --identity-label=false --tag "localhost/$image:$tag" \
         --file Dockerfile . >"$work/$image.log" 2>&1 || {
         tail -40 "$work/$image.log" >&2
         exit 1
     }
     buildah rmi --prune >/dev/null 2>&1 || :
-    buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image"
+    buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image:$tag"
     describe "$image"
 done

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import HTTP
 import Logging
 import Sockets
 
@@ -21,25 +22,36 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     @Option(help: "The bundle ID of an app; may be given several times.") var bundleID: [String] = []
     @Option(help: "The Team ID.") var teamID = "TEAM123456"
     @Option(help: "The key ID; one for each --key.") var keyID: [String] = []
-    @Option(help: "The relying party's key: the .p8, or its public half in PEM.") var key: [String] = []
+    @Option(help: "The relying party's key: the .p8, or its public half in PEM. A .p8 is made where there is no file.")
+    var key: [String] = []
     @Option(help: "A return URL; replaces the one below --server-url; may be given several times.")
     var redirectURI: [String] = []
     @Option(help: "Where notifications go; replaces the one below --server-url.") var notificationURL: String?
     @Option(help: "The issuer of the tokens.") var issuer = "https://appleid.apple.com"
     @Flag(help: "Log every answer.") var verbose = false
+    @Flag(help: "Only ask the simulator on --port whether it is alive: a container's health check. Exit 0 or 1.")
+    var alive = false
 
     func validate() throws {
+        if alive { return }
         guard !key.isEmpty, key.count == keyID.count else {
             throw ValidationError("Name a --key FILE and its --key-id: client secrets are checked for real.")
         }
     }
 
     func run() async throws {
+        if alive {
+            let url = ClientURL(isSecure: false, host: "127.0.0.1", port: port, target: "/auth/keys")
+            let answers = try await HTTPClient.alone(userAgent: "apple-simulator") { _, transport in
+                await transport.succeeds(url)
+            }
+            throw answers ? ExitCode.success : ExitCode.failure
+        }
         guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
         var logger = Logger(label: "apple-simulator")
         logger.logLevel = verbose ? .debug : .info
         let server = try SimulatorServer(
-            configuration: try makeConfiguration(), address: SocketAddress(ip: ip, port: port), threads: threads,
+            configuration: try makeConfiguration(logger), address: SocketAddress(ip: ip, port: port), threads: threads,
             logger: logger)
         let name = host.contains(":") ? "[\(host)]" : host
         print("The simulated Apple is at http://\(name):\(server.address.port)")
@@ -48,9 +60,21 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
         try await server.run()
     }
 
-    private func makeConfiguration() throws -> SimulatorConfiguration {
+    /// As Apple makes the key for you; its owner alone may read it.
+    private func makeKey(_ file: String, _ logger: Logger) throws {
+        guard let content = ClientKey.makeP8() else { throw ValidationError("OpenSSL cannot make a P-256 key.") }
+        do {
+            try Files.create(file, mode: 0o600, bytes: content)
+        } catch {
+            throw ValidationError("\(file) does not exist and cannot be written: \(error).")
+        }
+        logger.info("key made", metadata: ["file": "\(file)"])
+    }
+
+    private func makeConfiguration(_ logger: Logger) throws -> SimulatorConfiguration {
         var keys: [String: ClientKey] = [:]
         for (id, file) in zip(keyID, key) {
+            if !FileManager.default.fileExists(atPath: file) { try makeKey(file, logger) }
             guard let data = FileManager.default.contents(atPath: file) else {
                 throw ValidationError("\(file) cannot be read.")
             }

@@ -101,11 +101,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "apple-simulator --version": Run(says=r"^apple-simulator \d"),
 
     # apple-simulator.md, native.md, private-relay.md
-    "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out AuthKey.p8":
-        Run(swaps={"AuthKey.p8": "Another.p8"}),
     "apple-simulator --port 8081 --server-url http://localhost:8080 --services-id com.example.web --team-id TEAM123456"
-    " --key-id KEY1234567 --key AuthKey.p8": Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
-        code=None),
+    " --key-id KEY1234567 --key AuthKey.p8":
+        Run(swaps={"8081": "0", "AuthKey.p8": "Another.p8"}, until="The simulated Apple is at http://127", code=None),
     "pip install Authlib flask requests": Reason("scripts/test-requirements.txt has them, for the website of that page"),
     "APPLE=http://127.0.0.1:8081 python3 app.py": LIBRARY,
     """curl -X PUT 127.0.0.1:8081/simulator/api/tokens -d '{"wrong":["nonce"],"remaining":1}'""": LIBRARY,

@@ -73,11 +73,12 @@ class Container:
                 mount("-t", "tmpfs", "-o", owner, "tmpfs", str(self.root / place.lstrip("/")))
 
     def command(self, arguments: list[str]) -> list[str]:
+        # There is nothing in the root but the program: all that is needed to start it is this machine's.
         return [
-            shutil.which("setpriv"), "--no-new-privs",
-            shutil.which("chroot"), f"--userspec={self.user}:{self.group}", "--groups=", str(self.root),
-            "/usr/bin/env", "-i", "-C", self.image.config.get("WorkingDir") or "/",
-            *(f"{name}={value}" for name, value in self.environment.items()), *arguments]
+            "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in self.environment.items()),
+            shutil.which("setpriv"), "--no-new-privs", "--clear-groups",
+            shutil.which("unshare"), f"--root={self.root}", f"--wd={self.image.config.get('WorkingDir') or '/'}",
+            f"--setgid={self.group}", f"--setuid={self.user}", "--", *arguments]
 
     def run(self, arguments: list[str]) -> subprocess.CompletedProcess:
         """Another command in the container, as `exec` of an engine."""

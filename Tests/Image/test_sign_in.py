@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 from http.cookies import SimpleCookie
 
 import pytest
@@ -59,24 +60,24 @@ class Browser:
 
 @pytest.fixture
 def demonstration(make_container, tmp_path):
-    """The containers `server` and `apple` of compose.yaml, started, after `key` has done its work."""
-    shared = tmp_path / "demo"
-    shared.mkdir()
+    """The containers of compose.yaml, started in its order."""
+    folders = {name: tmp_path / name for name in ("key", "data")}
+    for folder in folders.values():
+        folder.mkdir()
+        # As an engine does with a new volume: it gets the owner of the folder that it covers.
+        os.chown(folder, 10001, 10001)
 
     def make(name: str):
         service = SERVICES[name]
+        mounts = [entry.split(":") for entry in service["volumes"]]
         return make_container(
-            image_of(service), volumes={"/demo": shared}, environment=service.get("environment"),
-            user=service.get("user"))
+            image_of(service), volumes={place: folders[volume] for volume, place, *_ in mounts},
+            environment=service.get("environment"), user=service.get("user"))
 
-    key = make("key")
-    done = key.run([*SERVICES["key"]["entrypoint"], *SERVICES["key"]["command"]])
-    assert done.returncode == 0, done.stderr
-    server, apple = make("server"), make("apple")
-    apple.start(SERVICES["apple"]["command"])
-    server.start()
-    for container in (apple, server):
-        eventually(container.is_up, container.image.name, container.text)
+    apple = make("apple").start(SERVICES["apple"]["command"])
+    eventually(apple.is_up, "the simulated Apple", apple.text)
+    server = make("server").start()
+    eventually(server.is_up, "the server", server.text)
     return server, apple
 
 

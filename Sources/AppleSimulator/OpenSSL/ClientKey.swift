@@ -41,6 +41,24 @@ package final class ClientKey: @unchecked Sendable {
 
     deinit { unsafe EVP_PKEY_free(key) }
 
+    /// A new key as Apple would let you download it: P-256 in PKCS#8, in PEM. Nil when OpenSSL cannot make one.
+    package static func makeP8() -> [UInt8]? {
+        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { return nil }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var made: OpaquePointer?
+        guard unsafe EVP_PKEY_keygen_init(context) == 1, unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
+            unsafe EVP_PKEY_generate(context, &made) == 1, let key = unsafe made
+        else { return nil }
+        defer { unsafe EVP_PKEY_free(key) }
+        guard let output = unsafe BIO_new(BIO_s_mem()) else { return nil }
+        defer { unsafe BIO_free(output) }
+        guard unsafe PEM_write_bio_PKCS8PrivateKey(output, key, nil, nil, 0, nil, nil) == 1 else { return nil }
+        // Some 240 bytes; BIO_read writes no more than the count.
+        var text = [UInt8](repeating: 0, count: 1024)
+        let count = unsafe BIO_read(output, &text, Int32(text.count))
+        return count > 0 ? Array(text.prefix(Int(count))) : nil
+    }
+
     /// ES256 (RFC 7518 §3.4): `signature` is R‖S, 64 bytes. A DER signature is refused, as Apple refuses it.
     package func verifies(signature: [UInt8], message: [UInt8]) -> Bool {
         guard signature.count == 64, let der = Self.der(signature),

@@ -14,8 +14,17 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup var options: OperatorOptions
     @OptionGroup var output: OutputOptions
 
+    @Flag(help: "Only ask the running server whether it is alive: a container's health check. Exit 0 or 1.")
+    var alive = false
+
     func run() async throws {
         try await CommandRun.reporting {
+            if alive {
+                guard try await Doctor.isAlive(options.input) else {
+                    throw CommandFailure("The server does not answer on its admin listener.")
+                }
+                return
+            }
             let diagnoses = try await ProgressLine.during("asking Apple and the server") {
                 try await Doctor.examine(options.input)
             }

@@ -79,26 +79,23 @@ enum Doctor {
         ).run()
     }
 
-    /// Provides a loop and a client for the duration of `body`.
+    /// Whether the server on this machine answers: each event loop of it, within two seconds.
+    static func isAlive(_ input: ConfigurationInput) async throws -> Bool {
+        let admin = try ConfigurationLoader.load(input).configuration.admin
+        return try await withNetwork(.direct) { _, transport in
+            await transport.succeeds(ServerExamination.url(of: admin, "/healthz"))
+        }
+    }
+
     private static func withNetwork<Value: Sendable>(
         _ outboundProxy: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
-        let group: EventLoopGroup
-        let client: HTTPClient
         do {
-            group = try EventLoopGroup(count: 1)
-            client = HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
-                proxy: outboundProxy)
+            return try await HTTPClient.alone(
+                userAgent: AppleConfiguration.defaultUserAgent, proxy: outboundProxy, body)
         } catch {
             throw CommandFailure("This machine opens no connections: \(error).")
         }
-        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let value = await body(group.loops[0], client)
-        group.beginDrain()
-        group.abort()
-        try await running
-        return value
     }
 }
 

@@ -17,9 +17,8 @@ struct ServerExamination: Sendable {
     /// For the whole answer, in milliseconds.
     private static let timeout: Int64 = 30_000
 
-    /// The server first, then its warnings.
-    func run() async -> [Diagnosis] {
-        let admin = configuration.admin
+    /// Of the admin listener, as this machine reaches it.
+    static func url(of admin: SocketAddress, _ target: String) -> ClientURL {
         // A listener on every address answers on this machine's own.
         let host =
             switch admin.ip {
@@ -27,8 +26,13 @@ struct ServerExamination: Sendable {
             case .v6(0, 0): "::1"
             default: admin.ip.description
             }
-        let place = "\(host):\(admin.port)"
-        let url = ClientURL(isSecure: false, host: host, port: admin.port, target: "/readyz")
+        return ClientURL(isSecure: false, host: host, port: admin.port, target: target)
+    }
+
+    /// The server first, then its warnings.
+    func run() async -> [Diagnosis] {
+        let url = Self.url(of: configuration.admin, "/readyz")
+        let place = "\(url.host):\(url.port)"
         let pass = keyring.map { InspectionPass.make(with: $0, at: clock.now()) }
         var fields: HTTPFields = [.accept: "application/json"]
         if let pass { fields[Inspection.field] = pass }

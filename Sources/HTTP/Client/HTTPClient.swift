@@ -24,6 +24,22 @@ package final class HTTPClient: HTTPTransport {
         self.userAgent = userAgent
     }
 
+    /// A client on a loop of its own for the duration of `body`: for a process that serves nothing.
+    /// - Throws: when this machine gives no descriptors for a loop.
+    package static func alone<Value: Sendable>(
+        userAgent: String, proxy: ProxySettings = .direct,
+        _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
+    ) async throws -> Value {
+        let group = try EventLoopGroup(count: 1)
+        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: userAgent, proxy: proxy)
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let value = await body(group.loops[0], client)
+        group.beginDrain()
+        group.abort()
+        try await running
+        return value
+    }
+
     package func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
         if let pool = pools.first(where: { $0.loop.isOnLoop }) {
             return try await exchange(request, on: pool)

@@ -9,6 +9,14 @@ package protocol HTTPTransport: Sendable {
     func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse
 }
 
+extension HTTPTransport {
+    /// Whether `GET url` answers 200 within two seconds: a container's health check.
+    package func succeeds(_ url: ClientURL) async -> Bool {
+        let request = ClientRequest(method: .get, url: url, timeout: 2_000)
+        return (try? await send(request))?.status == .ok
+    }
+}
+
 package struct ClientRequest: Sendable {
     package var method: HTTPRequest.Method
     package var url: ClientURL
