@@ -141,8 +141,8 @@ test-operations: ## a year of traffic at twenty times the rate, and 60 kills of 
 image: ## build the images bramley and apple-simulator with buildah, without a daemon or a registry (docs/deploying.md)
 	@scripts/image.sh
 
-test-deb: deb ## … and install, upgrade, downgrade and purge them in a fresh Debian root; as root
-	@scripts/packages.sh test debootstrap lintian apparmor strace
+test-deb: deb ## … and install, upgrade, downgrade and purge them in a fresh Debian, as a folder and as a machine; as root
+	@scripts/packages.sh test debootstrap lintian apparmor strace qemu-system-x86
 	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packages
 
 test-image: image ## … and sign in through containers' roots made of them

@@ -21,7 +21,7 @@ for library in $libraries; do
     file=$(readlink -e "$library")
     # Under the name by which it is looked for, below /usr: /lib and /lib64 are links, as in Debian.
     install -D -m "$(stat -c %a "$file")" "$file" "$root/usr${library#/usr}"
-    packages+=("$(dpkg -S "$library" "$file" "/usr$library" "${file#/usr}" 2>/dev/null | head -n 1 | sed 's/[:,].*//')")
+    packages+=("$(dpkg -S "$library" "$file" "/usr$library" "${file#/usr}" 2>/dev/null | head -n 1 | sed 's/[:,].*//' || :)")
 done
 for folder in lib lib64; do
     [ ! -d "$root/usr/$folder" ] || ln -s "usr/$folder" "$root/$folder"

@@ -52,7 +52,7 @@ def test_settings_and_registration_agree(page):
     for address in re.findall(r"https://id\.example\.com[^\s\"'`)\]<]*", text):
         path = address.removeprefix(ISSUER).split("?")[0]
         assert path in ("", "/.well-known/openid-configuration", "/oidc/authorize", "/oidc/token", "/oidc/userinfo",
-                        "/oidc/logout"), address
+                        "/oidc/logout", "/.well-known/jwks.json"), address
 
 
 def ini(text: str) -> None:
@@ -61,9 +61,9 @@ def ini(text: str) -> None:
     assert reader.sections()
 
 
-def checked_by(*command: str):
+def checked_by(*command: str, name: str = "piece.mjs"):
     def check(text: str, tmp_path) -> None:
-        file = tmp_path / "piece.mjs"
+        file = tmp_path / name
         file.write_text(text)
         subprocess.run([*command, str(file)], check=True, capture_output=True)
 
@@ -73,6 +73,7 @@ def checked_by(*command: str):
 READERS = {
     "ini": ini, "json": json.loads, "yaml": yaml.safe_load, "toml": tomllib.loads, "python": ast.parse,
     "js": checked_by("node", "--check"), "ruby": checked_by("ruby", "-c"),
+    "swift": checked_by("swiftc", "-frontend", "-parse", name="piece.swift"),
     # Run by Tests/OpenID/test_real_clients.py.
     "apache": str, "kotlin": None, "dart": None, "go": None,
 }
@@ -86,7 +87,7 @@ def test_settings_have_the_form_of_their_language(page, tmp_path):
         # Nothing here reads them; at least nothing is left open.
         for left, right in ("()", "{}", "[]"):
             assert piece.text.count(left) == piece.text.count(right), piece
-    elif piece.language in ("js", "ruby"):
+    elif piece.language in ("js", "ruby", "swift"):
         reader(piece.text, tmp_path)
     else:
         reader(piece.text)

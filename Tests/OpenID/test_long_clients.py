@@ -12,7 +12,7 @@ import pytest
 from party import register
 from patience import eventually
 from programs import Program, free_port
-from test_real_clients import HERE, Walk, recipe
+from test_real_clients import HERE, RECIPES, Walk, recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 JUPYTERHUB = ["jupyterhub==6.1.1", "oauthenticator==17.4.0"]
@@ -37,6 +37,59 @@ def test_go_oidc_signs_somebody_in(site, tmp_path):
         walk = Walk(site, origin)
         told = walk.opens("/").json()
         assert told == {"subject": walk.browser.user(), "userinfo": walk.browser.user(), "email": "ada@example.com"}
+    finally:
+        program.stop()
+
+
+PACKAGE = """// swift-tools-version: 6.1
+import PackageDescription
+
+let package = Package(
+    name: "App",
+    dependencies: [
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "App",
+            dependencies: [
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ])
+    ])
+"""
+
+
+def test_hummingbird_signs_somebody_in(site, tmp_path):
+    """The page's two files, built and run; what others compiled stays for the next time."""
+    port, folder = free_port(), ROOT / ".build/hummingbird-program"
+    origin = f"http://127.0.0.1:{port}"
+    library, program = re.findall(r"```swift\n(.*?)```", (RECIPES / "hummingbird.md").read_text(), re.DOTALL)
+    (folder / "Sources/App").mkdir(parents=True, exist_ok=True)
+    (folder / "Package.swift").write_text(PACKAGE)
+    for name, text in (("Bramley.swift", library), ("main.swift", program)):
+        # requests, unlike a browser, sends no secure cookie to http://127.0.0.1.
+        text = text.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+        (folder / "Sources/App" / name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
+    done = subprocess.run(["swift", "build"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    party = register(site, "hummingbird", redirect_uri=f"{origin}/callback")
+    program = Program([str(folder / ".build/debug/App")], tmp_path / "hummingbird.log",
+                      os.environ | {"CLIENT_SECRET": party.secret})
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        assert walk.opens("/").text.startswith("Hello, Ada")
+        assert walk.get("/").status_code == 200
+        # Another's code and attempt: nobody is signed in, and no session is made.
+        stranger = Walk(site, origin)
+        stranger.get("/login")
+        refused = stranger.get("/callback?code=stolen&state=guessed")
+        assert refused.status_code >= 400 and "session" not in refused.cookies
+        assert Walk(site, origin).get("/callback?error=access_denied&state=x").status_code == 401
     finally:
         program.stop()
 
