@@ -118,6 +118,7 @@ def test_the_whole_way(debian, packages):
         assert debian.status(f"/etc/bramley/{file}") == ("root", "bramley", 0o640), file
     written = json.loads((debian.root / "etc/bramley/config.json").read_text())
     assert written["storage"]["directory"] == "/var/lib/bramley/data" and written["apple"]["privateKeyFile"] == f"/etc/bramley/{KEY}"
+    assert "sudo -u bramley bramley" in debian.run("bramley", "users", "list", user="daemon", code=1)
     debian.run("systemctl", "enable", "bramley")
     assert (debian.root / "etc/systemd/system/multi-user.target.wants/bramley.service").is_symlink()
 

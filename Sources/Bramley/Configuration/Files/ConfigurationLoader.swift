@@ -147,7 +147,9 @@ package enum ConfigurationLoader {
         var flags = ConfigurationTexts(problems: problems)
         flags.read(flags: input.flags)
         if input.content == nil, place.isDefault || place.path == input.systemPath, !problems.holdsErrors,
-            file.values.isEmpty, environment.values.isEmpty, flags.values.isEmpty
+            file.values.isEmpty, flags.values.isEmpty,
+            // An image sets this one.
+            environment.values.keys.allSatisfy({ $0 == "SERVER_HOST" })
         {
             // One thing is wrong, and not every key.
             file.markUnreadable()
@@ -181,10 +183,13 @@ package enum ConfigurationLoader {
             file.markUnreadable()
             // A folder that this user may not enter hides its content.
             let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
+            let isOthers = path == systemPath && fault == GuardedFile.Failure.unreadable.fault
             problems.add(
                 ConfigurationProblem(
                     key: "", source: path, fault: fault,
-                    remedy: "Name a readable file with --config FILE or \(pathVariable)."))
+                    remedy: (isOthers
+                        ? "Run the command as the server's user (sudo -u bramley bramley …), or name" : "Name")
+                        + " a readable file with --config FILE or \(pathVariable)."))
         }
     }
 

@@ -25,7 +25,7 @@ extension ConfigurationTable {
             "The ten characters of the Sign in with Apple key; they are in the name of its .p8 file.")
         Key.twins(
             "apple.privateKeyFile", presence: .requiredUnlessTwin,
-            "The .p8 file of that key. Only Bramley's user may read it (`chmod 600`).",
+            "The .p8 file of the Sign in with Apple key. Only Bramley's user may read it (`chmod 600`).",
             inline: "The text of that file, with its line breaks as `\\n`.")
         Key(
             "apple.nextKeyID", .text, pattern: "^[A-Z0-9]{10}$",
@@ -40,7 +40,7 @@ extension ConfigurationTable {
         Key(
             "apple.scopes", .scopes, .required, into: \.apple.scopes, example: "[\"name\", \"email\"] or []",
             """
-            What to ask people for: any of `name` and `email`, or `[]`. There is no default: request only what you use, \
+            What to ask people for: any of `name` and `email`, or `[]`. Request only what you use, \
             and remember that Apple gives the name only once.
             """)
         Key(
