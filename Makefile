@@ -146,7 +146,7 @@ test-deb: deb ## … and install, upgrade, downgrade and purge them in a fresh D
 	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packages
 
 test-image: image ## … and sign in through containers' roots made of them
-	@scripts/packages.sh test buildah debootstrap
+	@scripts/packages.sh test buildah debootstrap nginx-light
 	"$$(scripts/venv.sh)" -B -m pytest Tests/Image -q -p no:cacheprovider
 
 clean: ## remove what was built, and the demonstration's data

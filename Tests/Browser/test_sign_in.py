@@ -116,6 +116,13 @@ def test_cancelling_at_apple_explains_and_offers_another_try(visitor, gallery, s
     visitor.arrives("/account")
 
 
+def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
+    visitor.goes_to_apple("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
+    visitor.press("button[value=cancel]")
+    visitor.arrives("/logout")
+    assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")
+
+
 def test_cancelling_keeps_where_the_visitor_wanted_to_go(visitor):
     visitor.goes_to_apple("/login?return_to=%2Flogout")
     visitor.press("button[value=cancel]")

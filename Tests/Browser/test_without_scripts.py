@@ -47,6 +47,17 @@ def test_javascript_off_and_the_repost(make_own_visitor, site, gallery):
     visitor.arrives("/account")
 
 
+def test_javascript_off_and_the_application_hears_of_a_cancelled_sign_in(make_own_visitor, site):
+    visitor = make_own_visitor(site, NO_SCRIPTS)
+    visitor.open("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
+    visitor.press("#apple-link")
+    visitor.press("button[value=ada]")
+    visitor.press("button[value=cancel]")
+    visitor.press("#delivery button")
+    visitor.arrives("/logout")
+    assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")
+
+
 @pytest.mark.parametrize("fault", [{"close": "start"}, {"status": 503}, {"body": "garbage"}], ids=lambda fault: str(fault))
 def test_apples_script_cannot_be_loaded(visitor, site, gallery, fault):
     site.apple.call("PUT", "faults/script", fault)

@@ -79,6 +79,13 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     " no-new-privileges -v /etc/bramley/config.json:/var/lib/bramley/config.json:ro"
     " -v /etc/bramley/AuthKey_F6G7H8I9J0.p8:/var/lib/bramley/AuthKey_F6G7H8I9J0.p8:ro"
     " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley": IMAGE,
+    "docker compose -f compose.yaml -f docs/examples/nginx-static/compose.yaml up --build":
+        Elsewhere("Tests/Image/test_examples.py::test_members_only"),
+    "docker compose -f compose.yaml -f docs/examples/spa/compose.yaml up --build":
+        Elsewhere("Tests/Image/test_examples.py::test_a_single_page"),
+    "bramley doctor --alive": Elsewhere("Tests/Commands/test_alive.py::test_whether_the_server_is_alive"),
+    "apple-simulator --alive":
+        Elsewhere("Tests/Commands/test_alive.py::test_whether_the_simulated_apple_is_alive_and_the_key_it_makes"),
     "docker exec bramley bramley doctor": Elsewhere("Tests/Image/test_sign_in.py::test_operators_commands_inside"),
     "chown 10001 data": Reason("it gives a folder to a user whom this machine has not; Tests/Image has the image's"),
     "docker compose up --build": Reason("it needs Docker and downloads images"),

@@ -2,24 +2,14 @@
 
 import http.client
 import json
-import os
 from http.cookies import SimpleCookie
 
 import pytest
-import yaml
 
-from container import ROOT
+from composition import services, start_own
 from patience import eventually
 
 FORM = "application/x-www-form-urlencoded"
-SERVICES = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
-
-
-def image_of(service: dict) -> str:
-    """The stage that a service is built from; without a target the last, which is Bramley's."""
-    build = service["build"]
-    return build.get("target", "bramley") if isinstance(build, dict) else "bramley"
-
 
 class Browser:
     def __init__(self):
@@ -60,25 +50,7 @@ class Browser:
 
 @pytest.fixture
 def demonstration(make_container, tmp_path):
-    """The containers of compose.yaml, started in its order."""
-    folders = {name: tmp_path / name for name in ("key", "data")}
-    for folder in folders.values():
-        folder.mkdir()
-        # As an engine does with a new volume: it gets the owner of the folder that it covers.
-        os.chown(folder, 10001, 10001)
-
-    def make(name: str):
-        service = SERVICES[name]
-        mounts = [entry.split(":") for entry in service["volumes"]]
-        return make_container(
-            image_of(service), volumes={place: folders[volume] for volume, place, *_ in mounts},
-            environment=service.get("environment"), user=service.get("user"))
-
-    apple = make("apple").start(SERVICES["apple"]["command"])
-    eventually(apple.is_up, "the simulated Apple", apple.text)
-    server = make("server").start()
-    eventually(server.is_up, "the server", server.text)
-    return server, apple
+    return start_own(services("compose.yaml"), make_container, tmp_path)
 
 
 def test_a_person_signs_in_and_stays_so_over_a_restart(demonstration):

@@ -3,9 +3,9 @@
 # second time to see what a restart of the machine leaves, and to purge. Each line with FACT is read by the test.
 exec 2>&1
 set -x
-cd /root
-export HOME=/root DEBIAN_FRONTEND=noninteractive
-key=/root/AuthKey_F6G7H8I9J0.p8
+cd /trial
+export DEBIAN_FRONTEND=noninteractive
+key=/trial/AuthKey_F6G7H8I9J0.p8
 apple=http://127.0.0.1:9700
 
 fact() { echo "FACT $*"; }

@@ -14,7 +14,7 @@ SERVICE = """[Unit]
 After=multi-user.target
 [Service]
 Type=oneshot
-ExecStart=/bin/bash /root/machine-trial.sh
+ExecStart=/bin/bash /trial/machine-trial.sh
 StandardOutput=file:/dev/ttyS1
 [Install]
 WantedBy=multi-user.target
@@ -54,9 +54,10 @@ class Machine:
         for unit in MASKED:
             (units / unit).unlink(missing_ok=True)
             (units / unit).symlink_to("/dev/null")
-        shutil.copy(HERE / "machine-trial.sh", root / "root")
+        (root / "trial").mkdir()
+        shutil.copy(HERE / "machine-trial.sh", root / "trial")
         for name, file in files.items():
-            shutil.copy(file, root / "root" / name)
+            shutil.copy(file, root / "trial" / name)
         self.kernel, self.initial = (shutil.copy(next((root / "boot").glob(name)), folder) for name in ("vmlinuz-*", "initrd.img-*"))
         with self.disk.open("wb") as file:
             file.truncate(2 << 30)

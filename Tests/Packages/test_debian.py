@@ -51,6 +51,14 @@ def test_two_builds_are_the_same_bytes(packages, tmp_path):
     for name in ("bramley", "apple-simulator"):
         first, second = packages[name], copy / ".build/dist" / packages[name].name
         assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
+    sums = []
+    for place in (ROOT, copy):
+        archives = tmp_path / f"archives-of-{place.name}"
+        subprocess.run([place / "scripts/dist.sh"], check=True, capture_output=True, env=os.environ | {
+            "BUILT": str(place / ".build/release"), "DIST": str(archives),
+            "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").strip()})
+        sums.append((archives / "SHA256SUMS").read_text())
+    assert sums[0] == sums[1] and sums[0].count(".tar.gz") == 2
 
 
 def test_who_may_read_what(packages):
