@@ -145,8 +145,11 @@ test-deb: deb ## … and install, upgrade, downgrade and purge them in a fresh D
 	@scripts/packages.sh test debootstrap lintian apparmor strace qemu-system-x86
 	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packages
 
-test-image: image ## … and sign in through containers' roots made of them
+test-image: image ## … and a second time from nothing, which gives the same; then sign in through roots made of them
 	@scripts/packages.sh test buildah debootstrap nginx-light
+	@rm -rf .build-image/again
+	@TAG=again COMPILED=$(CURDIR)/.build-image/again scripts/image.sh
+	@rm -rf .build-image/again
 	"$$(scripts/venv.sh)" -B -m pytest Tests/Image -q -p no:cacheprovider
 
 clean: ## remove what was built, and the demonstration's data

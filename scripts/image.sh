@@ -86,6 +86,33 @@ describe() {
     buildah rm "$container" >/dev/null
 }
 
+# Without the name and the id of the container that it was built in, which are all that two builds differ in.
+forget_container() { # NAME
+    local id
+    rm -rf "$work/unpacked"
+    buildah push -q "localhost/$1:$tag" "dir:$work/unpacked"
+    python3 - "$work/unpacked" <<'END'
+import hashlib, json, pathlib, sys
+
+folder = pathlib.Path(sys.argv[1])
+manifest = json.loads((folder / "manifest.json").read_text())
+file = folder / manifest["config"]["digest"].removeprefix("sha256:")
+config = json.loads(file.read_text())
+for name in ("container", "container_config"):
+    config.pop(name, None)
+config["config"].pop("Hostname", None)
+file.unlink()
+content = json.dumps(config, sort_keys=True).encode()
+digest = hashlib.sha256(content).hexdigest()
+(folder / digest).write_bytes(content)
+manifest["config"] |= {"digest": f"sha256:{digest}", "size": len(content)}
+(folder / "manifest.json").write_text(json.dumps(manifest, sort_keys=True))
+END
+    id=$(buildah pull -q "dir:$work/unpacked")
+    buildah tag "$id" "localhost/$1:$tag"
+    rm -rf "$work/unpacked"
+}
+
 pull=--pull
 if [ "${BASE:-debootstrap}" = debootstrap ]; then
     pull=--pull-never
@@ -103,6 +130,7 @@ for image in apple-simulator bramley; do
         tail -40 "$work/$image.log" >&2
         exit 1
     }
+    forget_container "$image"
     buildah rmi --prune >/dev/null 2>&1 || :
     buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image:$tag"
     describe "$image"

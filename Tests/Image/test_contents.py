@@ -95,14 +95,11 @@ def test_size(images, name):
     assert int(done.stdout.split()[0]) <= LARGEST[name]
 
 
-def test_a_second_build_from_nothing_is_the_same_image(images, tmp_path_factory):
+def test_a_second_build_from_nothing_is_the_same_image(images):
+    """`make test-image` has built both twice; the second time without what was compiled before."""
     def digest(name: str, tag: str) -> str:
-        return buildah("inspect", "--type", "image", "--format", "{{.FromImageDigest}} {{.FromImageID}}", f"localhost/{name}:{tag}")
+        return buildah("inspect", "--type", "image", "--format", "{{.FromImageDigest}} {{.FromImageID}}",
+                       f"localhost/{name}:{tag}")
 
-    # Nothing of what was compiled before.
-    compiled = tmp_path_factory.mktemp("compiled")
-    again = subprocess.run(
-        [ROOT / "scripts/image.sh"], env=os.environ | {"TAG": "again", "COMPILED": str(compiled)}, capture_output=True, text=True)
-    assert again.returncode == 0, again.stdout + again.stderr
     for name in NAMES:
-        assert digest(name, "again") == digest(name, "latest"), name
+        assert "sha256:" in digest(name, "latest") and digest(name, "again") == digest(name, "latest"), name

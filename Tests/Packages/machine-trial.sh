@@ -40,6 +40,7 @@ first() {
     curl -s -o /dev/null -b jar -c jar http://localhost:8080/apple/callback -H "Origin: $apple" \
         -H 'Sec-Fetch-Site: cross-site' -d "$form"
     session started
+    fact started doctor "$(runuser -u bramley -- bramley doctor | tail -n 1 | sed 's/, [0-9]* good$//')"
     before=$(main_process)
     dpkg -i bramley.deb
     state upgraded

@@ -11,6 +11,7 @@ def test_a_machine_that_boots(packages, former, tmp_path):
         # Nothing starts before it is configured.
         "installed state": "inactive",
         "started state": "active", "started profile": confined, "started session": "200",
+        "started doctor": "0 wrong, 0 unsure",
         # The new program has taken over, and people are still signed in.
         "upgraded state": "active", "upgraded profile": confined, "upgraded process": "another",
         "upgraded program": "/usr/bin/bramley", "upgraded session": "200",
