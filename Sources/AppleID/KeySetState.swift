@@ -130,13 +130,6 @@ struct KeySetState {
         return true
     }
 
-    /// Whether the caller should load the archive.
-    mutating func beginLoading() -> Bool {
-        guard !isArchiveLoaded, flight == nil else { return false }
-        flight = Flight(work: .loading)
-        return true
-    }
-
     /// What to do until there is a set; nil when one is held.
     mutating func firstStep(_ visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Step? {
         dropExpired(policy: policy, at: now)

@@ -3,7 +3,6 @@ package struct ProviderError: Error, Hashable, Sendable {
     /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6 and RFC 6750 §3.1.
     package enum Code: String, Sendable, CaseIterable {
         case invalidRequest = "invalid_request"
-        case unauthorizedClient = "unauthorized_client"
         case accessDenied = "access_denied"
         case unsupportedResponseType = "unsupported_response_type"
         case invalidScope = "invalid_scope"

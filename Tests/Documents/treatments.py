@@ -81,6 +81,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley": IMAGE,
     "docker compose -f compose.yaml -f docs/examples/nginx-static/compose.yaml up --build":
         Elsewhere("Tests/Image/test_examples.py::test_members_only"),
+    "docker compose -f compose.yaml -f docs/examples/node/compose.yaml up --build":
+        Elsewhere("Tests/Image/test_examples.py::test_an_application"),
     "docker compose -f compose.yaml -f docs/examples/spa/compose.yaml up --build":
         Elsewhere("Tests/Image/test_examples.py::test_a_single_page"),
     "bramley doctor --alive": Elsewhere("Tests/Commands/test_alive.py::test_whether_the_server_is_alive"),

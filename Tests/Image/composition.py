@@ -38,17 +38,18 @@ def mounts(service: dict) -> list[tuple[str, str]]:
     return [tuple(entry.split(":")[:2]) for entry in service.get("volumes", [])]
 
 
-def start_own(all_services: dict, make_container, folder: Path) -> tuple[Container, Container]:
-    """`server` and `apple`, in the order in which they wait for each other."""
-    volumes: dict[str, Path] = {}
-    for service in all_services.values():
-        for source, _ in mounts(service):
-            if not source.startswith(".") and source not in volumes:
-                volumes[source] = folder / source
-                volumes[source].mkdir()
-                # As an engine does with a new volume: it gets the owner of the folder that it covers.
-                os.chown(volumes[source], 10001, 10001)
+def make_volumes(all_services: dict, folder: Path) -> dict[str, Path]:
+    """A folder for each named volume. As an engine does with a new one: it gets the owner of the folder that it covers."""
+    names = {source for service in all_services.values() for source, _ in mounts(service) if not source.startswith(".")}
+    volumes = {name: folder / name for name in sorted(names)}
+    for volume in volumes.values():
+        volume.mkdir()
+        os.chown(volume, 10001, 10001)
+    return volumes
 
+
+def start_own(all_services: dict, make_container, volumes: dict[str, Path]) -> tuple[Container, Container]:
+    """`server` and `apple`, in the order in which they wait for each other."""
     def start(name: str) -> Container:
         service = all_services[name]
         container = make_container(
@@ -62,18 +63,19 @@ def start_own(all_services: dict, make_container, folder: Path) -> tuple[Contain
     return start("server"), apple
 
 
-def start_other(service: dict, log: Path) -> subprocess.Popen:
+def start_other(service: dict, volumes: dict[str, Path], log: Path) -> subprocess.Popen:
     """One of another image: this machine's program of that name, which sees the volumes where the container would."""
     # Folders and files to mount on, which the real machine does not have and does not keep.
     mount("-t", "tmpfs", "tmpfs", "/mnt")
     for source, place in mounts(service):
-        target = Path(place)
-        if (ROOT / source).is_dir():
+        target, origin = Path(place), volumes.get(source) or ROOT / source
+        if origin.is_dir():
             target.mkdir(parents=True)
         else:
             target.touch()
-        mount("--bind", str(ROOT / source), place)
+        mount("--bind", str(origin), place)
     with log.open("ab") as output:
-        # Compose writes $$ for $, and no file here does.
-        return subprocess.Popen(service["command"], stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-                                start_new_session=True)
+        # Compose reads $$ as $.
+        return subprocess.Popen(
+            [word.replace("$$", "$") for word in service["command"]], stdout=output, stderr=output,
+            stdin=subprocess.DEVNULL, start_new_session=True, env=os.environ | environment(service))

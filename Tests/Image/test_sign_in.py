@@ -6,7 +6,7 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from composition import services, start_own
+from composition import make_volumes, services, start_own
 from patience import eventually
 
 FORM = "application/x-www-form-urlencoded"
@@ -15,8 +15,8 @@ class Browser:
     def __init__(self):
         self.jar: dict[str, str] = {}
 
-    def ask(self, method: str, path: str, body: str | None = None, headers: dict | None = None):
-        connection = http.client.HTTPConnection("localhost", 8080, timeout=30)
+    def ask(self, method: str, path: str, body: str | None = None, headers: dict | None = None, port: int = 8080):
+        connection = http.client.HTTPConnection("localhost", port, timeout=30)
         try:
             connection.request(method, path, body, {
                 "Cookie": "; ".join(f"{name}={value}" for name, value in self.jar.items())} | (headers or {}))
@@ -50,7 +50,8 @@ class Browser:
 
 @pytest.fixture
 def demonstration(make_container, tmp_path):
-    return start_own(services("compose.yaml"), make_container, tmp_path)
+    whole = services("compose.yaml")
+    return start_own(whole, make_container, make_volumes(whole, tmp_path))
 
 
 def test_a_person_signs_in_and_stays_so_over_a_restart(demonstration):

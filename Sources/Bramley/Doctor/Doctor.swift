@@ -81,7 +81,7 @@ enum Doctor {
 
     /// Whether the server on this machine answers: each event loop of it, within two seconds.
     static func isAlive(_ input: ConfigurationInput) async throws -> Bool {
-        let admin = try ConfigurationLoader.load(input).configuration.admin
+        let admin = try ConfigurationLoader.loadAdmin(input)
         return try await withNetwork(.direct) { _, transport in
             await transport.succeeds(ServerExamination.url(of: admin, "/healthz"))
         }

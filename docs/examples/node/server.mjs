@@ -163,4 +163,4 @@ createServer(async (request, response) => {
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" });
     response.end(error instanceof Refusal ? error.message : "Something went wrong.");
   }
-}).listen(Number(process.env.PORT), "127.0.0.1");
+}).listen(Number(process.env.PORT), process.env.HOST ?? "127.0.0.1");

@@ -1,5 +1,6 @@
 import FoundationEssentials
 package import RelyingParty
+import Sockets
 
 /// The sources of one load.
 package struct ConfigurationInput: Sendable {
@@ -80,6 +81,16 @@ package enum ConfigurationLoader {
             throw ConfigurationFailure(problems: order(problems.problems))
         }
         return configuration
+    }
+
+    /// Where a running server is asked. Everything else may be wrong by now: it was right when that server started.
+    /// - Throws: every problem found, if the admin listener's keys cannot be read.
+    static func loadAdmin(_ input: ConfigurationInput) throws(ConfigurationFailure) -> SocketAddress {
+        let problems = ProblemList()
+        guard let admin = builder(input, problems).admin() else {
+            throw ConfigurationFailure(problems: order(problems.problems))
+        }
+        return admin
     }
 
     /// - Throws: every problem found, errors and warnings, in the order of the reference.

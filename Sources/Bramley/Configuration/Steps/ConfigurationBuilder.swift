@@ -53,6 +53,13 @@ struct ConfigurationBuilder {
         return database
     }
 
+    /// The admin listener alone. Nil: its keys are wrong, or the file that may hold them cannot be read.
+    func admin() -> SocketAddress? {
+        var configuration = Configuration()
+        store(ConfigurationTable.adminKeys, in: &configuration)
+        return values.failed.isEmpty && values.isComplete ? configuration.admin : nil
+    }
+
     private func store(_ keys: [ConfigurationKey], in configuration: inout Configuration) {
         for key in keys { key.store?(self, &configuration) }
     }

@@ -12,7 +12,7 @@ final class ConfigurationValues {
     /// Given, but already refused: neither missing nor readable.
     private let refused: Set<String>
     /// Whether a key can be reported missing.
-    private let isComplete: Bool
+    let isComplete: Bool
     /// The folder against which relative paths in the file, and in defaults, are resolved. Those in flags and the
     /// environment are relative to the working directory, where they were written.
     private let folder: ConfigurationFolder
