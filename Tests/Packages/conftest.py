@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import machine_boot
 from debian import ROOT, Debian, make_base
 from machine import enter
 
@@ -53,7 +54,9 @@ def build(folder: Path, version: str | None = None, **environment: str) -> None:
 
 @pytest.fixture(scope="session")
 def own_machine():
+    # Both while there is a network: what enters its own has none.
     make_base()
+    machine_boot.make_base()
     enter()
 
 

@@ -27,6 +27,7 @@ LONGEST = 1_200
 
 
 def make_base() -> None:
+    """Once: a disk is made of a copy."""
     if not (BASE / "boot").exists():
         shutil.rmtree(BASE, ignore_errors=True)
         BASE.parent.mkdir(exist_ok=True)
@@ -40,7 +41,6 @@ class Machine:
     """Its disk outlives a boot."""
 
     def __init__(self, folder: Path, files: dict[str, Path]):
-        make_base()
         self.folder, self.disk = folder, folder / "disk"
         root = folder / "root"
         subprocess.run(["cp", "-a", BASE, root], check=True)

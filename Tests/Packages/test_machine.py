@@ -3,7 +3,7 @@
 from machine_boot import Machine
 
 
-def test_a_machine_that_boots(packages, former, tmp_path):
+def test_a_machine_that_boots(own_machine, packages, former, tmp_path):
     machine = Machine(tmp_path, {
         "bramley-former.deb": former, "bramley.deb": packages["bramley"], "apple-simulator.deb": packages["apple-simulator"]})
     confined = "bramley (enforce)"
