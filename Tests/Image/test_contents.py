@@ -90,6 +90,15 @@ def test_every_library_is_there_and_no_symbols_are(make_container, images, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_authorities_are_where_openssl_looks_for_them(images, name):
+    """Without them no answer of Apple's would be believed, and the demonstration, which has no TLS, would not tell."""
+    place = subprocess.run(["openssl", "version", "-d"], capture_output=True, text=True, check=True).stdout
+    assert place == 'OPENSSLDIR: "/usr/lib/ssl"\n'
+    bundle = (images[name].root / "usr/lib/ssl/cert.pem").readlink()
+    assert (images[name].root / bundle.relative_to("/")).read_text().count("BEGIN CERTIFICATE") > 100
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_size(images, name):
     done = subprocess.run(["du", "-sxm", images[name].root], capture_output=True, text=True, check=True)
     assert int(done.stdout.split()[0]) <= LARGEST[name]
