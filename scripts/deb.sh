@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Packs what `make build` has built as Debian packages, bramley and apple-simulator, for the release this machine runs.
+# Makes the Debian packages bramley and apple-simulator from what `make build` has built, for this machine's release.
 #   BUILT=.build/release DIST=.build/dist scripts/deb.sh
 #
-# The same programs and the same commit give the same bytes, as for scripts/dist.sh. A commit without a tag v… gives a
-# version below the one it leads to: 0.1.0~git20261127024501.36b4778. DEBFULLNAME and DEBEMAIL name who maintains them.
+# The same programs and commit give the same bytes, as in scripts/dist.sh. A commit without a tag v… gets a version below
+# the next release: 0.1.0~git20261127024501.36b4778. DEBFULLNAME and DEBEMAIL name the maintainer.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 umask 022
@@ -32,15 +32,15 @@ architecture=$(dpkg --print-architecture)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# pack PACKAGE: the tree of that name below $work, with its documents and what dpkg reads.
+# pack PACKAGE: packs the tree of that name below $work, with its documents and control files.
 pack() {
     local package=$1 root=$work/$1 documents=$work/$1/usr/share/doc/$1 file libraries
-    # What the program is linked with, as the packages of this machine name it.
+    # The packages of the linked libraries.
     mkdir -p "$work/debian"
     printf 'Source: bramley\n\nPackage: %s\nArchitecture: any\n' "$package" >"$work/debian/control"
     libraries=$(cd "$work" && dpkg-shlibdeps -O -e"$root/usr/bin/$package" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
     install -D -m 644 packaging/debian/copyright "$documents/copyright"
-    # Names without their versions: "libc6 (>= 2.35), libssl3 (>= 3.0.0)".
+    # Names without versions: "libc6 (>= 2.35), libssl3 (>= 3.0.0)".
     # shellcheck disable=SC2046
     scripts/sbom.py "$package" "$version" / $(sed 's/ ([^)]*)//g; s/,/ /g' <<<"$libraries") >"$documents/$package.spdx.json"
     printf '%s (%s) unstable; urgency=medium\n\n  * CHANGELOG.md of the sources says what is new.\n\n -- %s  %s\n' \
@@ -63,9 +63,9 @@ pack() {
     sed -e "s|@VERSION@|$version|; s|@ARCHITECTURE@|$architecture|; s|@MAINTAINER@|$maintainer|" \
         -e "s|@LIBRARIES@|$libraries|; s|@SIZE@|$(du -ks --exclude=DEBIAN "$root" | cut -f 1)|" \
         "packaging/debian/$package.control" >"$root/DEBIAN/control"
-    # Modes are those of this script's umask and of install; the owner is root.
+    # Modes come from this script's umask and from install; the owner is root.
     find "$root" -exec touch --no-dereference --date "@$time" {} +
-    # Those of other commits: one is to be installed.
+    # Remove packages of other commits.
     rm -f "$dist/${package}_"*.deb
     dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" \
         "$dist/${package}_${version}_$architecture.deb" >/dev/null

@@ -1,10 +1,10 @@
-# What `make run` and `make example` share. Sourced, in the root of the package, with `set -euo pipefail`.
+# Shared by `make run` and `make example`. Sourced in the root of the package, with `set -euo pipefail`.
 
 services_id=com.example.web
 bundle_id=com.example.app
 team_id=TEAM123456
 key_id=DEMOKEY001
-# What was started, in order; all of it ends with the script.
+# The processes started, in order. All end with the script.
 children=()
 
 need_linux() {
@@ -15,7 +15,7 @@ need_linux() {
     exit 1
 }
 
-# Sets `bin`, the folder with both programs.
+# Sets `bin` to the folder of both programs.
 build_programs() { # FURTHER PACKAGES
     scripts/packages.sh build "$@"
     echo "Building Bramley and the simulated Apple; the first time takes some minutes."
@@ -29,7 +29,7 @@ is_taken() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null || (exec 3<>"/dev/tcp/::1/$1") 2>/dev/null
 }
 
-# The usual port, or the next that is free. (Cookies know no ports, so people stay signed in either way.)
+# The given port, or the next free one. (Cookies ignore ports, so people stay signed in.)
 choose_port() { # USUAL
     local port=$1
     while is_taken "$port"; do port=$((port + 1)); done
@@ -44,7 +44,7 @@ stop() { # STATUS
     exit "$1"
 }
 
-# From now on Ctrl-C, or the end of this script, ends everything it started.
+# Ctrl-C, or the end of this script, ends everything it started.
 stop_with_this_script() {
     trap 'echo; echo "Stopping."; stop 0' INT TERM
     trap 'stop $?' EXIT

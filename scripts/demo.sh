@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `make run`: Bramley and a simulated Apple on this machine, until Ctrl-C. What people did is kept in .build/demo.
+# `make run`: Bramley and a simulated Apple on this machine, until Ctrl-C. Data stays in .build/demo.
 #
-# The tests set DEMO_BIN (programs that are built), DEMO_DATA (another folder) and DEMO_PORT (another first port).
+# Tests set DEMO_BIN (built programs), DEMO_DATA (another folder) and DEMO_PORT (another first port).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/demo-parts.sh
@@ -58,12 +58,12 @@ cat <<TEXT
 
   and sign in at the simulated Apple. No real Apple account is needed or touched.
   Simulated Apple and its control page: $apple/
-  Stop with Ctrl-C. Start again with \`make run\`: whoever was signed in still is.
+  Stop with Ctrl-C. Start again with \`make run\`: everybody stays signed in.
 TEXT
 [ "$port" = "$usual" ] || echo "  (Port $usual was taken, so it is $port.)"
 echo
 
-# Until one of them ends by itself; a signal ends the wait through its trap.
+# Waits until one of them ends; a signal ends the wait through its trap.
 status=0
 wait -n "${children[@]}" || status=$?
 echo "One of the two programs ended by itself (status $status). The simulated Apple's log: $log" >&2

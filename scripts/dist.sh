@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Packs what `make build` has built for other machines: one tar.gz for each program, and their SHA-256 sums.
+# Packs what `make build` has built for other machines: a tar.gz for each program, and their SHA-256 sums.
 #   BUILT=.build/release DIST=.build/dist scripts/dist.sh
 #
-# The same programs and the same commit give the same bytes: names in order, nobody's user and group, and one time for all
-# files, SOURCE_DATE_EPOCH or that of the commit.
+# The same programs and commit give the same bytes: sorted names, root as owner, and one time for all files,
+# SOURCE_DATE_EPOCH or the commit's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,14 +19,14 @@ done
 # "bramley 1.2.3 (commit ..., Swift ...)"
 version=$("$built/bramley" --version | cut -d ' ' -f 2)
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
-# Its libraries are what the programs need at least.
+# The programs need its libraries or newer ones.
 system=$(. /etc/os-release && echo "${PRETTY_NAME:-Linux}")
 target=$version-linux-$(uname -m)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# pack PROGRAM: the folder of that name, with the sums of what is in it.
+# pack PROGRAM: packs the folder of that name, with sums of its files.
 pack() {
     local name=$1-$target
     cp LICENSE "$work/$name/"
@@ -36,7 +36,7 @@ pack() {
         find . -type f -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >../sums
         mv ../sums SHA256SUMS
     )
-    # The name of the archive is no part of it, and neither is the time of compression.
+    # Without the archive's name and the time of compression.
     tar -C "$work" --format=ustar --sort=name --mtime="@$time" --owner=root:0 --group=root:0 --mode='u=rwX,go=rX' \
         -cf - "$name" | gzip -n >"$dist/$name.tar.gz.new"
     mv "$dist/$name.tar.gz.new" "$dist/$name.tar.gz"

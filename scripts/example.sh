@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `make example NAME=flask`: one of docs/examples with Bramley and a simulated Apple, until Ctrl-C. Its data is kept in
+# `make example NAME=flask`: one of docs/examples with Bramley and a simulated Apple, until Ctrl-C. Data stays in
 # .build/example-NAME.
 #
-# The tests set EXAMPLE_BIN (programs that are built), EXAMPLE_DATA (another folder), EXAMPLE_PORT (another first port)
-# and EXAMPLE_PYTHON (a Python that has Flask).
+# Tests set EXAMPLE_BIN (built programs), EXAMPLE_DATA (another folder), EXAMPLE_PORT (another first port) and
+# EXAMPLE_PYTHON (a Python with Flask).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/demo-parts.sh
@@ -20,7 +20,7 @@ if [ ! -f "$example/start.sh" ]; then
 fi
 need_linux
 
-# Debian packages that the example needs besides, and `start_example`, which starts it and sets `open_this`.
+# Sets `needs`, further Debian packages, and defines `start_example`, which starts it and sets `open_this`.
 needs=()
 # shellcheck source=/dev/null
 . "$example/start.sh"
@@ -34,7 +34,7 @@ data=$(realpath "$data")
 key=$data/AuthKey_$key_id.p8
 
 shift_by=$((${EXAMPLE_PORT:-8080} - 8080))
-# What the browser opens first, and what stands behind it.
+# The port that the browser opens, and the port behind it.
 port=$(choose_port $((8080 + shift_by)))
 inner_port=$(choose_port $((8090 + shift_by)))
 admin_port=$(choose_port $((9090 + shift_by)))
@@ -66,13 +66,13 @@ serve_bramley() { # PORT LOG
     wait_for Bramley "$!" "$1" /login "$2"
 }
 
-# Runs nginx on what NGINX.CONF becomes when each @NAME@ in it is replaced by VALUE.
+# Runs nginx with NGINX.CONF, with each @NAME@ replaced by VALUE.
 start_nginx() { # NGINX.CONF NAME=VALUE...
     local template=$1 nginx edits=()
     shift
     nginx=$(command -v nginx || echo /usr/sbin/nginx)
     mkdir -p "$data/nginx"
-    # As root, nginx would read the site as another user, who may not.
+    # As root, nginx would read the site as another user, who has no access.
     if [ "$(id -u)" -eq 0 ]; then edits+=(-e '1i user root;'); fi
     for pair in "$@"; do edits+=(-e "s|@${pair%%=*}@|${pair#*=}|g"); done
     sed "${edits[@]}" "$template" >"$data/nginx/nginx.conf"
@@ -80,13 +80,13 @@ start_nginx() { # NGINX.CONF NAME=VALUE...
     children+=($!)
 }
 
-# A key for webhooks as Standard Webhooks writes it; one a line, two while one replaces the other.
+# A webhook secret in the form of Standard Webhooks, one per line; two while one replaces the other.
 make_webhook_secret() { # FILE
     [ -s "$1" ] || echo "whsec_$(head -c 32 /dev/urandom | base64 -w 0)" >"$1"
 }
 
 stop_with_this_script
-# Lines to print besides, and how many programs may end without ending the example.
+# Further lines to print, and how many programs may end without ending the example.
 more=
 outlives=0
 start_example
@@ -105,7 +105,7 @@ cat <<TEXT
 
 TEXT
 
-# Until one of them ends by itself; a signal ends the wait through its trap.
+# Waits until one of them ends; a signal ends the wait through its trap.
 for _ in $(seq 0 "$outlives"); do
     status=0
     wait -n || status=$?

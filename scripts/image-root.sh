@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the root of an image, as distroless ones are: a program, the libraries it loads, certificates and its user; no
-# shell, no package manager. Dpkg's list of where the files come from is there for scanners and scripts/sbom.py.
+# Makes the root of an image without shell and package manager: a program, its libraries, certificates and its user. dpkg's
+# list of the files' packages is for scanners and scripts/sbom.py.
 #   scripts/image-root.sh ROOT PROGRAM USER HOME [PACKAGE...]
-# PACKAGE: one whose libraries the program opens by name, which nothing in it tells (libpq5).
+# PACKAGE: one whose libraries the program opens by name at run time (libpq5).
 set -euo pipefail
 umask 022
 root=$1 program=$2 user=$3 home=$4
@@ -19,7 +19,7 @@ libraries=$({
 packages=(base-files ca-certificates "$@")
 for library in $libraries; do
     file=$(readlink -e "$library")
-    # Under the name by which it is looked for, below /usr: /lib and /lib64 are links, as in Debian.
+    # At the path the loader looks for, below /usr: /lib and /lib64 are links, as in Debian.
     install -D -m "$(stat -c %a "$file")" "$file" "$root/usr${library#/usr}"
     packages+=("$(dpkg -S "$library" "$file" "/usr$library" "${file#/usr}" 2>/dev/null | head -n 1 | sed 's/[:,].*//' || :)")
 done
@@ -27,7 +27,7 @@ for folder in lib lib64; do
     [ ! -d "$root/usr/$folder" ] || ln -s "usr/$folder" "$root/$folder"
 done
 
-# OpenSSL's own default is a folder of links to certificates, one file each.
+# OpenSSL's default is a folder with one file per certificate.
 install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 install -d "$root/usr/lib/ssl"
 ln -s /etc/ssl/certs/ca-certificates.crt "$root/usr/lib/ssl/cert.pem"

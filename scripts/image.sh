@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Builds the images of the Dockerfile, bramley and apple-simulator, with buildah: no daemon, no registry.
 #   scripts/image.sh
-# They are in a store of their own, below .build-image; `scripts/image.sh buildah ...` runs buildah on it.
-# BASE=debootstrap (the default) makes the base image here, from Debian's packages and the Swift that is installed;
-# BASE=public takes that of the public registry. TAG names what is built (latest), and COMPILED the folder of what was
-# compiled, kept for the next build.
+# They are in a separate store below .build-image; `scripts/image.sh buildah ...` runs buildah on it.
+# BASE=debootstrap (the default) makes the base image from Debian's packages and the installed Swift; BASE=public downloads
+# it from the public registry. TAG is the images' tag (latest), COMPILED the folder of compiled files for the next build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,14 +25,14 @@ tag=${TAG:-latest}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 
-# What a build that failed has left takes as much room as the images.
+# Leftovers of failed builds take as much room as the images.
 clean() { buildah rm --all >/dev/null 2>&1 || :; }
 trap clean EXIT
 clean
 
 has() { buildah inspect --type image "$1" >/dev/null 2>&1; }
 
-# What this machine needs to reach its packages is there while something is built, and in no image.
+# This machine's package proxies, for the builds only: they are in no image.
 volumes=()
 apt-config dump | grep -E '^Acquire::[a-z]+::Proxy ' >"$work/apt-proxy" || :
 if [ -s "$work/apt-proxy" ]; then volumes+=(--volume "$work/apt-proxy:/etc/apt/apt.conf.d/proxy:ro"); fi
@@ -53,7 +52,7 @@ make_swift() {
         libcurl4-openssl-dev libedit2 libgcc-12-dev libncurses6 libpython3-dev libstdc++-12-dev libxml2-dev libz3-dev \
         pkg-config tzdata zlib1g-dev >"$work/swift-packages.log"
     tools=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
-    # Not the debugger, nor what editors ask.
+    # Without the debugger and the editors' tools.
     tar -C "$tools" --exclude='*lldb*' --exclude=bin/clangd --exclude='*sourcekit*' --exclude=share/doc -cf - . |
         tar -C "$root/usr" --no-same-owner --keep-directory-symlink -xf -
     copy_packages "$root"
@@ -61,7 +60,7 @@ make_swift() {
     buildah commit -q --rm "$container" "$swift" >/dev/null
 }
 
-# Where this machine has packages of Swift under another address than their own, so has the image.
+# This machine's mirrors of Swift packages, for the build stage.
 copy_packages() {
     local key value folder
     { git config --system --get-regexp '^url\..*\.insteadof$' 2>/dev/null || :; } | while read -r key value; do
@@ -74,7 +73,7 @@ copy_packages() {
     done
 }
 
-# What is in it, as SPDX: .build-image/NAME.spdx.json
+# Lists the content as SPDX: .build-image/NAME.spdx.json
 describe() {
     local container root version
     [ -e Package.resolved ] && [ -d .build/checkouts ] || swift package resolve >/dev/null
@@ -86,7 +85,7 @@ describe() {
     buildah rm "$container" >/dev/null
 }
 
-# Without the name and the id of the container that it was built in, which are all that two builds differ in.
+# Removes name and id of the build container, the only difference between two builds.
 forget_container() { # NAME
     local id
     rm -rf "$work/unpacked"
@@ -119,8 +118,8 @@ if [ "${BASE:-debootstrap}" = debootstrap ]; then
     has "$swift" || make_swift
 fi
 
-# In Docker's format: that of OCI has no health check, and buildah would leave it out. With the time of the commit
-# everywhere, two builds of one commit are the same image, to its digest.
+# In Docker's format, because OCI's has no health check. With the commit's time everywhere, two builds of one commit have
+# the same digest.
 for image in apple-simulator bramley; do
     echo "== $image =="
     buildah bud --format docker --layers=false $pull --target "$image" "${volumes[@]}" \

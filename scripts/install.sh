@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what `make build` has built, or takes it away again; what is configured and stored stays either way.
+# Installs what `make build` has built, or removes it again. Configuration and data stay.
 #   DESTDIR= PREFIX=/usr/local BUILT=.build/release scripts/install.sh install|uninstall
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,8 +16,7 @@ bash=$root/share/bash-completion/completions/bramley
 zsh=$root/share/zsh/site-functions/_bramley
 fish=$root/share/fish/vendor_completions.d/bramley.fish
 
-# put MODE FROM TO: a new file in the place of the old one, so that a program that runs keeps its own, and one that is
-# started meanwhile is whole.
+# put MODE FROM TO: replaces the file, so that a running program keeps the old one and a starting one never sees half.
 put() {
     install -D -m "$1" "$2" "$3.new"
     mv -f "$3.new" "$3"
@@ -40,7 +39,7 @@ install)
     put 644 packaging/systemd/bramley.sysusers.conf "$users"
     put 644 packaging/systemd/bramley.tmpfiles.conf "$files"
     for shell in bash zsh fish; do
-        # It is sourced, and no program of its own.
+        # It is sourced, not run.
         "$built/bramley" --generate-completion-script $shell | sed '1{/^#!/d}' >"$work/$shell"
         put 644 "$work/$shell" "${!shell}"
     done

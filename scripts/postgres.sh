@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# A PostgreSQL of its own, for tests and for the example cluster, which lives until this script's standard input ends.
+# A temporary PostgreSQL for tests and the cluster example. It runs until this script's standard input ends.
 #   scripts/postgres.sh [--standby] [SETTING=VALUE...]
-# Says the folder of its socket once it answers: there, user postgres may connect to database postgres, on port 5432.
-# With --standby, a synchronous standby listens on port 5433: what the primary confirms is on both. Ends with 3 and a
-# reason when PostgreSQL is not installed.
+# Prints the folder of its socket once it answers: user and database postgres, port 5432. With --standby, a synchronous
+# standby listens on port 5433: what the primary confirms is on both. Exits 3 with a reason if PostgreSQL is not installed.
 set -euo pipefail
 
 programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
@@ -34,7 +33,7 @@ stop() {
 trap stop EXIT
 trap 'exit 1' INT TERM HUP
 
-# Runs a program of PostgreSQL's; what it says is only shown when it fails.
+# Runs one of PostgreSQL's programs; shows its output only if it fails.
 run() { # PROGRAM ARGUMENTS
     local said
     if ! said=$("${as[@]}" "$programs/$@" 2>&1 </dev/null); then
@@ -51,7 +50,7 @@ start() { # DATA PORT
 }
 
 run initdb -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync
-# Nothing here outlives the machine. Tests open many connections at once.
+# Data need not survive a crash of the machine. Tests open many connections.
 "${as[@]}" tee -a "$folder/data/postgresql.conf" >/dev/null <<EOF
 listen_addresses = ''
 unix_socket_directories = '$folder'
@@ -70,6 +69,6 @@ if [ -n "$has_standby" ]; then
     run psql -h "$folder" -U postgres -qc "SELECT pg_reload_conf()"
 fi
 echo "$folder"
-# In the background: bash handles no signal while it waits for a program in the foreground.
+# In the background, because bash handles no signal while it waits for a foreground program.
 cat <&0 >/dev/null &
 wait $!

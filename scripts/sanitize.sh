@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Swift tests, those end to end too, in programs built with a sanitizer:
+# Runs the Swift tests, end to end included, with a sanitizer:
 #   scripts/sanitize.sh address|thread [options of the tests, such as --filter HTTPTests]
-# Reports go to a file for each process, the servers that tests start among them: any report fails the run.
+# Each process writes its reports to a file, including servers that tests start. Any report fails the run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,15 +20,14 @@ scripts/packages.sh test
 reports=$PWD/$scratch/reports
 rm -rf "$reports"
 mkdir -p "$reports"
-# Some servers run as somebody without rights.
+# Some servers run as an unprivileged user.
 chmod 1777 "$reports"
 
-# Frames of the runtime itself are named only with a symbolizer.
+# Only a symbolizer names the runtime's frames.
 symbolizer=$(dirname "$(readlink -f "$(command -v swift)")")/llvm-symbolizer
 [ -x "$symbolizer" ] || symbolizer=$(command -v llvm-symbolizer || true)
 
-# The exit code of a process with a report is left to the tests, which would call it a wrong exit of `bramley`: the files
-# say more.
+# A report does not change the exit code, which tests would take for bramley's own: the files say more.
 options=external_symbolizer_path=$symbolizer
 sources=(Tests/Sanitizers/options.c)
 case $sanitizer in
@@ -41,8 +40,8 @@ thread)
     ;;
 esac
 
-# Linked into every program, also those that tests start with an environment of their own. Under a name made of what is
-# in it: SwiftPM links again when the name is another, not when the file is.
+# Linked into every program, because tests start some with their own environment. The name contains a hash: SwiftPM links
+# again when the name changes, not when the file does.
 link=()
 for source in "${sources[@]}"; do
     object=$PWD/$scratch/sanitizer.o
@@ -56,8 +55,8 @@ echo "== building with the $sanitizer sanitizer, in $scratch =="
 build=(swift build --build-tests --sanitize="$sanitizer" --scratch-path "$scratch" "${link[@]}")
 "${build[@]}"
 
-# Everything is slower by a factor of about ten; and hundreds of tests at once, so slowed down, wait for each other longer
-# than the deadlines of the servers they test.
+# Everything is about ten times slower, and hundreds of simultaneous tests would miss the deadlines of the servers they
+# test.
 export TEST_PATIENCE=${TEST_PATIENCE:-10} TEST_SANITIZER=$sanitizer SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 log=$scratch/swift-tests.log
 : >"$log"
@@ -67,7 +66,7 @@ run() { "$runner" --testing-library swift-testing "$@" 2>&1 | tee -a "$log" || r
 if [ $# -gt 0 ]; then
     run "$@"
 else
-    # One folder after another: all at once, so slowed down, they wait for each other longer than they are patient.
+    # One folder after another, for the same reason.
     for folder in $("$runner" --testing-library swift-testing --list-tests | sed 's/\..*//' | sort -u); do
         echo "== Swift tests: $folder =="
         # End to end the code under test is in programs of its own, which tell of their leaks. The tests themselves would

@@ -1,29 +1,26 @@
 #!/usr/bin/env bash
-# What `make test` does: packages, one debug build, then the Swift tests and the suites in Python, several at once.
-# `scripts/test.sh long` is `make test-long`: the tests in Python that carry `@pytest.mark.long`, and nothing else.
+# `make test`: installs packages, makes one debug build, and runs the Swift tests and Python suites, several at once.
+# `scripts/test.sh long` is `make test-long`: only the Python tests marked `@pytest.mark.long`.
 #
-# TEST_WORKERS=3: so many suites run at once. Most wait for a browser, a server or a pause of its own, so that one more than
-# there are cores keeps all of them busy.
-# TEST_MINUTES=70: tests in Python that have not begun by then are left out, and the last lines say so. All takes a fraction
-# of that on two usual cores. But a machine of a CI service can be many times slower, and is then stopped from outside,
-# which would fail all for what was merely not reached; so there it is the default.
+# TEST_WORKERS=3: suites that run at once. Most wait for a browser or a server, so one more than the cores keeps all busy.
+# TEST_MINUTES=70: skips Python tests that have not begun by then, and says so at the end. The default with CI set: a run
+# takes a fraction of that on two usual cores, but a CI service may be many times slower and stops what takes too long.
 #
-# All of it runs under Tests/leftovers.py: however it ends, by Ctrl-C too, no process, port, mount or folder stays, and
-# what would have stayed is named and fails it.
+# Tests/leftovers.py supervises the run: however it ends, it ends and reports every process, port, mount and folder that is
+# left, and fails the run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.build/test-logs
-# Those that take longest come first, so that none is left running alone at the end.
+# The longest come first, so that none runs alone at the end.
 suites=(Swift Browser API OpenID Commands Linking Deployment Limits Documents PostgreSQL Apple Examples Webhooks Proxies Native TLS Echo HTTP2)
 
-# All at once, the Swift tests would wait for each other: on a slow machine for longer than a token lives. They give up
-# late, which costs nothing as long as what they wait for happens.
+# Eight at a time: all at once, tests on a slow machine would wait longer than a token lives. They give up late, which
+# costs nothing while they pass.
 run_swift() {
     SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 swift test --skip-build
 }
 
-# run_suite NAME: what it prints is in its log, and one line says what came of it, how long it took and how much time of
-# the processors that was.
+# run_suite NAME: writes its log, and prints one line with the result, the duration and the processor time.
 run_suite() {
     local log="$logs/$1.log" rc=0 begun=$SECONDS
     if [ "$1" = Swift ]; then
@@ -33,7 +30,7 @@ run_suite() {
             -p no:cacheprovider >"$log" 2>&1 || rc=1
     fi
     [ $rc = 0 ] || touch "$logs/$1.failed"
-    # Not in a pipe: that of a subshell is nothing.
+    # Not in a pipe: a subshell has times of its own.
     times >"$logs/$1.times"
     printf '%-10s %s after %4s s (processors: %s s): %s\n' "$1" "$([ $rc = 0 ] && echo passed || echo FAILED)" \
         "$((SECONDS - begun))" "$(awk -F'[ms ]+' 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }' "$logs/$1.times")" \
@@ -59,7 +56,7 @@ fi
 
 echo "== building (debug) =="
 swift build --build-tests
-# The suites in Python start the programs from here.
+# The Python suites start the programs from here.
 TEST_BIN=$(swift build --show-bin-path)
 TEST_PYTHON=$(scripts/venv.sh)
 export TEST_BIN TEST_PYTHON

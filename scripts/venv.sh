@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Python with what the tests use, as scripts/test-requirements.txt pins it; prints the interpreter.
+# Makes a Python environment with the packages that scripts/test-requirements.txt pins, and prints its interpreter.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

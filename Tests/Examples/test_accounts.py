@@ -38,7 +38,7 @@ def test_signing_up_replacing_the_password_and_signing_in(start, make_visitor):
     visitor.chooses("ada")
     visitor.consents()
     assert visitor.find("#person").text == "ada"
-    assert visitor.find("#password").text == "No password opens it."
+    assert visitor.find("#password").text == "It has no password."
 
 
 def test_the_configuration_is_one(binaries, tmp_path):

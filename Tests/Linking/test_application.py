@@ -175,7 +175,7 @@ def test_only_the_two_kinds(demo, bramley):
 
 @pytest.mark.parametrize("status,code,fields,shown,again", [
     (409, "identity-linked-elsewhere", {}, "opens another account", False),
-    (409, "account-already-linked", {}, "another Apple Account already", False),
+    (409, "account-already-linked", {}, "already connected with another Apple Account", False),
     (502, "conversion-failed", {"Retry_After": "5"}, "replaced in a moment", True),
     (502, "conversion-failed", {}, "nothing was changed", False),
     (404, "link_unknown", {}, "nothing was changed", False),
@@ -332,7 +332,7 @@ def test_beginning_again_keeps_the_ticket(demo, bramley):
     person = Person(demo, "afresh").signs_up().sets_up_second_factor()
     person.post("/sign-out")
     asked = person.post("/sign-in", {"name": "afresh", "password": PASSWORD, "ticket": "brt_a&b"})
-    again = re.search(r'<a href="(/sign-in[^"]*)">Begin again', asked.text)[1]
+    again = re.search(r'<a href="(/sign-in[^"]*)">Start again', asked.text)[1]
     assert hidden(person.get(again))["ticket"] == "brt_a&b"
 
 

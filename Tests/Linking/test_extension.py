@@ -48,13 +48,13 @@ def test_one_tap(device, bramley):
 
 
 @pytest.mark.parametrize("methods, words", [
-    (["totp"], "that your authenticator app shows"), (["sms", "recovery"], "text message, or from your list"), (["email"], "e-mail"),
-    (["carrier pigeon"], "Type the code."), ([], "Type the code.")])
+    (["totp"], "from your authenticator app"), (["sms", "recovery"], "text message, or from your list"), (["email"], "e-mail"),
+    (["carrier pigeon"], "Enter the code."), ([], "Enter the code.")])
 def test_the_form_names_where_the_code_comes_from(device, bramley, methods, words):
     says(bramley, BEGUN | {"result": "twoFactorAuthRequired", "methods": methods})
     device.say("prepare", "ada", "x")
     asked = device.ask("form")
-    assert asked.startswith("form Type the code") and words in asked
+    assert asked.startswith("form Enter the code") and words in asked
 
 
 def test_the_name_is_left_away_when_apple_gave_none(device, bramley):
@@ -68,10 +68,10 @@ def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, bramley):
     says(bramley, MORE)
     assert device.ask("convert", "ada", "x") == "ended userInteractionRequired"
     device.say("prepare", "ada", "x")
-    assert device.ask("form").startswith("form Type the code")
+    assert device.ask("form").startswith("form Enter the code")
     says(bramley, {"result": "failure"}, path="/upg_1/second-factor")
     device.say("code", "000000")
-    assert device.ask("form").startswith("form This code is not right")
+    assert device.ask("form").startswith("form This code is wrong")
     says(bramley, RIGHT | {"nonce": "another"}, path="/upg_1/second-factor")
     assert device.sheet("code", "123456") == hashlib.sha256(b"another").hexdigest()
     assert device.gives(GIVEN) == "done"

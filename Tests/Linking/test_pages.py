@@ -86,7 +86,7 @@ def facts(visitor) -> tuple[str, str, str]:
 # By ticket
 
 @pytest.mark.parametrize("button,kind,said", [
-    ("#connect", "link", "too, from now on"), ("#replace", "upgrade", "has replaced your password")])
+    ("#connect", "link", "now opens this account too"), ("#replace", "upgrade", "has replaced your password")])
 def test_by_ticket(orchard, visitor, ada, button, kind, said):
     name = f"ticket-{kind}"
     account = signs_up(visitor, name)
@@ -100,7 +100,7 @@ def test_by_ticket(orchard, visitor, ada, button, kind, said):
     assert said in visitor.find("#done").text
     person, password, connection = facts(visitor)
     assert person == name and connection == "Sign in with Apple opens it."
-    assert password == ("A password opens it." if kind == "link" else "No password opens it.")
+    assert password == ("It has a password." if kind == "link" else "It has no password.")
     assert orchard.owner(account) and orchard.password_works(name) == (kind == "link")
     # No session of Bramley's came of it.
     assert "__Host-bramley" not in visitor.cookies()
@@ -156,7 +156,7 @@ def test_two_refusals_and_their_words(orchard, visitor, ada):
     visitor.press("#connect")
     goes_through_apple(visitor, ada)
     at(visitor, "/connected")
-    assert "opens another account already" in visitor.find("#message").text
+    assert "already opens another account" in visitor.find("#message").text
     assert orchard.password_works("second-here")
 
 
@@ -205,7 +205,7 @@ def test_by_password(orchard, visitor, ada):
     assert "page" not in urlsplit(visitor.driver.current_url).query
     goes_through_apple(visitor, ada)
     at(visitor, "/account")
-    assert facts(visitor) == ("page", "No password opens it.", "Sign in with Apple opens it.")
+    assert facts(visitor) == ("page", "It has no password.", "Sign in with Apple opens it.")
     assert "__Host-bramley" in visitor.cookies() and visitor.is_signed_in()
     assert not orchard.password_works("page") and not person.is_in()
 
@@ -221,7 +221,7 @@ def test_by_password_with_a_second_factor(orchard, visitor, ada):
     visitor.press("form button")
     goes_through_apple(visitor, ada)
     at(visitor, "/account")
-    assert facts(visitor)[:2] == ("coded-page", "No password opens it.")
+    assert facts(visitor)[:2] == ("coded-page", "It has no password.")
     # What was carried from page to page was never part of an address.
     kept = visitor.driver.execute_script("return performance.getEntries().map(entry => entry.name).join()")
     assert "bru_" not in kept + visitor.driver.current_url
@@ -343,7 +343,7 @@ def test_asked_and_new(asking, stranger):
     at(stranger, "/account")
     stranger.press("#new")
     at(stranger, "/account")
-    assert facts(stranger) == ("Pat", "No password opens it.", "Sign in with Apple opens it.")
+    assert facts(stranger) == ("Pat", "It has no password.", "Sign in with Apple opens it.")
     signs_out(stranger)
     signs_in_by_apple(stranger, person)
     assert facts(stranger)[0] == "Pat"

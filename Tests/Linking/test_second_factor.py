@@ -59,7 +59,7 @@ def test_a_converted_account_gets_none_and_the_page_says_so(demo):
              "SELECT 'lnk_replaced', 'upgrade', hash FROM session WHERE account = ?", account)
     assert demo.convert("lnk_replaced", account) == 204
     answer = confirms(person, secret)
-    assert answer.status == 409 and "No password opens" in answer.text
+    assert answer.status == 409 and "no password any more" in answer.text
     assert demo.account("replaced")["totp"] is None and person.is_in()
 
 

@@ -235,7 +235,7 @@ def test_the_extension_with_a_second_factor(orchard, ada, make_device):
     device.say("prepare", "asked", PASSWORD)
     assert device.ask("form").startswith("form Type")
     device.say("code", "000000")
-    assert device.ask("form").startswith("form This code is not right")
+    assert device.ask("form").startswith("form This code is wrong")
     nonce = device.sheet("code", person.code())
     assert device.gives(given(orchard, nonce, ada)) == "done"
     assert not orchard.password_works("asked")

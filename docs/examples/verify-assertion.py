@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Verifies a signed assertion of Bramley, for a backend that has to know who is asking.
+"""Verifies a signed assertion from Bramley in a backend.
 
     pip install joserfc
     python3 verify-assertion.py https://id.example.com https://api.example.com < assertion
 
-The first argument is Bramley's publicURL, the second assertion.audience. Prints the claims, or says why it refuses and
-exits 1. In a backend, keep one AssertionVerifier and call verify() with the X-Auth-Request-Assertion of each request,
-or with the Bearer token that your page or app sends.
+The first argument is Bramley's publicURL, the second assertion.audience. Prints the claims; or why the assertion is
+refused, with exit code 1. In a backend, keep one AssertionVerifier and call verify() with the X-Auth-Request-Assertion
+of each request, or with the Bearer token that your page or app sends.
 """
 
 import json
@@ -24,18 +24,18 @@ TYPE = "bramley-assertion+jwt"
 
 
 class Refused(Exception):
-    """Nobody is signed in, as far as this token says."""
+    """The token proves nothing."""
 
 
 class AssertionVerifier:
     MAXIMUM_BYTES = 16_384
-    # Seconds: how long a fetched key set is used (its max-age); how soon an unknown key may cause another fetch;
-    # how far this clock and Bramley's may be apart.
+    # Seconds: how long a fetched key set is used (its max-age); pause before an unknown key causes another fetch;
+    # maximum difference between this clock and Bramley's.
     KEYS_LAST, COOL_DOWN, LEEWAY = 300, 10, 30
 
     def __init__(self, issuer: str, audience: str):
         address = urllib.parse.urlsplit(issuer)
-        # Whoever can change the keys can be anybody: plain http is for this machine alone.
+        # Whoever changes the keys can imitate anybody, so plain http is for this machine only.
         if address.scheme != "https" and address.hostname not in ("localhost", "127.0.0.1"):
             raise ValueError("publicURL must begin with https://")
         self.issuer = issuer
@@ -46,7 +46,7 @@ class AssertionVerifier:
         self.lock = threading.Lock()
 
     def verify(self, token: str) -> dict:
-        """The claims of a token that is Bramley's, for this backend, and still good. Raises Refused for any other."""
+        """The claims of a valid token from Bramley for this backend. Raises Refused for any other."""
         if not token.isascii() or len(token) > self.MAXIMUM_BYTES:
             raise Refused("not a token")
         rules = jwt.JWTClaimsRegistry(
@@ -58,7 +58,7 @@ class AssertionVerifier:
             iat={"essential": True},
         )
         try:
-            # One algorithm, named here and not by the token; the key by its id, from Bramley alone.
+            # One algorithm, chosen here and not by the token. The key comes from Bramley, by its id.
             decoded = jwt.decode(token, self.key_for, algorithms=["ES256"])
             if decoded.header.get("typ") != TYPE:
                 raise Refused("another kind of token")

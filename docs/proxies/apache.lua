@@ -10,32 +10,32 @@ local ltn12 = require "ltn12"
 local socket = require "socket"
 
 local bramley = "http://127.0.0.1:8080/auth/verify?redirect=true"
--- The site as visitors write it, with its port when that is not 443: what a client sends as Host is not asked.
+-- The site's public address, with its port unless that is 443. Never the client's Host.
 local scheme, host = "https", "app.example.com"
 
--- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
+-- What Bramley needs: who asks, in which language, and whether it loads a page. No content, no Upgrade.
 local passed = { "Cookie", "Authorization", "Accept", "Accept-Language", "Sec-Fetch-Mode", "X-Requested-With" }
 
--- What goes on to the application. Bramley sends all of them every time, empty when there is nothing to say.
+-- Set for the application. Bramley always sends all of them, empty if unknown.
 local identity = {
     "X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username", "X-Auth-Request-Name",
     "X-Auth-Request-Groups",
 }
 
--- What goes back to who asked, with Bramley's status and page.
+-- Returned to the client with Bramley's status and page.
 local returned = {
     "Location", "WWW-Authenticate", "Content-Language", "Cache-Control", "Content-Security-Policy",
     "X-Content-Type-Options", "Referrer-Policy", "Retry-After",
 }
 
--- What a client could claim about itself or the request, by the beginnings of names, and whole names.
+-- What a client might claim about itself or the request: beginnings of names, and whole names.
 local claims = {
     "^x%-auth%-request%-", "^x%-forwarded%-", "^x%-original%-", "^x%-rewrite%-", "^remote%-", "^x%-remote%-",
     "^x%-authenticated%-", "^forwarded$", "^x%-real%-ip$", "^x%-request%-id$",
 }
 
--- Every name with something else than letters, digits and `-` is one as well, as nginx drops them too: many applications
--- read `_` in a name, and some anything else, as `-`.
+-- As in nginx, also every name with characters other than letters, digits and `-`: many applications read `_` as `-`,
+-- some any character.
 local function isClaim(name)
     if name:find("[^%w-]") then
         return true

@@ -2,22 +2,22 @@
 --
 --     http-request lua.bramley https app.example.com
 --
--- Scheme and host are those of the site, as visitors write them: what a client sends as Host is not asked.
+-- Scheme and host are the site's public address, never the client's Host.
 
 local verify = "http://127.0.0.1:8080/auth/verify?redirect=true"
 
--- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
+-- What Bramley needs: who asks, in which language, and whether it loads a page. No content, no Upgrade.
 local passed = {
     "cookie", "authorization", "accept", "accept-language", "sec-fetch-mode", "x-requested-with", "x-request-id",
 }
 
--- What goes on to the application. Bramley sends all of them every time, empty when there is nothing to say.
+-- Set for the application. Bramley always sends all of them, empty if unknown.
 local identity = {
     "x-auth-request-user", "x-auth-request-email", "x-auth-request-preferred-username", "x-auth-request-name",
     "x-auth-request-groups",
 }
 
--- What goes back to who asked, with Bramley's status and page.
+-- Returned to the client with Bramley's status and page.
 local returned = {
     "location", "www-authenticate", "content-type", "content-language", "cache-control", "content-security-policy",
     "x-content-type-options", "referrer-policy", "retry-after",
@@ -55,7 +55,7 @@ core.register_action("bramley", { "http-req" }, function(txn, scheme, host)
     }
     for _, name in ipairs(passed) do
         local values = {}
-        -- Duplicates stay duplicates: Bramley refuses what could be read in two ways.
+        -- Pass repeated fields as they are: Bramley refuses them.
         local index = 0
         while sent[name] and sent[name][index] do
             values[#values + 1] = sent[name][index]
@@ -75,7 +75,7 @@ core.register_action("bramley", { "http-req" }, function(txn, scheme, host)
     elseif status >= 300 and status < 600 then
         answer(txn, status, response.headers, response.body)
     else
-        -- Bramley cannot be reached: nobody is let in.
+        -- Bramley is not reachable: nobody passes.
         answer(txn, 503, { ["retry-after"] = { "5" } }, "")
     end
 end, 2)

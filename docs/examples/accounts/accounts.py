@@ -1,4 +1,4 @@
-"""What is kept: accounts, their passwords and second factors, sessions, and what is under way. No web in here."""
+"""The store: accounts, passwords, second factors, sessions and unfinished sign-ins. Nothing here knows HTTP."""
 
 import contextlib
 import hashlib
@@ -11,28 +11,28 @@ import unicodedata
 import argon2
 import pyotp
 
-# A sign-in by password that is older does not suffice for what changes how somebody signs in. Seconds.
+# Maximum age, in seconds, of a password sign-in that may change how somebody signs in.
 FRESH = 600
-# How long a second factor is waited for, and how many codes are looked at.
+# Seconds a challenge waits for its code, and how many codes it accepts.
 CHALLENGE_LIFE, CHALLENGE_TRIES = 600, 5
-# Wrong passwords and codes a name may have, within so many seconds.
+# Wrong passwords and codes allowed per name, and in how many seconds.
 FAILURES, FAILURES_WITHIN = 10, 900
 SESSION_LIFE = 14 * 86400
 LONGEST_NAME, SHORTEST_PASSWORD, LONGEST_PASSWORD = 64, 10, 256
 
-# KiB of memory that a hash takes. Less is for tests alone.
+# KiB of memory for each hash. Lower it in tests only.
 HASHER = argon2.PasswordHasher(memory_cost=int(os.environ.get("ACCOUNTS_HASH_MEMORY", argon2.DEFAULT_MEMORY_COST)))
-# What a password is compared with where there is none, so that it takes as long.
+# Compared for names without a password, so that they take as long.
 NOBODYS = HASHER.hash(secrets.token_urlsafe())
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS account (
     id TEXT PRIMARY KEY,      -- Bramley's external ID of the person
-    name TEXT UNIQUE,         -- what they type; NULL for who came by Apple
-    password TEXT,            -- Argon2id; NULL: no password opens this account
-    totp TEXT,                -- the shared secret of the second factor
-    totp_step INTEGER NOT NULL DEFAULT 0,  -- the newest code that was used: none works twice
-    converted_by TEXT,        -- the attempt that took the password away
+    name TEXT UNIQUE,         -- as typed; NULL if the account began with Apple
+    password TEXT,            -- Argon2id; NULL: the account has no password
+    totp TEXT,                -- the second factor's shared secret
+    totp_step INTEGER NOT NULL DEFAULT 0,  -- the newest code used: a code works once
+    converted_by TEXT,        -- the attempt that removed the password
     apple TEXT                -- Bramley's ID of the person
 ) STRICT;
 CREATE TABLE IF NOT EXISTS session (
@@ -53,20 +53,20 @@ CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, at REAL NOT NULL) STRIC
 
 
 class TooMany(Exception):
-    """Too many wrong passwords or codes for this name; whether there is such an account or not."""
+    """Too many wrong passwords or codes for this name, whether the account exists or not."""
 
 
 class NotTaken(Exception):
-    """A name or a password that cannot be used, and why, in words for the person."""
+    """A name or password that cannot be used. The message is for the person."""
 
 
 def folded(name: str) -> str:
-    """One spelling of each name."""
+    """One form of each name: case and composition make no difference."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
 
 
 def digest(text: str) -> bytes:
-    # Of long random values, and of names to count failures by: no slow hash is needed for either.
+    # For long random values, and for counting failures by name: neither needs a slow hash.
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -74,7 +74,7 @@ class Accounts:
     """One connection to the database."""
 
     def __init__(self, path: str):
-        # Transactions are begun by name, below.
+        # No implicit transactions: `transaction` begins them.
         self.database = sqlite3.connect(path, timeout=10, isolation_level=None)
         self.database.row_factory = sqlite3.Row
         self.database.execute("PRAGMA foreign_keys = ON")
@@ -90,7 +90,7 @@ class Accounts:
 
     @contextlib.contextmanager
     def transaction(self):
-        """All or nothing, and nobody else writes meanwhile."""
+        """All or nothing; no other connection writes meanwhile."""
         self.database.execute("BEGIN IMMEDIATE")
         try:
             yield self.database
@@ -108,7 +108,7 @@ class Accounts:
     # Passwords
 
     def sign_up(self, name: str, password: str) -> str:
-        """Makes an account with a password; its ID."""
+        """Creates an account with a password and returns its ID."""
         name = folded(name)
         if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise NotTaken("Please choose a name of 1 to 64 characters.")
@@ -123,7 +123,7 @@ class Accounts:
         return identifier
 
     def check_password(self, name: str, password: str) -> sqlite3.Row | None:
-        """The account, when the password is right. As slow for a name that nobody has."""
+        """The account if the password is right. Equally slow for an unknown name."""
         name, password = folded(name), normal(password[:LONGEST_PASSWORD + 1])
         with self.transaction():
             attempt = self.count_try(name)
@@ -135,17 +135,17 @@ class Accounts:
             return None
         if known is None:
             return None
-        # Only if it is still this one: a password that was taken away meanwhile stays away.
+        # Rehash only the same password: one that was removed meanwhile stays removed.
         newer = HASHER.hash(password) if HASHER.check_needs_rehash(known) else known
         with self.transaction() as database:
             self.take_back_try(attempt)
             database.execute("UPDATE account SET password = ? WHERE id = ? AND password = ?", [newer, account["id"], known])
-            # As it is now: hashing takes its time, and a second factor may have come, or the password gone.
+            # Read again: during the hashing, a second factor may have been set up or the password removed.
             return self.row("SELECT * FROM account WHERE id = ? AND password IS NOT NULL", account["id"])
 
     def count_try(self, name: str) -> int:
-        """Inside a transaction, before a password or a code is looked at: however many come at once, no more than
-        FAILURES are. What it returns takes the try back, if it was none of the wrong ones."""
+        """Counts a try. Call it in a transaction before the password or code is checked, so that simultaneous requests
+        cannot exceed FAILURES. Pass the result to `take_back_try` if the try was right."""
         now = time.time()
         self.database.execute("DELETE FROM failure WHERE at <= ?", [now - FAILURES_WITHIN])
         if self.row("SELECT count(*) FROM failure WHERE name = ?", digest(name))[0] >= FAILURES:
@@ -158,10 +158,10 @@ class Accounts:
     # The second factor
 
     def challenge(self, account: str, purpose: str) -> str:
-        """A token that stands for a right password, until the second factor is there or another challenge."""
+        """A token for a right password that waits for its code. A new challenge replaces it."""
         token, now = secrets.token_urlsafe(32), time.time()
         with self.transaction() as database:
-            # None can be laid up: whoever knows the password has one at a time.
+            # One at a time, so that challenges, and with them tries, cannot be collected.
             database.execute("DELETE FROM challenge WHERE made < ? OR (account = ? AND purpose = ?)",
                              [now - CHALLENGE_LIFE, account, purpose])
             database.execute("INSERT INTO challenge (hash, account, purpose, made) "
@@ -169,7 +169,7 @@ class Accounts:
         return token
 
     def answer(self, token: str, code: str, purpose: str) -> sqlite3.Row | None:
-        """The account, when the challenge stands and the code is right. Each of both works once."""
+        """The account if the challenge is valid and the code is right. Each works once."""
         with self.transaction() as database:
             challenge = self.row(
                 "SELECT * FROM challenge WHERE hash = ? AND purpose = ? AND made > ? AND tries < ?",
@@ -177,11 +177,11 @@ class Accounts:
             if challenge is None:
                 return None
             account = self.account(challenge["account"])
-            # Counted with the passwords of this name, and before the code is looked at. A challenge has few tries, but
-            # whoever knows the password gets another for the asking.
+            # Counted with the name's passwords, before the code is checked: a challenge allows few tries, but the
+            # password gives a new one each time.
             attempt = self.count_try(account["name"])
             database.execute("UPDATE challenge SET tries = tries + 1 WHERE hash = ?", [challenge["hash"]])
-            # The account may have been converted since the password was right.
+            # The account may have been converted since the password was checked.
             step = newer_step(account["totp"], code, account["totp_step"]) if account["totp"] else None
             if step is None:
                 return None
@@ -196,27 +196,27 @@ class Accounts:
         return secret
 
     def confirm_second_factor(self, session: bytes, code: str) -> bool:
-        """Whether the second factor that this session began is the account's from now on."""
+        """Activates the second factor that this session began. Returns whether it did."""
         with self.transaction() as database:
             begun = self.row("SELECT * FROM session WHERE hash = ?", session)
             step = newer_step(begun["new_totp"], code, 0) if begun and begun["new_totp"] else None
             if step is None:
                 return False
-            # An account without a password asks for no code, and one that has a second factor keeps it.
+            # Not for an account without a password, and never in place of an existing second factor.
             done = database.execute(
                 "UPDATE account SET totp = ?, totp_step = ? WHERE id = ? AND password IS NOT NULL AND totp IS NULL",
                 [begun["new_totp"], step, begun["account"]]).rowcount == 1
             database.execute("UPDATE session SET new_totp = NULL WHERE hash = ?", [session])
             if done:
-                # Whoever else knew the password is out: they had no code.
+                # The other sessions were made without a code.
                 database.execute("DELETE FROM session WHERE account = ? AND hash != ?", [begun["account"], session])
         return done
 
-    # Sessions of this application
+    # Sessions
 
     def make_session(self, account: sqlite3.Row) -> str | None:
-        """The token of a session, or nothing: since this account was looked up and its password right, the password may
-        have been taken away, or a second factor set up."""
+        """A new session's token, or None if the password was removed or a second factor set up since the password was
+        checked."""
         token = secrets.token_urlsafe(32)
         with self.transaction() as database:
             database.execute("DELETE FROM session WHERE made < ?", [time.time() - SESSION_LIFE])
@@ -235,12 +235,12 @@ class Accounts:
     # Connections to Apple
 
     def remember_link(self, link: str, kind: str, session: bytes) -> None:
-        # The session may have ended meanwhile: then nobody completes this link.
+        # If the session has ended meanwhile, nobody can complete this link.
         self.database.execute("INSERT INTO connection (link, kind, session) SELECT ?, ?, hash FROM session WHERE hash = ?",
                               [link, kind, session])
 
     def link(self, link: str, session: bytes) -> sqlite3.Row | None:
-        """The link, if this very session began it."""
+        """The link, if this session began it."""
         return self.row("SELECT * FROM connection WHERE link = ? AND session = ?", link, session)
 
     def finish_link(self, link: str, account: str, user: str) -> None:
@@ -249,9 +249,9 @@ class Accounts:
             database.execute("DELETE FROM connection WHERE link = ?", [link])
 
     def convert(self, attempt: str, account: str, user: str) -> bool:
-        """Takes the password away, for good. The same attempt again changes nothing and is as good.
+        """Removes the password for good. The same attempt again succeeds and changes nothing.
 
-        False when there is no such account, it has no password, or another attempt took it.
+        False if the account does not exist, never had a password, or was converted by another attempt.
         """
         with self.transaction() as database:
             before = self.account(account)
@@ -265,27 +265,27 @@ class Accounts:
                 "UPDATE account SET password = NULL, totp = NULL, converted_by = ?, apple = ? WHERE id = ?",
                 [attempt, user, account])
             database.execute("DELETE FROM challenge WHERE account = ?", [account])
-            # Whoever else knew the password is out; the session that asked for this stays.
+            # Only the session that asked for the conversion stays.
             database.execute(
                 "DELETE FROM session WHERE account = ? AND hash NOT IN (SELECT session FROM connection WHERE link = ?)",
                 [account, attempt])
         return True
 
     def came_by_apple(self, user: str) -> str:
-        """An account without a password, under the ID that Bramley has for the person; however often it is asked for."""
+        """Creates an account without a password, with Bramley's ID of the person as its ID. Idempotent."""
         self.database.execute("INSERT OR IGNORE INTO account (id, apple) VALUES (?, ?)", [user, user])
         return user
 
     def forget_apple(self, user: str) -> None:
-        """Bramley deleted the person: without a password the account goes too."""
+        """Bramley deleted the person: deletes the account too if it has no password."""
         with self.transaction() as database:
             database.execute("DELETE FROM account WHERE apple = ? AND password IS NULL", [user])
             database.execute("UPDATE account SET apple = NULL WHERE apple = ?", [user])
 
-    # Messages of Bramley's
+    # Requests from Bramley
 
     def is_new(self, message: str) -> bool:
-        """Whether this message has not come before; from now on it has."""
+        """Records the message. Returns whether it is new."""
         with self.transaction() as database:
             database.execute("DELETE FROM message WHERE at < ?", [time.time() - 30 * 86400])
             return database.execute(
@@ -293,12 +293,12 @@ class Accounts:
 
 
 def normal(password: str) -> str:
-    """One spelling of each password: keyboards differ in how they write é (RFC 8265, OpaqueString)."""
+    """One encoding of each password: keyboards encode é differently (RFC 8265, OpaqueString)."""
     return unicodedata.normalize("NFC", password)
 
 
 def newer_step(secret: str, code: str, used: int) -> int | None:
-    """The time step of a code (RFC 6238) that is right now, or half a minute ago or ahead, and newer than `used`."""
+    """The time step of a valid code (RFC 6238), now or half a minute before or after, if it is newer than `used`."""
     now = int(time.time()) // 30
     codes = pyotp.HOTP(secret)
     return next((step for step in (now, now - 1, now + 1) if step > used and codes.verify(code.strip(), step)), None)

@@ -1,4 +1,4 @@
-"""An application with passwords of its own, which people may tie to Sign in with Apple, or replace by it."""
+"""An application with its own passwords, which people can connect with Sign in with Apple, or replace with it."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ import webhooks
 from accounts import FRESH, SESSION_LIFE, Accounts, NotTaken, TooMany
 from bramley import Bramley, Problem, Unavailable
 
-# Where people reach this application, and Bramley. Never taken from a request: its Host is the visitor's word.
+# The public addresses of this application and of Bramley. Never taken from a request: a client can send any Host.
 HERE = os.environ["ACCOUNTS_URL"]
 SIGN_IN = os.environ["SIGN_IN_URL"]
 DATABASE = os.environ["ACCOUNTS_DATABASE"]
@@ -33,44 +33,43 @@ app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 65536
 
 
-# Who is it?
+# Who is signed in
 
 @app.before_request
 def look_up():
     g.account = g.session = g.person = None
     if request.endpoint in ("static", "verify", "webhook"):
         return
-    # SameSite=Lax keeps other sites out, but not our neighbours below the same domain; and nobody else may sign a
-    # visitor in or up.
+    # SameSite=Lax does not stop other hosts of the same domain, and no other site may sign a visitor in or up.
     if request.method == "POST" and request.headers.get("Origin") != HERE:
-        abort(403, "This form was sent from elsewhere.")
+        abort(403, "This form came from another site.")
     if token := request.cookies.get(SESSION):
         g.session = accounts().session(token)
     if g.session:
         g.account = accounts().account(g.session["account"])
     elif request.endpoint in ("account", "new"):
         g.person = bramley.person(request.headers.get("Cookie"))
-        # Only ever by the external ID: Bramley alone says whose Apple Account this is.
+        # By the external ID and nothing else: only Bramley knows whose Apple Account this is.
         if g.person and g.person["externalID"]:
             g.account = accounts().account(g.person["externalID"])
 
 
 def is_fresh() -> bool:
-    """Whether somebody signed in by password a moment ago: for what changes how they sign in."""
+    """Whether the person entered their password recently. Required to change how they sign in."""
     return g.session is not None and time.time() - g.session["made"] < FRESH
 
 
 @app.errorhandler(Unavailable)
 def unavailable(error):
-    # What was posted cannot be asked for again by its address.
-    return message_page(503, "This cannot be done just now. Please try again in a moment.", again=request.method == "GET")
+    # A POST cannot be repeated by a link.
+    return message_page(503, "This is not possible right now. Please try again in a moment.", again=request.method == "GET")
 
 
 @app.errorhandler(Problem)
 def problem(error):
     app.logger.warning("Bramley: %s", error)
     if error.code in ("user_pending", "user_disabled"):
-        return message_page(403, "Your account waits for approval or is disabled.")
+        return message_page(403, "Your account is waiting for approval, or is disabled.")
     return unavailable(error)
 
 
@@ -94,8 +93,8 @@ def sign_up():
 
 @app.get("/sign-in")
 def sign_in():
-    # Bramley sends people here whom it asked whether they have an account (login.passwordURL). Its ticket stands for the
-    # Apple Account they came with, and goes along until they are signed in.
+    # Bramley sends people here who say that they have an account (login.passwordURL). The ticket names the Apple
+    # Account they came with; keep it until they are signed in.
     return sign_in_page(ticket=request.args.get("ticket", ""))
 
 
@@ -119,12 +118,12 @@ def check_code():
     except TooMany:
         return too_many_page()
     if account is None:
-        return code_page(field("challenge"), field("ticket"), 401, "This code is wrong, or was used before.")
+        return code_page(field("challenge"), field("ticket"), 401, "This code is wrong or already used.")
     return signed_in(account, field("ticket"))
 
 
 def signed_in(account: Row, ticket: str = ""):
-    """A new session, and on: to Bramley with a ticket, else to the account."""
+    """Creates a session and redirects: to Bramley with a ticket, otherwise to the account."""
     if g.session:
         accounts().end_session(g.session["hash"])
     token = accounts().make_session(account)
@@ -132,7 +131,7 @@ def signed_in(account: Row, ticket: str = ""):
         return sign_in_page(401, "Name or password is wrong.", ticket)
     if ticket:
         g.session, g.account = accounts().session(token), account
-        # Signed in whatever comes of it: the password was right, and the ticket may be tried again.
+        # The password was right, so the person is signed in even if the link fails. The ticket can be tried again.
         answer = begin("link", ticket)
     else:
         answer = redirect("/account", 303)
@@ -148,7 +147,7 @@ def sign_out():
         by_apple = bramley.person(request.headers.get("Cookie")) is not None
     except (Problem, Unavailable):
         by_apple = False
-    # Bramley asks once, and comes back.
+    # Bramley asks for confirmation and returns here.
     target = f"{SIGN_IN}/logout?" + urlencode({"return_to": f"{HERE}/"}) if by_apple else "/"
     answer = redirect(target, 303)
     answer.delete_cookie(SESSION, secure=True, httponly=True, samesite="Lax")
@@ -168,9 +167,9 @@ def account():
 
 @app.post("/account/new")
 def new():
-    """Somebody who came by Apple has no account here, and wants one without a password."""
+    """Creates an account without a password for somebody who signed in with Apple."""
     if g.person and not g.account:
-        # First Bramley, then we. A crash in between is mended by the next try: the ID stays the same.
+        # Bramley first. After a crash in between, the next try repeats both with the same ID.
         bramley.name_account(g.person["id"], g.person["id"])
         accounts().came_by_apple(g.person["id"])
     return redirect("/account", 303)
@@ -189,12 +188,12 @@ def confirm_second_factor():
         return redirect("/account", 303)
     if accounts().confirm_second_factor(g.session["hash"], field("code")):
         return redirect("/account?done=second-factor", 303)
-    # As it is now: another page of the same person may have been quicker.
+    # Read again: another tab may have been faster.
     account = accounts().account(g.account["id"])
     if account and account["totp"]:
-        return message_page(409, "Your account has a second factor already. Nothing was changed.")
+        return message_page(409, "Your account already has a second factor. Nothing was changed.")
     if account and not account["password"]:
-        return message_page(409, "No password opens your account any more, and so no code is asked for. Nothing was changed.")
+        return message_page(409, "Your account has no password any more, so it needs no code. Nothing was changed.")
     if account and g.session["new_totp"]:
         return second_factor_page(g.session["new_totp"], 400, "This code is wrong.")
     return redirect("/account", 303)
@@ -204,7 +203,7 @@ def confirm_second_factor():
 
 @app.post("/account/connect")
 def connect():
-    """“Connect Apple”, and “Replace my password by Sign in with Apple”."""
+    """“Connect Apple”, and “Replace my password with Sign in with Apple”."""
     if not is_fresh() or not g.account["password"]:
         return redirect("/account", 303)
     kind = field("kind")
@@ -214,25 +213,25 @@ def connect():
 
 
 def begin(kind: str, ticket: str):
-    """To Bramley's page, which names this account and has Apple's button; or to a page that tries it again."""
+    """Redirects to Bramley's page, which names this account and has Apple's button; on failure, offers another try."""
     try:
         link = new_link(kind, ticket)
     except (Problem, Unavailable) as reason:
         app.logger.warning("no link: %s", reason)
-        return message_page(503, "You are signed in. Sign in with Apple cannot be reached just now, and nothing was changed. "
+        return message_page(503, "You are signed in. Sign in with Apple is not reachable right now, and nothing was changed. "
                             "Please try again in a moment.", retry={"kind": kind, "ticket": ticket})
     accounts().remember_link(link["id"], kind, g.session["hash"])
     return redirect(link["url"], 303)
 
 
 def new_link(kind: str, ticket: str) -> dict:
-    # For people to recognise on Bramley's page, which takes 128 bytes.
+    # Shown on Bramley's page. At most 128 bytes.
     name = shortened(g.account["name"] or "Your account", 128)
     try:
         return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
     except Problem as refusal:
-        # Bramley ignores a ticket that is too old, and refuses what never was one: somebody has cut the address short.
-        # Without it Apple is asked once more.
+        # Bramley ignores an expired ticket and refuses a malformed one, such as from a truncated address. Without a
+        # ticket, Bramley asks Apple again.
         if not ticket or refusal.code != "invalid_request":
             raise
         return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
@@ -246,18 +245,18 @@ def shortened(text: str, limit: int) -> str:
 
 @app.get("/connected")
 def connected():
-    """Back from Bramley. Nothing is tied yet: that is for us to say, when the browser is still that user."""
+    """The return from Bramley. Nothing is connected until we complete the link, for the same user and session."""
     link, code = request.args.get("link", ""), request.args.get("code", "")
-    # The very session that began this link. A link of somebody else's, that one was lured here with, ends here; so does
-    # one's own in another session, or after signing out.
+    # Only the session that began this link may complete it. This stops other people's links, and one's own from
+    # another session or after signing out.
     begun = accounts().link(link, g.session["hash"]) if g.session else None
     if begun is None or not code:
-        return message_page(403, "Nothing was changed. Please sign in, and begin again from your account.")
+        return message_page(403, "Nothing was changed. Please sign in, and start again from your account.")
     try:
         user = bramley.complete_link(link, code)
     except Problem as refusal:
         app.logger.warning("link refused: %s", refusal)
-        # With `again`, the same address may be opened once more: the same code gives the same answer.
+        # `again` offers to reload the page: the same code gets the same answer.
         return message_page(502 if refusal.is_temporary else 409, words(refusal), again=refusal.is_temporary)
     accounts().finish_link(link, g.account["id"], user["id"])
     return redirect("/account?done=" + begun["kind"], 303)
@@ -266,17 +265,17 @@ def connected():
 def words(refusal: Problem) -> str:
     match refusal.code:
         case "identity-linked-elsewhere":
-            return "This Apple Account opens another account already. Nothing was changed."
+            return "This Apple Account already opens another account. Nothing was changed."
         case "account-already-linked":
-            return "Your account is connected with another Apple Account already. Nothing was changed."
+            return "Your account is already connected with another Apple Account. Nothing was changed."
         case "conversion-failed" if refusal.is_temporary:
-            return "Sign in with Apple opens your account from now on. Your password is replaced in a moment."
+            return "Sign in with Apple now opens your account. Your password will be replaced in a moment."
         case _ if refusal.is_temporary:
-            return "This cannot be done just now. Please try again in a moment."
-    return "This did not work, and nothing was changed. Please begin again from your account."
+            return "This is not possible right now. Please try again in a moment."
+    return "This did not work, and nothing was changed. Please start again from your account."
 
 
-# What Bramley asks and tells us by itself
+# Requests from Bramley
 
 @app.post("/verifier")
 def verify():
@@ -293,7 +292,7 @@ def webhook():
     message, event = genuine(WEBHOOK_KEYS)
     match event:
         case {"type": "account.deleted", "data": {"user": str(user)}}:
-            # Twice is as good as once.
+            # May arrive twice.
             accounts().forget_apple(user)
         case {"type": "account.deleted"}:
             abort(400)
@@ -308,7 +307,7 @@ def genuine(keys: list[bytes]) -> tuple[str, dict]:
     try:
         message, content = webhooks.verify(request.get_data(), request.headers, keys, time.time())
     except (webhooks.NotGenuine, ValueError, RecursionError) as error:
-        # Never with the content: there may be a password in it.
+        # Never log the content: it may hold a password.
         app.logger.warning("refused: %s", error if isinstance(error, webhooks.NotGenuine) else "no JSON")
         abort(400)
     return message, content
@@ -335,7 +334,7 @@ def sign_in_page(status: int = 200, problem: str = "", ticket: str = ""):
 
 
 def too_many_page():
-    return sign_in_page(429, "Too many tries. Please wait a quarter of an hour.", field("ticket"))
+    return sign_in_page(429, "Too many attempts. Please wait a quarter of an hour.", field("ticket"))
 
 
 def code_page(challenge: str, ticket: str, status: int = 200, problem: str = ""):
@@ -358,15 +357,15 @@ def protect(answer):
     answer.headers["Content-Security-Policy"] = (
         f"default-src 'none'; style-src 'self'; img-src data:; form-action 'self' {SIGN_IN}; base-uri 'none'; "
         "frame-ancestors 'none'")
-    # So that our forms say where they come from, and no other site learns the address of /connected.
+    # Our forms send their origin, and no other site learns the address of /connected.
     answer.headers["Referrer-Policy"] = "same-origin"
     answer.headers["X-Content-Type-Options"] = "nosniff"
-    # The route and not the address: that of /connected has a code in it, that of /sign-in a ticket.
+    # The route, not the address: that of /connected holds a code, that of /sign-in a ticket.
     app.logger.info("%s %s %d", request.method, request.url_rule or "nothing of ours", answer.status_code)
     return answer
 
 
-# What is kept
+# Storage
 
 def accounts() -> Accounts:
     if "accounts" not in g:
@@ -384,5 +383,5 @@ first = Accounts(DATABASE)
 first.create()
 first.close()
 app.logger.setLevel("INFO")
-# Flask's own server would write every address.
+# Flask's development server would log every address.
 logging.getLogger("werkzeug").setLevel("ERROR")

@@ -1,4 +1,4 @@
-"""What this application asks Bramley. Nothing but the standard library."""
+"""Calls to Bramley's API, with the standard library only."""
 
 import http.client
 import json
@@ -7,31 +7,31 @@ import urllib.request
 
 
 class Unavailable(Exception):
-    """Bramley did not say."""
+    """Bramley gave no usable answer."""
 
 
 class Problem(Exception):
-    """Bramley said no, and why (RFC 9457)."""
+    """Bramley refused, with a reason (RFC 9457)."""
 
     def __init__(self, status: int, code: str, retry_after: str | None):
         super().__init__(f"{status} {code}")
         self.status, self.code = status, code
-        # Whether it goes on by itself, or may be asked again.
+        # Whether Bramley retries by itself, or the request can be repeated.
         self.is_temporary = retry_after is not None or status in (429, 503)
 
 
 class Bramley:
     def __init__(self, address: str, key: str):
-        """`address`: where this machine reaches it; `key`: an API key with the scopes links and users:write."""
+        """`address`: as this machine reaches it; `key`: an API key with the scopes links and users:write."""
         self.address, self.key = address, key
         self.opener = urllib.request.build_opener(NoRedirects)
 
     def person(self, cookies: str | None) -> dict | None:
-        """Who is signed in by Apple in the browser that sent these cookies, or nobody."""
+        """Who is signed in at Bramley in the browser that sent these cookies, or None."""
         if not cookies:
             return None
         try:
-            # As they came, all of them: two session cookies in one request are an attack, and only Bramley would know.
+            # All of them, unchanged: two session cookies in one request are an attack, which Bramley detects.
             return self._ask("GET", "/api/v1/session", {"Cookie": cookies}, "user", timeout=3)["user"]
         except Problem as problem:
             if problem.status == 401:
@@ -39,18 +39,18 @@ class Bramley:
             raise
 
     def begin_link(self, account: str, kind: str, display_name: str, return_to: str, ticket: str | None) -> dict:
-        """A link of the account to whichever Apple Account its person chooses; `url` is where they do."""
+        """Begins a link between the account and an Apple Account, which the person chooses at `url`."""
         asked = {"externalID": account, "kind": kind, "displayName": display_name, "returnTo": return_to}
         return self._ask("POST", "/api/v1/links", self._key(), "id", "url",
                          content=asked | ({"ticket": ticket} if ticket else {}))
 
     def complete_link(self, link: str, code: str) -> dict:
-        """The person of the link that is now tied. For upgrades Bramley has called our verifier meanwhile."""
+        """Completes the link and returns Bramley's user. For an upgrade, Bramley calls our verifier first."""
         return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user",
                          content={"code": code}, timeout=30)["user"]
 
     def name_account(self, user: str, account: str) -> None:
-        """Tells Bramley which account of ours a person has."""
+        """Tells Bramley which of our accounts a user has."""
         self._ask("PATCH", f"/api/v1/users/{user}", self._key(), content={"externalID": account})
 
     def _key(self) -> dict:
@@ -58,23 +58,22 @@ class Bramley:
 
     def _ask(self, method: str, path: str, headers: dict, *wanted: str,
              content: dict | None = None, timeout: float = 10) -> dict:
-        """The answer, which has what is wanted."""
+        """The answer, which has the wanted members."""
         body = None if content is None else json.dumps(content).encode()
         question = urllib.request.Request(
             self.address + path, body, headers | {"Content-Type": "application/json"} if body else headers, method=method)
         try:
             try:
                 with self.opener.open(question, timeout=timeout) as answer:
-                    # 204: done, with nothing to say.
+                    # 204 has no content.
                     said = {} if answer.status == 204 else json.load(answer)
             except urllib.error.HTTPError as error:
-                # Closed whatever comes of it.
                 with error:
                     raise Problem(error.code, json.load(error)["code"], error.headers["Retry-After"]) from error
             if not isinstance(said, dict) or not all(name in said for name in wanted):
-                raise Unavailable("an answer to something else")
+                raise Unavailable("an unexpected answer")
             return said
-        # No connection, no HTTP, half of it, no JSON, or not what was asked for: Bramley did not say.
+        # No connection, no HTTP, a truncated answer, no JSON, or other members than wanted.
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
             raise Unavailable(type(error).__name__) from error
 

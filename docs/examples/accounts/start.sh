@@ -8,7 +8,7 @@ start_example() {
         "$python" -m pip install --quiet --disable-pip-version-check -r "$example/requirements.txt"
     fi
     open_this=$here/
-    # One secret for each direction in which something is believed.
+    # One secret for the verifier, one for webhooks.
     make_webhook_secret "$data/verifier.secret"
     make_webhook_secret "$data/webhook.secret"
     start_bramley "http://localhost:$port" "$port" --site-name "Orchard" \

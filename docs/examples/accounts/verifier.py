@@ -1,7 +1,7 @@
-"""The verifier: Bramley asks here whether a password is right, and tells when to take it away.
+"""The verifier: Bramley asks whether a password is right, and says when to remove it.
 
-Every request is signed (see webhooks.py) before it comes here. Every answer is the same for an account that is not there
-and for one that is, with another password.
+The signature of each request has been checked (see webhooks.py). An unknown account and a wrong password get the same
+answer.
 """
 
 from accounts import Accounts, TooMany
@@ -10,15 +10,15 @@ FAILURE = {"result": "failure"}
 
 
 class Refused(Exception):
-    """No question of Bramley's, or one that was asked before."""
+    """Not a valid request from Bramley, or a repeated one."""
 
 
 def answer(accounts: Accounts, message: str, asked: dict) -> tuple[dict | str, int]:
-    """The content and status of the answer to a signed question. `message` is its webhook-id."""
+    """The content and status of the answer to a signed request. `message` is its webhook-id."""
     match asked:
         case {"action": "convert", "attemptID": str(attempt), "kind": "upgrade", "externalID": str(account),
               "userID": str(user)}:
-            # Comes again until our answer has arrived, so it must be good however often. 409 ends the attempt.
+            # Repeats until our answer has arrived, so it must be idempotent. 409 ends the attempt.
             if not are_text(attempt, account, user):
                 raise Refused("not text")
             return ("", 204) if accounts.convert(attempt, account, user) else ("", 409)
@@ -57,13 +57,13 @@ def second_factor(accounts: Accounts, challenge: str, code: str) -> dict:
 
 
 def refuse_repetition(accounts: Accounts, message: str) -> None:
-    """A question with a password or a code in it is answered once. Who recorded one learns nothing by sending it again."""
+    """Answers a request with a password or code once, so that a recorded one cannot be replayed."""
     if not accounts.is_new(message):
         raise Refused("asked before")
 
 
 def are_text(*values: str) -> bool:
-    """Whether these can be written as UTF-8. JSON can hold halves of characters, which cannot."""
+    """Whether these can be encoded as UTF-8. JSON strings may hold lone surrogates, which cannot."""
     try:
         return all(value.encode() is not None for value in values)
     except UnicodeEncodeError:

@@ -4,7 +4,7 @@ needs=(haproxy postgresql)
 start_example() {
     open_this=http://localhost:$port/
     start_postgres
-    # All servers have the same configuration and sealing key; what is a machine's own is in its environment.
+    # All servers share configuration and sealing key. What differs is in the environment.
     [ -s "$data/sealing.key" ] || head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$data/sealing.key"
     configure_bramley "http://localhost:$port" "$inner_port" --site-name "Apples, several" \
         --trusted-proxies 127.0.0.1
@@ -20,7 +20,7 @@ start_example() {
         echo "$!" >"$data/node$number.pid"
         edits+=(-e "s|@NODE$number@|127.0.0.1:$server|" -e "s|@ADMIN$number@|$admin|")
     done
-    # Somebody may kill one of them, to see what happens: that does not end the example.
+    # Killing one of them does not end the example.
     outlives=3
     sed "${edits[@]}" "$example/haproxy.cfg" >"$data/haproxy.cfg"
     haproxy=$(command -v haproxy || echo /usr/sbin/haproxy)
@@ -32,11 +32,11 @@ start_example() {
   Kill the primary of PostgreSQL:  $example/failover.sh $postgres"
 }
 
-# Sets `postgres`, the folder of its socket. It is another user's when root starts this, and gone with the example.
+# Sets `postgres` to the folder of its socket. It belongs to another user when root starts this, and goes with the example.
 start_postgres() {
     rm -f "$data/alive" "$data/said"
     mkfifo "$data/alive" "$data/said"
-    # Never ends, as this script itself holds the other end.
+    # Open until this script ends, since it holds the other end.
     exec 9<>"$data/alive"
     scripts/postgres.sh --standby <&9 >"$data/said" 2>"$data/postgres.log" &
     children+=($!)

@@ -1,4 +1,4 @@
-"""A notebook for everybody who signs in. Bramley knows who that is; this application keeps only their notes."""
+"""A notebook for each person who signs in. Bramley knows who they are; this application stores only notes."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from flask import Flask, abort, g, redirect, render_template, request
 
 import webhooks
 
-# Where people reach this application, and Bramley. Never taken from a request: its Host is the visitor's word.
+# The public addresses of this application and of Bramley. Never taken from a request: a client can send any Host.
 NOTES = os.environ["NOTES_URL"]
 SIGN_IN = os.environ["SIGN_IN_URL"]
-# Where this machine reaches Bramley.
+# Bramley's address as seen from this machine.
 ASK = os.environ["SIGN_IN_INTERNAL_URL"]
 DATABASE = os.environ["NOTES_DATABASE"]
 with open(os.environ["WEBHOOK_SECRET_FILE"]) as file:
@@ -25,14 +25,14 @@ app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 65536
 
 
-# Who is it?
+# Who is signed in
 
 def session() -> dict | None:
-    """Bramley's word on who is signed in, or None. Asked on every request: who was revoked a moment ago is out."""
+    """Who is signed in, or None. Asked for every request, so that a revoked session is refused at once."""
     cookies = request.headers.get("Cookie")
     if not cookies:
         return None
-    # As they came, all of them: two session cookies in one request are an attack, and only Bramley would know.
+    # All cookies, unchanged: two session cookies in one request are an attack, which Bramley detects.
     question = urllib.request.Request(f"{ASK}/api/v1/session", headers={"Cookie": cookies})
     try:
         with urllib.request.urlopen(question, timeout=3) as answer:
@@ -41,19 +41,19 @@ def session() -> dict | None:
         if error.code == 401:
             return None
         if error.code == 403:
-            abort(403, "You are signed in, but your account waits for approval or is disabled.")
+            abort(403, "You are signed in, but your account is waiting for approval or is disabled.")
         raise Unknown from error
     except (OSError, ValueError) as error:
         raise Unknown from error
 
 
 class Unknown(Exception):
-    """Bramley did not say. Nobody is let in on that."""
+    """Bramley gave no usable answer, so nobody is signed in."""
 
 
 @app.errorhandler(Unknown)
 def unknown(error):
-    return "Who is signed in cannot be said just now. Please try again in a moment.", 503, {"Retry-After": "5"}
+    return "Signing in is not possible right now. Please try again in a moment.", 503, {"Retry-After": "5"}
 
 
 @app.before_request
@@ -70,7 +70,7 @@ def look_up():
 def home():
     notes = []
     if g.user:
-        # Kept by Bramley's id, which stays. An address or a name may change, or be missing.
+        # Stored by Bramley's id, which never changes. Name and address may change or be absent.
         rows = database().execute("SELECT text FROM note WHERE user = ? ORDER BY rowid DESC", [g.user["id"]])
         notes = [row[0] for row in rows]
     here = NOTES + request.full_path.removesuffix("?")
@@ -83,9 +83,9 @@ def home():
 
 @app.post("/notes")
 def add():
-    # SameSite=Lax keeps other sites out, but not our neighbours below the same domain.
+    # SameSite=Lax does not stop other hosts of the same domain.
     if request.headers.get("Origin") != NOTES:
-        abort(403, "This form was sent from elsewhere.")
+        abort(403, "This form came from another site.")
     if not g.user:
         return redirect(f"{SIGN_IN}/login?" + urlencode({"return_to": f"{NOTES}/"}), 303)
     text = request.form.get("text", "").strip()[:1000]
@@ -95,7 +95,7 @@ def add():
     return redirect("/", 303)
 
 
-# What Bramley tells us by itself
+# Webhooks from Bramley
 
 @app.post("/webhooks")
 def webhook():
@@ -105,18 +105,18 @@ def webhook():
         app.logger.warning("webhook refused: %s", error)
         abort(400)
     with database() as transaction:
-        # A webhook may come again, until our answer has arrived. Remembering it and what it does are one transaction.
+        # A webhook repeats until our answer has arrived. Recording it and applying it are one transaction.
         transaction.execute("DELETE FROM webhook WHERE received < ?", [time.time() - 30 * 86400])
         fresh = transaction.execute(
             "INSERT OR IGNORE INTO webhook (id, received) VALUES (?, ?)", [identifier, time.time()]).rowcount
         if fresh and event["type"] == "account.deleted":
             transaction.execute("DELETE FROM note WHERE user = ?", [event["data"]["user"]])
     app.logger.info("webhook %s %s%s", identifier, event["type"], "" if fresh else " again")
-    # Anything but 2xx, and Bramley tries again later.
+    # After anything but 2xx, Bramley tries again later.
     return "", 204
 
 
-# What is kept
+# Storage
 
 def database() -> sqlite3.Connection:
     if "database" not in g:

@@ -1,20 +1,20 @@
-"""Whether a webhook is genuine, by the Standard Webhooks conventions. Nothing but the standard library."""
+"""Verifies webhooks by the Standard Webhooks specification, with the standard library only."""
 
 import base64
 import hashlib
 import hmac
 import json
 
-# How far the sender's clock and ours may be apart, in seconds. An older webhook is somebody's recording.
+# Maximum difference between the sender's clock and ours, in seconds. Older webhooks may be replayed recordings.
 TOLERANCE = 300
 
 
 class NotGenuine(Exception):
-    """The webhook is not the sender's, or not of today."""
+    """The webhook is not from the sender, or not recent."""
 
 
 def read_secrets(text: str) -> list[bytes]:
-    """The keys of a file with one `whsec_…` a line. There are two while one replaces the other."""
+    """The keys of a file with one `whsec_…` per line. It has two while one replaces the other."""
     keys = []
     for line in text.split():
         if not line.startswith("whsec_"):
@@ -26,9 +26,9 @@ def read_secrets(text: str) -> list[bytes]:
 
 
 def verify(body: bytes, headers, keys: list[bytes], now: float) -> tuple[str, dict]:
-    """The webhook's id, which is the same on every attempt, and the event.
+    """Returns the webhook's id, the same at every attempt, and the event.
 
-    `body` is what came, byte for byte: JSON that was parsed and written again has another signature.
+    `body` is the raw content: parsed and rewritten JSON has another signature.
     """
     identifier = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
@@ -41,7 +41,7 @@ def verify(body: bytes, headers, keys: list[bytes], now: float) -> tuple[str, di
     expected = [
         b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()) for key in keys
     ]
-    # Each is compared in a time that says nothing about where they differ.
+    # In constant time.
     if not any(
         hmac.compare_digest(signature.encode(), wanted) for signature in signatures for wanted in expected
     ):

@@ -1,7 +1,7 @@
 import AuthenticationServices
 import Foundation
 
-/// Whether somebody is signed in to this app, and everything that may change it. Make one at launch, call `start()`.
+/// Whether somebody is signed in to this app, and everything that changes it. Create one at launch and call `start()`.
 @MainActor
 final class AccountModel {
     enum State: Sendable {
@@ -10,12 +10,12 @@ final class AccountModel {
     }
 
     private(set) var state = State.signedOut { didSet { onChange(state) } }
-    /// Where your interface listens.
+    /// Called after each change.
     var onChange: @MainActor (State) -> Void = { _ in }
 
     private let client: BramleyClient
     private let saved = KeychainItem(account: "session")
-    /// A sign-in whose answer has not come yet. It holds the name, which Apple gives once.
+    /// A sign-in without an answer yet. It holds the name, which Apple gives once.
     private let pending = KeychainItem(account: "pending-sign-in")
     private var observer: (any NSObjectProtocol)?
 
@@ -43,7 +43,7 @@ final class AccountModel {
         let provider = ASAuthorizationAppleIDProvider()
         switch try? await provider.credentialState(forUserID: session.user.appleSubject) {
         case .revoked, .notFound: return await signOut()
-        // Another team has the app now: the server knows the person by both of their ids.
+        // The app has moved to another team: the server knows both of the person's ids.
         case .authorized, .transferred, nil: break
         @unknown default: break
         }
@@ -54,7 +54,7 @@ final class AccountModel {
                 forget()
             }
         } catch {
-            // No connection: the person stays signed in here, the server decides at the next request.
+            // No connection: the person stays signed in here, and the server decides at the next request.
         }
     }
 
@@ -65,7 +65,7 @@ final class AccountModel {
         let credential = try await AppleAuthorization(anchor: anchor).request(
             challenge, scopes: [.fullName, .email])
         let request = try SignInRequest(credential, challenge: challenge)
-        // Before it is sent: if the app is killed now, the next launch sends the very same.
+        // Stored first: if the app is killed now, the next launch sends the same bytes.
         try pending.write(request.encoded())
         try await finish(request)
     }
@@ -77,7 +77,7 @@ final class AccountModel {
     }
 
     /// Deletes the account. The person confirms it at Apple's sheet.
-    /// - Returns: false when nobody can tell Apple: show how the app is removed in Settings.
+    /// - Returns: false if the server cannot notify Apple: show how to remove the app in Settings.
     @discardableResult
     func deleteAccount(from anchor: ASPresentationAnchor) async throws -> Bool? {
         guard let session = savedSession else { return nil }
@@ -92,7 +92,7 @@ final class AccountModel {
 
     // MARK: Requests of your own
 
-    /// For `Authorization: Bearer` of requests to your own server, which asks Bramley whose it is.
+    /// For `Authorization: Bearer` in requests to your own server, which asks Bramley whose token it is.
     var token: String? { savedSession?.token }
 
     // MARK: The Keychain
@@ -124,7 +124,7 @@ final class AccountModel {
             save(try await client.signIn(request))
             pending.remove()
         } catch let problem as Problem where !problem.isTemporary {
-            // Refused for good: the person taps again, with a fresh challenge. The server has kept the name.
+            // Refused for good: the person taps again, with a new challenge. The server has stored the name.
             pending.remove()
             throw problem
         }

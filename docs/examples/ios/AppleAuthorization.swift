@@ -10,12 +10,12 @@ final class AppleAuthorization: NSObject, ASAuthorizationControllerDelegate,
     private let anchor: ASPresentationAnchor
     private var continuation: CheckedContinuation<ASAuthorizationAppleIDCredential, any Error>?
 
-    /// - Parameter anchor: the window the sheet belongs to.
+    /// - Parameter anchor: the window that shows the sheet.
     init(anchor: ASPresentationAnchor) { self.anchor = anchor }
 
     /// Shows Apple's sheet.
-    /// - Parameter challenge: of the server. Apple is told its SHA-256 (`apple.nativeNonce`: `sha256`).
-    /// - Throws: `ASAuthorizationError`, `.canceled` when the person closed the sheet.
+    /// - Parameter challenge: from the server. Apple gets its SHA-256 (`apple.nativeNonce`: `sha256`).
+    /// - Throws: `ASAuthorizationError`; `.canceled` if the person closed the sheet.
     func request(_ challenge: Challenge, scopes: [ASAuthorization.Scope]) async throws
         -> ASAuthorizationAppleIDCredential
     {
@@ -51,7 +51,7 @@ final class AppleAuthorization: NSObject, ASAuthorizationControllerDelegate,
 }
 
 extension SignInRequest {
-    /// - Throws: `ASAuthorizationError` when Apple left out what it always gives.
+    /// - Throws: `ASAuthorizationError` if Apple's answer has no token or code.
     init(_ credential: ASAuthorizationAppleIDCredential, challenge: Challenge) throws {
         guard let token = credential.identityToken, let code = credential.authorizationCode else {
             throw ASAuthorizationError(.invalidResponse)

@@ -1,16 +1,16 @@
 import Foundation
 
 #if canImport(FoundationNetworking)
-    // Where URLSession is a module of its own: not on Apple's platforms.
+    // URLSession has its own module outside of Apple's platforms.
     import FoundationNetworking
 #endif
 
-/// A nonce of the server's, for one request to Apple.
+/// The server's nonce for one request to Apple.
 struct Challenge: Decodable, Sendable {
     let nonce: String
 }
 
-/// What the server wants to know of a sign-in: Apple's answer, and the challenge it answers.
+/// A sign-in for the server: Apple's answer and its challenge.
 struct SignInRequest: Codable, Sendable {
     struct Name: Codable, Sendable {
         var givenName: String?
@@ -20,10 +20,10 @@ struct SignInRequest: Codable, Sendable {
     var identityToken: String
     var authorizationCode: String
     var nonce: String
-    /// Apple gives it the first time only: send it whenever you have it.
+    /// Apple gives it only once: always send it when you have it.
     var user: Name?
 
-    /// Always the same bytes for the same request, so that a retry is recognised.
+    /// The same bytes for the same request, so that the server recognises a retry.
     func encoded() throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
@@ -31,16 +31,16 @@ struct SignInRequest: Codable, Sendable {
     }
 }
 
-/// Who is signed in, as the server says.
+/// The signed-in person.
 struct Account: Codable, Sendable {
     struct Name: Codable, Sendable {
         var given: String?
         var family: String?
     }
 
-    /// The server's id of the person: the one to store.
+    /// The server's id of the person. Store this one.
     var id: String
-    /// Apple's, for `credentialState(forUserID:)`.
+    /// Apple's id, for `credentialState(forUserID:)`.
     var appleSubject: String
     var email: String?
     var name: Name
@@ -48,16 +48,16 @@ struct Account: Codable, Sendable {
     var credentialState: String
 }
 
-/// A sign-in that worked. `token` is a password: it belongs in the Keychain and into `Authorization`, nowhere else.
+/// A completed sign-in. Treat `token` as a password: it belongs in the Keychain and in `Authorization`, nowhere else.
 struct SignedIn: Codable, Sendable {
     var token: String
     var user: Account
 }
 
-/// What the server said instead of doing as asked (RFC 9457).
+/// The server's refusal (RFC 9457).
 struct Problem: Error, Decodable, Sendable {
     var status: Int
-    /// Stable; docs/api.md lists them all.
+    /// Stable; docs/api.md lists all codes.
     var code: String
     var detail: String?
 
@@ -69,27 +69,27 @@ struct Problem: Error, Decodable, Sendable {
 struct BramleyClient: Sendable {
     /// `publicURL` of the server, such as https://id.example.com.
     let server: URL
-    /// How often a request whose answer was lost is sent again.
+    /// How often a request without an answer is repeated.
     var retries = 4
-    /// Keeps neither cookies nor answers: the server's answers hold secrets.
+    /// Stores neither cookies nor answers: the answers hold secrets.
     private let session = URLSession(configuration: .ephemeral)
 
     init(server: URL) { self.server = server }
 
-    /// Ask for one before each request to Apple. It is good for ten minutes, once.
+    /// Get one before each request to Apple. It works once, for ten minutes.
     func challenge() async throws -> Challenge {
         try await decode(Challenge.self, from: send("POST", "api/v1/native/challenge"))
     }
 
-    /// Signs in. Sends the very same content again while the answer does not come: the server then gives the same
-    /// session, and sends the code to Apple once.
+    /// Signs in. Repeats the same bytes until an answer arrives: the server then gives the same session, and sends the
+    /// code to Apple once.
     func signIn(_ request: SignInRequest) async throws -> SignedIn {
         try await decode(
             SignedIn.self,
             from: sendPersistently("POST", "api/v1/native/sessions", content: request.encoded()))
     }
 
-    /// Who is signed in with this token; nil when the session has ended.
+    /// The person with this token; nil if the session has ended.
     func account(token: String) async throws -> Account? {
         struct Answer: Decodable { var user: Account }
         do {
@@ -99,16 +99,16 @@ struct BramleyClient: Sendable {
         }
     }
 
-    /// Ends the session at the server. One that has ended already is as good.
+    /// Ends the session at the server. Succeeds if it has already ended.
     func signOut(token: String) async throws {
         do {
             _ = try await sendPersistently("DELETE", "api/v1/session", token: token)
         } catch let problem as Problem where problem.status == 401 {}
     }
 
-    /// Deletes the account with what Apple has just given: it proves the person, and lets the server tell Apple.
-    /// - Returns: whether Apple is told. False: say to the person that they can remove the app in Settings, under their
-    ///   name, Sign in with Apple. Nil: the account was gone before.
+    /// Deletes the account. Apple's new code proves the person, and lets the server notify Apple.
+    /// - Returns: whether Apple is notified. If false, tell the person to remove the app in Settings, under their name,
+    ///   Sign in with Apple. Nil: the account was already deleted.
     @discardableResult
     func deleteAccount(token: String, authorizationCode: String, nonce: String) async throws -> Bool? {
         let content = try JSONEncoder().encode(["authorizationCode": authorizationCode, "nonce": nonce])
@@ -117,7 +117,7 @@ struct BramleyClient: Sendable {
             struct Deletion: Decodable { var appleNotified: Bool? }
             return try decode(Deletion.self, from: answer).appleNotified
         } catch let problem as Problem where problem.status == 401 {
-            // The answer of an earlier try was lost, or the session had ended: either way it is gone for this app.
+            // An earlier answer was lost, or the session had ended: for this app, the account is gone.
             return nil
         }
     }
@@ -144,7 +144,7 @@ struct BramleyClient: Sendable {
         return data
     }
 
-    /// The same bytes again after a lost connection or a passing failure, with longer and longer pauses.
+    /// Repeats the same bytes after a lost connection or a temporary failure, with growing pauses.
     func sendPersistently(
         _ method: String, _ path: String, token: String? = nil, content: Data? = nil
     ) async throws -> Data {

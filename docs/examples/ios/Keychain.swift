@@ -1,11 +1,11 @@
 import Foundation
 import Security
 
-/// One secret of this app in the Keychain: on this device alone, readable after the first unlock.
+/// One secret of this app in the Keychain: on this device only, readable after the first unlock.
 struct KeychainItem: Sendable {
     let account: String
     var service = "com.example.app.bramley"
-    /// The keychain group that an app shares with its extensions, such as `TEAM123456.com.example.shared`. Nil: its own.
+    /// The keychain group shared with extensions, such as `TEAM123456.com.example.shared`. Nil: the app's own.
     var group: String?
 
     private var query: [String: Any] {
@@ -17,7 +17,7 @@ struct KeychainItem: Sendable {
         return query
     }
 
-    /// Nil when there is none.
+    /// Nil if there is none.
     func read() -> Data? {
         var query = query
         query[kSecReturnData as String] = true
@@ -27,7 +27,7 @@ struct KeychainItem: Sendable {
         return found as? Data
     }
 
-    /// Replaces what was there.
+    /// Replaces the stored value.
     func write(_ data: Data) throws {
         SecItemDelete(query as CFDictionary)
         var item = query

@@ -1,4 +1,4 @@
-// What is kept: everybody's notes, and which webhooks were taken. One JSON file, replaced as a whole.
+// The store: everybody's notes, and the webhooks already processed. One JSON file, replaced as a whole.
 
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
@@ -9,9 +9,9 @@ export class Notebook {
   #path;
   /** By Bramley's user id, the newest first. */
   #notes = {};
-  /** When each webhook came, by its id. */
+  /** When each webhook arrived, by its id. */
   #webhooks = {};
-  /** One change after the other. */
+  /** Changes run one after the other. */
   #last = Promise.resolve();
 
   constructor(path) {
@@ -35,8 +35,8 @@ export class Notebook {
   }
 
   /**
-   * Remembers a webhook and, when it says so, forgets a person: both or neither. A webhook may come again, until our
-   * answer has arrived; then this is false and nothing changes.
+   * Records a webhook and deletes the notes of `deletedUser`, if any: both or neither. A webhook repeats until our answer
+   * has arrived; for a repeated one, this returns false and changes nothing.
    */
   take(id, deletedUser) {
     return this.#change(() => {
@@ -51,7 +51,7 @@ export class Notebook {
     });
   }
 
-  /** Makes a change durable before it says so, or takes it back. */
+  /** Makes a change durable, or undoes it and throws. */
   #change(make) {
     const run = async () => {
       const before = [this.#notes, this.#webhooks];

@@ -1,4 +1,4 @@
-// A notebook for everybody who signs in. Bramley knows who that is; this application keeps only their notes.
+// A notebook for each person who signs in. Bramley knows who they are; this application stores only notes.
 
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -6,15 +6,15 @@ import { createServer } from "node:http";
 import { Notebook } from "./notebook.mjs";
 import { NotGenuine, readSecrets, verify } from "./webhooks.mjs";
 
-// Where people reach this application, and Bramley. Never taken from a request: its Host is the visitor's word.
+// The public addresses of this application and of Bramley. Never taken from a request: a client can send any Host.
 const { NOTES_URL, SIGN_IN_URL } = process.env;
-// Where this machine reaches Bramley.
+// Bramley's address as seen from this machine.
 const { SIGN_IN_INTERNAL_URL } = process.env;
 const webhookKeys = readSecrets(readFileSync(process.env.WEBHOOK_SECRET_FILE, "utf8"));
 const notebook = new Notebook(process.env.NOTES_FILE);
 const MAXIMUM_BODY = 65536;
 
-/** An answer other than the page that was asked for. */
+/** An error response. */
 class Refusal extends Error {
   constructor(status, text) {
     super(text);
@@ -22,29 +22,29 @@ class Refusal extends Error {
   }
 }
 
-// Who is it?
+// Who is signed in
 
-/** Bramley's word on who is signed in, or null. Asked on every request: who was revoked a moment ago is out. */
+/** Who is signed in, or null. Asked for every request, so that a revoked session is refused at once. */
 async function signedIn(request) {
   const { cookie } = request.headers;
   if (!cookie) return null;
   let answer;
   try {
-    // The cookies as they came, all of them: two session cookies are an attack, and only Bramley would know.
+    // All cookies, unchanged: two session cookies in one request are an attack, which Bramley detects.
     answer = await fetch(`${SIGN_IN_INTERNAL_URL}/api/v1/session`, {
       headers: { cookie }, redirect: "error", signal: AbortSignal.timeout(3000),
     });
     if (answer.status === 200) return (await answer.json()).user;
   } catch {
-    throw new Refusal(503, "Who is signed in cannot be said just now. Please try again in a moment.");
+    throw new Refusal(503, "Signing in is not possible right now. Please try again in a moment.");
   }
   await answer.body?.cancel();
   if (answer.status === 401) return null;
   if (answer.status === 403) {
-    throw new Refusal(403, "You are signed in, but your account waits for approval or is disabled.");
+    throw new Refusal(403, "You are signed in, but your account is waiting for approval or is disabled.");
   }
-  // Bramley did not say. Nobody is let in on that.
-  throw new Refusal(503, "Who is signed in cannot be said just now. Please try again in a moment.");
+  // Bramley gave no usable answer, so nobody is signed in.
+  throw new Refusal(503, "Signing in is not possible right now. Please try again in a moment.");
 }
 
 function loginAddress(returnTo) {
@@ -55,14 +55,14 @@ function loginAddress(returnTo) {
 
 async function home(request, response, url) {
   const user = await signedIn(request);
-  const text = user ? await ownPage(user, url.searchParams.get("draft") ?? "") : strangersPage(url);
+  const text = user ? await ownPage(user, url.searchParams.get("draft") ?? "") : signedOutPage(url);
   response.writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "private, no-store" });
   response.end(page(text));
 }
 
 async function add(request, response) {
-  // SameSite=Lax keeps other sites out, but not our neighbours below the same domain.
-  if (request.headers.origin !== NOTES_URL) throw new Refusal(403, "This form was sent from elsewhere.");
+  // SameSite=Lax does not stop other hosts of the same domain.
+  if (request.headers.origin !== NOTES_URL) throw new Refusal(403, "This form came from another site.");
   const form = new URLSearchParams((await bodyOf(request)).toString("utf8"));
   const user = await signedIn(request);
   if (!user) return redirect(response, loginAddress(`${NOTES_URL}/`));
@@ -71,7 +71,7 @@ async function add(request, response) {
   redirect(response, "/");
 }
 
-/** What Bramley tells us by itself. */
+/** Webhooks from Bramley. */
 async function webhook(request, response) {
   const body = await bodyOf(request);
   let message;
@@ -80,12 +80,12 @@ async function webhook(request, response) {
   } catch (error) {
     if (!(error instanceof NotGenuine || error instanceof SyntaxError)) throw error;
     console.log(`webhook refused: ${error.message}`);
-    throw new Refusal(400, "This is no webhook of ours.");
+    throw new Refusal(400, "The webhook is not valid.");
   }
   const { id, event } = message;
   const fresh = await notebook.take(id, event.type === "account.deleted" ? event.data.user : null);
   console.log(`webhook ${id} ${event.type}${fresh ? "" : " again"}`);
-  // Anything but 2xx, and Bramley tries again later.
+  // After anything but 2xx, Bramley tries again later.
   response.writeHead(204).end();
 }
 
@@ -93,13 +93,13 @@ function redirect(response, location) {
   response.writeHead(303, { location }).end();
 }
 
-/** The body as it came. */
+/** The raw body. */
 async function bodyOf(request) {
   const parts = [];
   let size = 0;
   for await (const part of request) {
     size += part.length;
-    if (size > MAXIMUM_BODY) throw new Refusal(413, "That is too much.");
+    if (size > MAXIMUM_BODY) throw new Refusal(413, "The request is too large.");
     parts.push(part);
   }
   return Buffer.concat(parts);
@@ -112,19 +112,19 @@ function escaped(text) {
 }
 
 async function ownPage(user, draft) {
-  // Kept by Bramley's id, which stays. An address or a name may change, or be missing.
+  // Stored by Bramley's id, which never changes. Name and address may change or be absent.
   const notes = notebook.of(user.id).map((note) => `<li>${escaped(note)}</li>`).join("");
   const logout = `${SIGN_IN_URL}/logout?${new URLSearchParams({ return_to: `${NOTES_URL}/` })}`;
   return `<p>These are the notes of <strong id="person">${escaped(user.name.given ?? user.email ?? "you")}</strong>.
   <a href="${escaped(SIGN_IN_URL)}/account">Your account</a> · <a id="sign-out" href="${escaped(logout)}">Sign out</a></p>
 <form method="post" action="/notes">
   <input name="text" aria-label="A new note" maxlength="1000" value="${escaped(draft)}" required>
-  <button>Keep it</button>
+  <button>Save</button>
 </form>
 <ul id="notes">${notes}</ul>`;
 }
 
-function strangersPage(url) {
+function signedOutPage(url) {
   const here = NOTES_URL + url.pathname + url.search;
   return `<p>A notebook of your own.
   <a id="sign-in" href="${escaped(loginAddress(here))}">Sign in with Apple</a> to open it.</p>`;
@@ -150,11 +150,11 @@ const routes = { "GET /": home, "POST /notes": add, "POST /webhooks": webhook };
 
 createServer(async (request, response) => {
   try {
-    // The path is all that is read: the origin in front of it stands for nothing.
-    if (!URL.canParse(request.url, "http://local")) throw new Refusal(400, "That is no address.");
+    // Only the path and query are used; the origin is a placeholder.
+    if (!URL.canParse(request.url, "http://local")) throw new Refusal(400, "The address is not valid.");
     const url = new URL(request.url, "http://local");
     const route = routes[`${request.method} ${url.pathname}`];
-    if (!route) throw new Refusal(404, "There is nothing here.");
+    if (!route) throw new Refusal(404, "There is no such page.");
     await route(request, response, url);
   } catch (error) {
     if (!(error instanceof Refusal)) console.error(error);

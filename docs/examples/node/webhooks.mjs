@@ -1,14 +1,14 @@
-// Whether a webhook is genuine, by the Standard Webhooks conventions. Nothing but Node itself.
+// Verifies webhooks by the Standard Webhooks specification, without packages.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** How far the sender's clock and ours may be apart, in seconds. An older webhook is somebody's recording. */
+/** Maximum difference between the sender's clock and ours, in seconds. Older webhooks may be replayed recordings. */
 const TOLERANCE = 300;
 
-/** The webhook is not the sender's, or not of today. */
+/** The webhook is not from the sender, or not recent. */
 export class NotGenuine extends Error {}
 
-/** The keys of a file with one `whsec_…` a line. There are two while one replaces the other. */
+/** The keys of a file with one `whsec_…` per line. It has two while one replaces the other. */
 export function readSecrets(text) {
   const lines = text.split(/\s+/).filter(Boolean);
   if (lines.length === 0) throw new Error("there is no secret");
@@ -20,8 +20,8 @@ export function readSecrets(text) {
 }
 
 /**
- * The webhook's id, which is the same on every attempt, and the event.
- * `body` is what came, byte for byte: JSON that was parsed and written again has another signature.
+ * Returns the webhook's id, the same at every attempt, and the event.
+ * `body` is the raw content: parsed and rewritten JSON has another signature.
  */
 export function verify(body, headers, keys, now) {
   const id = headers["webhook-id"] ?? "";
@@ -31,7 +31,7 @@ export function verify(body, headers, keys, now) {
   if (Math.abs(now - Number(timestamp)) > TOLERANCE) throw new NotGenuine("too old, or from the future");
   const expected = keys.map((key) =>
     Buffer.from("v1," + createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64")));
-  // Each is compared in a time that says nothing about where they differ.
+  // In constant time.
   const fits = signatures.some((signature) => {
     const given = Buffer.from(signature);
     return expected.some((wanted) => given.length === wanted.length && timingSafeEqual(given, wanted));

@@ -1,4 +1,4 @@
-"""A reading list that signs people in by OpenID Connect. It keeps sessions of its own, and ends them when Bramley says so."""
+"""A reading list that signs people in by OpenID Connect. It has its own sessions, and ends them when Bramley says so."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-# Where people reach this program, and Bramley.
+# The public addresses of this program and of Bramley.
 HERE = os.environ["PROGRAM_URL"]
 ISSUER = os.environ["ISSUER"]
 CLIENT_ID = os.environ["CLIENT_ID"]
@@ -26,7 +26,7 @@ def private_line(variable: str) -> str:
 
 app = Flask(__name__)
 app.secret_key = private_line("COOKIE_KEY_FILE")
-# A name of its own: cookies know no ports. And not for scripts, nor for posts from other sites.
+# An own name, because cookies ignore ports. Not readable by scripts, not sent with posts from other sites.
 app.config.update(SESSION_COOKIE_NAME="reading-list", SESSION_COOKIE_HTTPONLY=True, SESSION_COOKIE_SAMESITE="Lax",
                   SESSION_COOKIE_SECURE=HERE.startswith("https://"), MAX_CONTENT_LENGTH=65536)
 bramley = OAuth(app).register(
@@ -41,7 +41,7 @@ def database() -> sqlite3.Connection:
     return connection
 
 
-# Who is it?
+# Who is signed in
 
 @app.get("/")
 def home():
@@ -57,7 +57,7 @@ def home():
 
 @app.get("/sign-in")
 def sign_in():
-    # Authlib makes state, nonce and the PKCE verifier, and keeps them in the session.
+    # Authlib creates state, nonce and the PKCE verifier, and keeps them in the session.
     return bramley.authorize_redirect(f"{HERE}/callback")
 
 
@@ -71,17 +71,17 @@ def callback():
         return redirect(f"/?{urlencode({'failure': error.error})}")
     claims = token["userinfo"]
     session.clear()
-    # Rows belong to `sub`: it never changes. Name and address may be absent, and may change.
+    # Store data by `sub`, which never changes. Name and address may change or be absent.
     session["person"] = {name: claims.get(name) for name in ("sub", "sid", "name", "given_name", "email")}
     session["id_token"] = token["id_token"]
     return redirect("/")
 
 
-# Out
+# Signing out
 
 @app.post("/sign-out")
 def sign_out():
-    """Here and at Bramley, which then tells every other program."""
+    """Signs out here and at Bramley, which then notifies the other programs."""
     hint = session.get("id_token")
     session.clear()
     if not hint:
@@ -100,10 +100,10 @@ def signed_out_elsewhere():
             iss={"essential": True, "value": ISSUER}, aud={"essential": True, "value": CLIENT_ID},
             exp={"essential": True}, iat={"essential": True}, sid={"essential": True}).validate(token.claims)
     except (JoseError, ValueError):
-        return "This is no logout token of Bramley's.", 400
-    # An ID token must not pass for one.
+        return "The logout token is not valid.", 400
+    # An ID token is not a logout token.
     if token.header.get("typ") != "logout+jwt" or LOGOUT_EVENT not in token.claims.get("events", {}):
-        return "This is no logout token.", 400
+        return "The token is not a logout token.", 400
     with database() as connection:
         connection.execute(
             "INSERT OR IGNORE INTO ended (sid, time) VALUES (?, ?)", (token.claims["sid"], int(time.time())))

@@ -12,7 +12,7 @@ start_example() {
         [ -s "$data/$file" ] || head -c 32 /dev/urandom | base64 -w 0 | tr +/ -_ >"$data/$file"
     done
     start_bramley "http://localhost:$port" "$port" --site-name "Orchard"
-    # The program chooses its secret here, so that the file says all and is applied again at each start.
+    # The program chooses its secret, so that applying the same file again changes nothing.
     "$bin/bramley" clients apply - --config "$data/config.json" >>"$data/bramley.log" <<JSON
 {"clients": [{"clientID": "reading-list", "name": "Reading list",
   "redirectURIs": ["$here/callback"], "logoutURIs": ["$here/"],

@@ -7,13 +7,13 @@ final class CodeForm {
     private let field = UITextField()
     private let button: UIButton
 
-    /// - Parameter onCode: called with what was typed, and not again until `ask`.
+    /// - Parameter onCode: called with the typed code; not again before the next `ask`.
     init(onCode: @escaping @MainActor (String) -> Void) {
         button = UIButton(configuration: .filled())
-        button.setTitle("Go On", for: .normal)
+        button.setTitle("Continue", for: .normal)
         text.numberOfLines = 0
         field.borderStyle = .roundedRect
-        // Offers the code that a message brought, or that the system's own authenticator makes.
+        // Offers the code from a message or from the system's authenticator.
         field.textContentType = .oneTimeCode
         field.isEnabled = false
         button.isEnabled = false
@@ -39,27 +39,27 @@ final class CodeForm {
         ])
     }
 
-    /// Digits come from an authenticator and in messages; other codes may have letters.
+    /// Codes from authenticators and messages have digits only; others may have letters.
     func takes(_ methods: [String]) {
         let hasDigitsOnly = !methods.isEmpty && methods.allSatisfy { ["totp", "sms"].contains($0) }
         field.keyboardType = hasDigitsOnly ? .numberPad : .default
     }
 
-    /// `methods` as your verifier names them; the server's own page knows the same four.
+    /// - Parameter methods: as your verifier names them. The server's page knows the same four.
     static func question(_ methods: [String]) -> String {
         let places = methods.compactMap { method in
             switch method {
-            case "totp": "that your authenticator app shows"
+            case "totp": "from your authenticator app"
             case "sms": "from the text message"
             case "email": "from the e-mail"
             case "recovery": "from your list of recovery codes"
             default: nil
             }
         }
-        return places.isEmpty ? "Type the code." : "Type the code \(places.joined(separator: ", or "))."
+        return places.isEmpty ? "Enter the code." : "Enter the code \(places.joined(separator: ", or "))."
     }
 
-    /// Shows why a code is asked for, and takes one.
+    /// Shows the reason and accepts a code.
     func ask(_ reason: String) {
         text.text = reason
         field.text = ""

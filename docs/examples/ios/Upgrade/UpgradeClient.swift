@@ -1,37 +1,37 @@
 import Foundation
 
-/// An upgrade that the server has begun. `upgradeToken` is a password, for a few minutes.
+/// An upgrade in progress. Treat `upgradeToken` as a password; it expires after a few minutes.
 struct Upgrade: Sendable {
     var id: String
     var upgradeToken: String
 }
 
-/// What the server says to a password, or to a code.
+/// The server's answer to a password or code.
 enum UpgradeAnswer: Sendable {
-    /// It was right: ask Apple, with this nonce.
+    /// Right: ask Apple with this nonce.
     case success(Upgrade, nonce: String)
-    /// Right so far; a code is needed as well, of one of these kinds.
+    /// Right; a code by one of these methods is needed too.
     case twoFactorAuthRequired(Upgrade, methods: [String])
-    /// Wrong, or no such account: the server does not say which.
+    /// Wrong, or no such account.
     case failure
 }
 
-/// What Apple gave. Sent in the very same bytes again when an answer is lost.
+/// Apple's answer. If the server's answer is lost, the same bytes are sent again.
 struct UpgradeProof: Codable, Sendable {
     var identityToken: String
     var authorizationCode: String
-    /// Apple gives it the first time only: send it whenever you have it.
+    /// Apple gives it only once: always send it when you have it.
     var user: SignInRequest.Name?
 }
 
-/// Bramley's three routes for replacing a password by Sign in with Apple.
+/// Bramley's three routes for replacing a password with Sign in with Apple.
 struct UpgradeClient: Sendable {
     let bramley: BramleyClient
 
     /// - Parameter server: `publicURL` of the server, such as https://id.example.com.
     init(server: URL) { bramley = BramleyClient(server: server) }
 
-    /// Asks whether the password is right. Never sent again by itself: each try counts.
+    /// Asks whether the password is right. Not repeated automatically: each try counts.
     func begin(username: String, password: String) async throws -> UpgradeAnswer {
         let content = try JSONEncoder().encode(["username": username, "password": password])
         return try answer(await bramley.send("POST", "api/v1/upgrades", content: content))
@@ -45,8 +45,7 @@ struct UpgradeClient: Sendable {
             to: upgrade)
     }
 
-    /// Replaces the password. Asked again, with pauses, while the answer does not come or the application's servers are
-    /// not done yet.
+    /// Replaces the password. Repeated with pauses until an answer arrives and the application has finished.
     func complete(_ upgrade: Upgrade, with proof: UpgradeProof) async throws -> SignedIn {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]

@@ -3,14 +3,14 @@ import CryptoKit
 import Foundation
 import UIKit
 
-/// Replaces a password that the system has saved by Sign in with Apple: the principal class of an Account Authentication
+/// Replaces a password saved by the system with Sign in with Apple. The principal class of an Account Authentication
 /// Modification Extension.
 class UpgradeViewController: ASAccountAuthenticationModificationViewController {
-    /// Write your server's address here.
+    /// Set your server's address here.
     var server: URL { URL(string: "https://id.example.com")! }
 
     private lazy var client = UpgradeClient(server: server)
-    /// What is under way. The system shows one request at a time.
+    /// The current step. The system makes one request at a time.
     private var work: Task<Void, Never>?
     /// An upgrade that waits for a code.
     private var waiting: Upgrade?
@@ -18,7 +18,7 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
 
     // MARK: The system's three calls
 
-    /// One tap: the person sees Apple's sheet and nothing of ours. Whoever needs a second factor is asked anew, below.
+    /// One tap: the person sees only Apple's sheet. If a second factor is needed, the system makes the next call.
     override func convertAccountToSignInWithAppleWithoutUserInteraction(
         for serviceIdentifier: ASCredentialServiceIdentifier, existingCredential: ASPasswordCredential,
         userInfo: [AnyHashable: Any]? = nil
@@ -33,7 +33,7 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         }
     }
 
-    /// The same once more, in a fresh process perhaps, with our view on the screen: the place for a code.
+    /// The same with our view on the screen, perhaps in a new process. The view asks for a code.
     override func prepareInterfaceToConvertAccountToSignInWithApple(
         for serviceIdentifier: ASCredentialServiceIdentifier, existingCredential: ASPasswordCredential,
         userInfo: [AnyHashable: Any]? = nil
@@ -42,13 +42,13 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         form.fill(view)
         perform { controller in
             let answer = try await controller.client.begin(username: user, password: password)
-            // Here a failure is the password's, and no other code would help.
+            // A failure here means that the password is wrong, so a code would not help.
             guard case .failure = answer else { return try await controller.goOn(answer) }
             throw ASExtensionError(.failed)
         }
     }
 
-    /// The person closed our view. What was begun is left to expire; the password works as before.
+    /// The person closed our view. The upgrade expires; the password works as before.
     override func cancelRequest() {
         work?.cancel()
         waiting = nil
@@ -64,8 +64,8 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         perform { controller in
             let answer = try await controller.client.secondFactor(waiting, code: code)
             guard case .failure = answer else { return try await controller.goOn(answer) }
-            // A slip of the finger. The server ends the upgrade after some tries, and says so with an error.
-            controller.wait(for: waiting, "This code is not right. Please try again.")
+            // The person may try again. The server ends the upgrade with an error after five tries.
+            controller.wait(for: waiting, "This code is wrong. Please try again.")
         }
     }
 
@@ -84,17 +84,17 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         form.ask(text)
     }
 
-    /// Apple's sheet, then the server, and the system last: at its word the password leaves the Keychain.
+    /// Shows Apple's sheet, completes at the server, and reports to the system last: it then deletes the saved password.
     private func finish(_ upgrade: Upgrade, nonce: String) async throws {
         let proof = try await authorization(nonce: nonce)
         let session = try await client.complete(upgrade, with: proof)
-        // For the app, if it shares a keychain group with this extension: it finds somebody signed in.
+        // Signs in the app too, if it shares a keychain group with this extension.
         try? KeychainItem(account: "session").write(JSONEncoder().encode(session))
         extensionContext.completeUpgradeToSignInWithApple(userInfo: nil)
     }
 
-    /// Shows Apple's sheet. Our view, if any, goes away by itself.
-    /// - Throws: what the system says, `ASExtensionError(.userCanceled)` when the person closed the sheet.
+    /// Shows Apple's sheet. The system closes our view, if any.
+    /// - Throws: the system's error; `ASExtensionError(.userCanceled)` if the person closed the sheet.
     private func authorization(nonce: String) async throws -> UpgradeProof {
         // `apple.nativeNonce`: `sha256`.
         let hashed = SHA256.hash(data: Data(nonce.utf8)).map { String(format: "%02x", $0) }.joined()
@@ -106,20 +106,20 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         }
     }
 
-    /// Runs one step, and tells the system if it does not end well.
+    /// Runs one step and reports failures to the system.
     private func perform(_ step: @escaping @MainActor (UpgradeViewController) async throws -> Void) {
         work = Task {
             do {
                 try await step(self)
             } catch {
-                // The system has its answer already.
+                // The system already has its answer.
                 guard !Task.isCancelled else { return }
                 extensionContext.cancelRequest(withError: ASExtensionError(Self.code(of: error)))
             }
         }
     }
 
-    /// Two things the system must know; whatever else it was, the password works as before.
+    /// Two errors that the system distinguishes. After any error, the password works as before.
     private static func code(of error: any Error) -> ASExtensionError.Code {
         switch (error as? ASExtensionError)?.code {
         case .userInteractionRequired?: .userInteractionRequired
@@ -128,7 +128,7 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         }
     }
 
-    /// The system gives the saved password. An app that asked for this by itself gives it in `userInfo`, if it knows it.
+    /// The system gives the saved password. An app that starts the upgrade itself passes it in `userInfo`, if known.
     private func password(_ credential: ASPasswordCredential, _ userInfo: [AnyHashable: Any]?) -> String {
         credential.password.isEmpty ? userInfo?["password"] as? String ?? "" : credential.password
     }

@@ -1,7 +1,7 @@
-// The end of the popup: tells the application, wherever it is, and goes.
+// The end of the popup: notifies the application and closes.
 
 import { changes } from "./session.js";
 
 changes.postMessage("changed");
-// Messages that were posted are delivered although the window goes. Where a browser will not close it, its text stays.
+// The message is delivered even though the window closes. If the browser keeps the window, its text stays.
 window.close();
