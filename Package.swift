@@ -96,7 +96,7 @@ let package = Package(
             swiftSettings: ours, linkerSettings: programs),
         .executableTarget(
             name: "AppleSimulator",
-            dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
+            dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, signals, logging],
             resources: [
                 .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
                 .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),

@@ -4,6 +4,7 @@ import Glibc
 import HTTP
 import Logging
 import Sockets
+import UnixSignals
 
 @main
 struct AppleSimulatorCommand: AsyncParsableCommand {
@@ -48,6 +49,8 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             throw answers ? ExitCode.success : ExitCode.failure
         }
         guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
+        // Left alone, they would not end the first process of a container.
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         var logger = Logger(label: "apple-simulator")
         logger.logLevel = verbose ? .debug : .info
         let server = try SimulatorServer(
@@ -57,7 +60,11 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
         print("The simulated Apple is at http://\(name):\(server.address.port)")
         // A program that started us through a pipe waits for this line.
         _ = fflush(nil)
-        try await server.run()
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { for await _ in signals { return server.stop() } }
+            try await server.run()
+            tasks.cancelAll()
+        }
     }
 
     /// As Apple makes the key for you; its owner alone may read it.

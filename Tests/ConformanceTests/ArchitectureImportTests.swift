@@ -41,7 +41,7 @@ enum ImportRules {
         ],
         // Shares no code with the server's protocol, crypto or JSON: what checks the server must not share its errors.
         "Sources/AppleSimulator": [
-            "HTTP", "Sockets", "HTTPTypes", "ArgumentParser", "Logging", "FoundationEssentials", "Glibc",
+            "HTTP", "Sockets", "HTTPTypes", "ArgumentParser", "UnixSignals", "Logging", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],
         "Sources/AppleSimulator/OpenSSL": ["COpenSSL", "Synchronization"],

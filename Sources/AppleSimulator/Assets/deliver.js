@@ -11,7 +11,7 @@ if (message) {
   const status = document.getElementById("status");
   if (window.opener) {
     window.opener.postMessage(message.textContent, message.dataset.origin);
-    status.textContent = "Done. This window may be closed.";
+    status.textContent = "Done. You can close this window.";
   } else {
     status.textContent =
       "The window that opened this popup cannot be reached. Its Cross-Origin-Opener-Policy must be " +

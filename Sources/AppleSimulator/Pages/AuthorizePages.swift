@@ -45,8 +45,8 @@ extension AuthorizePage {
         let text =
             existing == nil
             ? "Continue to <strong>\(Page.escape(request.client.id))</strong>?"
-            : "<strong>\(Page.escape(request.client.id))</strong> knows this person already: neither name nor address "
-                + "is asked for again."
+            : "<strong>\(Page.escape(request.client.id))</strong> already knows this person, so name and address "
+                + "are not requested again."
         return Page.shell(
             title: "Continue as \(person.givenName)",
             body: """
@@ -108,7 +108,7 @@ enum DeliveryPage {
                 <h1>Signing you in</h1>
                 <form method="post" action="\(Page.escape(redirectURI))" id="delivery">
                 \(fields.pairs.map { Page.hidden($0.name, $0.value) }.joined(separator: "\n"))
-                <p>Going back to the site that asked.</p>
+                <p>Returning to the site.</p>
                 <button class="primary">Continue</button>
                 </form>
                 """, script: "deliver.js")
@@ -121,7 +121,7 @@ enum DeliveryPage {
             title: "Signing in",
             body: """
                 <h1>Signing you in</h1>
-                <p id="status" role="status">Telling the site that asked.</p>
+                <p id="status" role="status">Notifying the site.</p>
                 <noscript><p>A popup needs scripts. Close this window and sign in without the popup.</p></noscript>
                 <script type="application/json" id="message" \
                 data-origin="\(Page.escape(origin))">\(message.text)</script>
@@ -132,11 +132,11 @@ enum DeliveryPage {
         Page.shell(
             title: "Sign-in not possible",
             body: """
-                <h1>This request is not right</h1>
+                <h1>This request is not valid</h1>
                 <p class="problem"><code>\(Page.escape(error.code))</code></p>
                 <p>\(Page.escape(error.explanation))</p>
-                <p class="detail">Apple shows such mistakes on a page of its own, with less explanation, and tells \
-                the site nothing.</p>
+                <p class="detail">Apple shows such errors on its own page, with less explanation, and does not \
+                notify the site.</p>
                 """)
     }
 }

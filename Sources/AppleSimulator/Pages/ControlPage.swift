@@ -58,7 +58,7 @@ enum ControlPage {
 
     private static let tokens = """
         <section class="card"><h2>Identity tokens</h2>
-        <p>What is wrong with the next ones: <strong id="wrong"></strong></p>
+        <p>Errors in the next tokens: <strong id="wrong"></strong></p>
         <div class="row">
         \(TokenQuirks.Flaw.allCases.map {
             "<button data-call=\"PUT tokens\" data-body='{\"wrong\":[\"\($0.rawValue)\"]}'>\($0.rawValue)</button>"
@@ -68,7 +68,7 @@ enum ControlPage {
         <button data-call="PUT tokens" data-body='{"flags":"boolean"}'>Flags as booleans</button>
         <button data-call="PUT tokens" data-body='{"isPrivateEmail":"never"}'>No is_private_email</button>
         <button data-call="PUT tokens" data-body='{"email":"absent"}'>No email</button>
-        <button class="primary" data-call="DELETE tokens">Sound again</button></p></section>
+        <button class="primary" data-call="DELETE tokens">Valid tokens again</button></p></section>
         """
 
     private static let faults = """
