@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a task needs and that are missing, and says so first.
+# Installs the missing Debian packages of a task, and says so first.
 #   scripts/packages.sh build|test|bench [further packages]
 set -euo pipefail
 
-# git: Swift's package manager fetches with it.
+# git: Swift's package manager needs it.
 build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
-# chromium, also without windows, and its driver: the tests in a real browser. The proxies: each runs for real in front of
-# an application; lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
-# curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
-# promtool reads metrics and alerts.
-# ruby-omniauth-openid-connect: what GitLab signs people in with.
-# pebble: an authority that speaks ACME, with lego and certbot as its clients.
-# jq: a command of the documents. zsh and fish: each loads the completions made for it.
-# postgresql: the second engine, each test's own cluster; pgbouncer: what must not be between.
-# systemd: systemd-analyze reads our unit; nothing of it is started.
+# chromium, with and without windows, and its driver: browser tests. The proxies run in front of an application; Apache
+# asks Bramley with lua-socket. nodejs: an example.
+# curl, openssl and h2load (nghttp2-client): independent implementations. prometheus: promtool checks metrics and alerts.
+# ruby-omniauth-openid-connect: GitLab's OpenID Connect client.
+# pebble: an ACME authority; lego and certbot: its clients.
+# jq: used in the documents. zsh and fish: load our completions.
+# postgresql: the second engine, a cluster per test; pgbouncer: must be refused.
+# systemd: systemd-analyze reads our units.
 test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-headless-shell chromium-driver
     nginx-light caddy haproxy apache2 libapache2-mod-auth-openidc ruby-omniauth-openid-connect ruby-sinatra ruby-webrick lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish
     pebble lego certbot)
 bench=("${build[@]}" nginx-light glewlwyd sqlite3 wrk nghttp2-client strace valgrind binutils python3-venv postgresql)
 
-# The package whose files are there, by whatever name it was installed.
+# Whether its program is there, whichever package it came from.
 is_installed() {
     case $1 in
     git) command -v git >/dev/null ;;
     nginx-light) command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] ;;
     nodejs) command -v node >/dev/null ;;
+    docker.io) command -v dockerd >/dev/null ;;
     *) dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed ;;
     esac
 }
@@ -44,7 +44,7 @@ if ! command -v swift >/dev/null; then
     echo "Swift 6.3 or later is needed and was not found. Install it from https://www.swift.org/install/linux/ and try again." >&2
     exit 1
 fi
-# It may have been unpacked on a system that lacks the libraries it is linked with.
+# The toolchain may lack libraries on this system.
 if ! said=$(swift --version 2>&1); then
     printf '%s\n' "$said" >&2
     echo "Swift is installed, but does not run here. Install the packages that https://www.swift.org/install/linux/ names" \
@@ -79,9 +79,9 @@ fi
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
 echo "Installing what is missing:"
 echo "  ${root[*]:+${root[*]} }apt-get update && ${root[*]:+${root[*]} }apt-get install --no-install-recommends ${missing[*]}"
-# Package lists may be absent or old; an update that fails may still leave good ones.
+# Package lists may be absent or old. If the update fails, they may still be good enough.
 "${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there" >&2
-# Debian starts a server as soon as it is installed, and again at each boot. These are here to be started by tests.
+# Debian starts servers after installation and at each boot. Only tests start these.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
     trap '"${root[@]}" rm -f "$policy"' EXIT

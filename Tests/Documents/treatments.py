@@ -78,7 +78,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "docker run -d --name bramley -p 127.0.0.1:8080:8080 --read-only --tmpfs /tmp --cap-drop ALL --security-opt"
     " no-new-privileges -v /etc/bramley/config.json:/var/lib/bramley/config.json:ro"
     " -v /etc/bramley/AuthKey_F6G7H8I9J0.p8:/var/lib/bramley/AuthKey_F6G7H8I9J0.p8:ro"
-    " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley": IMAGE,
+    " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley":
+        Elsewhere("Tests/Image/test_sign_in.py::test_the_command_of_the_documents"),
     "docker compose -f compose.yaml -f docs/examples/nginx-static/compose.yaml up --build":
         Elsewhere("Tests/Image/test_examples.py::test_members_only"),
     "docker compose -f compose.yaml -f docs/examples/node/compose.yaml up --build":
@@ -90,7 +91,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Elsewhere("Tests/Commands/test_alive.py::test_whether_the_simulated_apple_is_alive_and_the_key_it_makes"),
     "docker exec bramley bramley doctor": Elsewhere("Tests/Image/test_sign_in.py::test_operators_commands_inside"),
     "chown 10001 data": Reason("it gives a folder to a user whom this machine has not; Tests/Image has the image's"),
-    "docker compose up --build": Reason("it needs Docker and downloads images"),
+    "docker compose up --build": IMAGE,
     "chmod 600 AuthKey_F6G7H8I9J0.p8": Run(),
     ".build/release/bramley init": INIT,
     ".build/release/bramley serve": Elsewhere("Tests/EndToEndTests/StartAndStopTests.swift::StartAndStopTests"),

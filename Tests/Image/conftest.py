@@ -1,37 +1,46 @@
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
 
-from container import Container, Image
-from machine import enter
+from engine import NAMES, Engine, buildah
+from machine import enter, mount
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_machine():
     enter()
+    # containerd has sockets there, whatever folder it is given.
+    mount("-t", "tmpfs", "tmpfs", "/run")
+
+
+@dataclass
+class Files:
+    """Those of an image, which nobody changes."""
+    root: Path
+    container: str
 
 
 @pytest.fixture(scope="session")
 def images(own_machine):
     made = {}
     try:
-        for name in ("bramley", "apple-simulator"):
-            made[name] = Image(name)
+        for name in NAMES:
+            container = buildah("from", "--pull-never", f"localhost/{name}")
+            made[name] = Files(Path(buildah("mount", container)), container)
         yield made
     finally:
-        for image in made.values():
-            image.remove()
+        for files in made.values():
+            buildah("umount", files.container)
+            buildah("rm", files.container)
 
 
-@pytest.fixture
-def make_container(images, tmp_path):
-    """A container of the image of that name; gone when the test ends."""
-    made = []
-
-    def make(name: str, **options) -> Container:
-        folder = tmp_path / f"container{len(made)}"
-        folder.mkdir()
-        made.append(Container(images[name], folder, **options))
-        return made[-1]
-
-    yield make
-    for container in reversed(made):
-        container.end()
+@pytest.fixture(scope="session")
+def engine(own_machine, tmp_path_factory):
+    engine = Engine(tmp_path_factory.mktemp("engine"))
+    try:
+        for name in NAMES:
+            engine.load(name)
+        yield engine
+    finally:
+        engine.end()
