@@ -16,7 +16,7 @@ MISTAKES = {
     "signature": ("tokens", {"wrong": ["signature"], "on": "authorize"}, "The answer did not pass our checks"),
     "audience": ("tokens", {"wrong": ["aud"], "on": "authorize"}, "The answer did not pass our checks"),
     "mismatch": ("tokens", {"wrong": ["sub"], "on": "token"}, "The answer did not pass our checks"),
-    "clock": ("clock", {"offset": 7200}, "A clock is off"),
+    "clock": ("clock", {"offset": 7200}, "A clock is wrong"),
     "code-refused": ("faults/token", {"error": "invalid_grant"}, "Apple did not accept this sign-in"),
     "client-refused": ("faults/token", {"error": "invalid_client"}, "Sign in with Apple is not set up here"),
     "token-503": ("faults/token", {"status": 503}, NOT_REACHED),
@@ -103,7 +103,7 @@ def test_disabled_account_has_a_page(make_site, make_visitor, gallery):
     ("/nowhere", "There is no page here", "not-found"),
     ("/apple/callback", "This page cannot be opened that way", "method"),
     ("/login?return_to=https%3A%2F%2Fevil.example%2F", "This link leads somewhere else", "return-to"),
-    ("/login?return_to=a&return_to=b", "That request made no sense to us", "bad-request"),
+    ("/login?return_to=a&return_to=b", "We did not understand the request", "bad-request"),
 ])
 def test_wrong_addresses_have_a_page(visitor, gallery, path, heading, name):
     visitor.open(path)
@@ -115,7 +115,7 @@ def test_wrong_addresses_have_a_page(visitor, gallery, path, heading, name):
 
 def test_callback_that_belongs_to_no_attempt_is_explained(visitor, gallery):
     visitor.posts_from_apple({"state": "A" * 200, "code": "c", "id_token": "t"})
-    visitor.reads("This sign-in does not fit")
+    visitor.reads("This sign-in does not match")
     gallery.shoot(visitor, "error-invalid-state")
 
 

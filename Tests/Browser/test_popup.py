@@ -21,10 +21,10 @@ for (const outcome of ["Success", "Failure"]) {
 }
 """
 SAYS = {
-    "opened": "Apple’s page is open in another window. Sign in there to go on.",
+    "opened": "Apple’s page is open in another window. Sign in there to continue.",
     "closed": "Apple’s window was closed before the sign-in was complete. You can try again.",
     "cancelled": "You cancelled the sign-in. Nothing was shared. You can try again whenever you like.",
-    "failed": "That did not work. Please try again, or go on in this window.",
+    "failed": "That did not work. Please try again, or continue in this window.",
 }
 
 

@@ -218,7 +218,7 @@ import Testing
             try await browser.signIn(as: "ada")
             site.clock.advance(seconds: 600)
             let page = try await browser.get("/account/delete", from: .sameOrigin)
-            #expect(page.text.contains("Sign in again to go on"))
+            #expect(page.text.contains("Sign in again to continue"))
             let account = try #require(try await browser.session()?["user"]?["id"]?.string)
             let late = try await browser.post("/account/delete", Form([("confirm", "yes"), ("account", account)]))
             #expect(late["location"] == "/account/delete")

@@ -34,7 +34,7 @@ import Web
         #expect(page.contains("anna@example.com"))
         #expect(page.contains("type=\"checkbox\" name=\"confirm\" value=\"yes\" required"))
         #expect(page.contains("name=\"account\" value=\"\(Self.user)\""))
-        #expect(!page.contains("Sign in again to go on"))
+        #expect(!page.contains("Sign in again to continue"))
     }
 
     @Test(
@@ -85,7 +85,7 @@ import Web
         site.clock.advance(seconds: age)
         let page = await site.get("/account/delete", fields(site)).text
         #expect(page.contains("name=\"confirm\"") == passes)
-        #expect(page.contains("Sign in again to go on") == !passes)
+        #expect(page.contains("Sign in again to continue") == !passes)
         #expect(page.contains("href=\"/login/apple?return_to=%2Faccount%2Fdelete\"") == !passes)
         let response = await delete(site)
         #expect(exists(site) == !passes)
