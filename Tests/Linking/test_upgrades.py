@@ -233,7 +233,7 @@ def test_the_extension_with_a_second_factor(orchard, ada, make_device):
     device = make_device(orchard.origin)
     assert device.ask("convert", "asked", PASSWORD) == "ended userInteractionRequired"
     device.say("prepare", "asked", PASSWORD)
-    assert device.ask("form").startswith("form Type")
+    assert device.ask("form").startswith("form Enter")
     device.say("code", "000000")
     assert device.ask("form").startswith("form This code is wrong")
     nonce = device.sheet("code", person.code())
