@@ -15,13 +15,13 @@ struct ClientOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Where the program receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] or \
-            localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. Repeat for more.
+            localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. Repeatable.
             """, valueName: "uri"))
     var redirectURIs: [String] = []
 
     @Option(
         name: .customLong("logout-uri"),
-        help: ArgumentHelp("Where people return after signing out. Repeat for more.", valueName: "uri"))
+        help: ArgumentHelp("Where people return after signing out. Repeatable.", valueName: "uri"))
     var logoutURIs: [String] = []
 
     @Option(
@@ -34,7 +34,7 @@ struct ClientOptions: ParsableArguments {
     @Option(
         name: .customLong("group"),
         help: ArgumentHelp(
-            "Who may use the program: members of this group. Repeat for more. Without any, everybody.",
+            "A group whose members may use the program. Repeatable. Without any, everybody may.",
             valueName: "group"))
     var groups: [String] = []
 
@@ -49,12 +49,12 @@ struct ClientOptions: ParsableArguments {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Whether the program may get refresh tokens, which outlive a sign-out. Adds the scope offline_access.")
+        help: "Allow refresh tokens, which outlive a sign-out. Adds the scope offline_access.")
     var offline: Bool?
 
     @Flag(
         name: .customLong("require-pkce"), inversion: .prefixedNo,
-        help: "Whether the program must send a code challenge (RFC 7636). Public clients must anyway.")
+        help: "Require a code challenge (RFC 7636). Public clients always need one.")
     var requirePKCE: Bool?
 
     func validate() throws { _ = try named() }
@@ -127,20 +127,20 @@ struct ClientsAddCommand: AsyncParsableCommand {
 struct ClientsUpdateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Change a client.",
-        discussion: "Only what you name changes. A list replaces the list before.")
+        discussion: "Changes only what you name. A list replaces the previous one.")
 
     @OptionGroup var options: OperatorOptions
     @OptionGroup var output: OutputOptions
     @Argument(help: "The client's id.") var id: ClientIDArgument
     @OptionGroup(title: "Client options") var client: ClientOptions
 
-    @Flag(help: "Admit everybody: forget the groups.")
+    @Flag(help: "Remove all groups: everybody may use the program.")
     var everyone = false
 
-    @Flag(name: .customLong("no-logout-uris"), help: "Forget where people return after signing out.")
+    @Flag(name: .customLong("no-logout-uris"), help: "Remove all addresses after signing out.")
     var noLogoutURIs = false
 
-    @Flag(name: .customLong("no-back-channel-logout-uri"), help: "Tell the program of no session's end.")
+    @Flag(name: .customLong("no-back-channel-logout-uri"), help: "Remove the back-channel logout URI.")
     var noBackChannelLogoutURI = false
 
     func validate() throws {

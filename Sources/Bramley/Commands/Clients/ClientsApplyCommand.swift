@@ -10,7 +10,7 @@ internal import Web
 /// `bramley clients apply`
 struct ClientsApplyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "apply", abstract: "Make the clients what a file says, and print what changes.",
+        commandName: "apply", abstract: "Apply a file of clients, and print what changes.",
         discussion: """
             The file is {"clients": [{"clientID", "name", "public", "redirectURIs", "logoutURIs", "backChannelLogoutURI", \
             "scopes", "groups", "requirePKCE", "clientSecretSHA256"}]}; clientID and redirectURIs are required. Without clientSecretSHA256, 64 \

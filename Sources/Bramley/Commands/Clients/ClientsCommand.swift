@@ -12,7 +12,7 @@ package struct ClientsCommand: AsyncParsableCommand {
         commandName: "clients",
         abstract: "Manage the programs that sign people in by OpenID Connect.",
         discussion: """
-            A change counts at once, without a restart. docs/openid.md tells how to set a program up.
+            Changes take effect at once. docs/openid.md explains how to set up a program.
             """,
         subcommands: [
             ClientsAddCommand.self, ClientsListCommand.self, ClientsShowCommand.self, ClientsUpdateCommand.self,
@@ -96,7 +96,7 @@ struct ClientsShowCommand: AsyncParsableCommand {
 /// `bramley clients rotate-secret`
 struct ClientsRotateSecretCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotate-secret", abstract: "Make a new secret and print it once.",
+        commandName: "rotate-secret", abstract: "Create a new secret and print it once.",
         discussion: "The old secret stays valid for a while, so that you can change the program without an outage.")
 
     @OptionGroup var options: OperatorOptions
