@@ -24,7 +24,7 @@ struct AppleNotificationVerifier: Sendable {
         let audience = try await validateAudience(of: token)
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys and must never end a session (RFC 8725 §3.11).
-        guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is no notification") }
+        guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is not a notification") }
         let id = try ClaimRules.identifier("jti", in: claims)
         let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
 

@@ -37,7 +37,7 @@ struct IdentityTokenVerifier: Sendable {
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         let subject = try ClaimRules.identifier("sub", in: claims)
         // A notification is signed by the same keys and must never sign anybody in (RFC 8725 §3.11).
-        guard claims["events"] == nil else { throw .refused("events: a notification is no identity token") }
+        guard claims["events"] == nil else { throw .refused("events: a notification is not an identity token") }
         try validateBinding(claims, expectation)
 
         let verified = try await signatures.verifySignature(of: token).object

@@ -48,7 +48,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             }
             throw answers ? ExitCode.success : ExitCode.failure
         }
-        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
+        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is not an IP address.") }
         // Left alone, they would not end the first process of a container.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         var logger = Logger(label: "apple-simulator")

@@ -20,13 +20,13 @@ package enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
     /// One line for the operator; contains nothing of the key.
     package var description: String {
         switch self {
-        case .malformed: "this is no readable key"
+        case .malformed: "this is not a readable key"
         case .encrypted: "the key is protected by a passphrase; store it without one"
         case .wrongKind: "this is another kind of key"
         case .unsupportedSize(let bits): "the key has \(bits) bits; 2048 to 4096 are allowed"
         case .unsupportedExponent: "the public exponent must be odd, at least 3 and at most 64 bits long"
         case .weakGenerator: "the key comes from a generator known to be broken (CVE-2017-15361)"
-        case .invalidPoint: "the key is no point of its curve"
+        case .invalidPoint: "the key is not a point on its curve"
         case .internalFailure: "OpenSSL failed"
         }
     }

@@ -43,7 +43,7 @@ struct HTTPEchoCommand: AsyncParsableCommand {
     }
 
     private func makeAddress() throws -> SocketAddress {
-        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
+        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is not an IP address.") }
         return SocketAddress(ip: ip, port: port)
     }
 

@@ -17,7 +17,7 @@ package enum ClientRules {
     package static func refusal(ofRedirectURI text: String, isPublic: Bool) -> String? {
         if let problem = refusal(ofURI: text) { return problem }
         if let url = AbsoluteURL(text) { return refusal(of: url) }
-        guard let scheme = scheme(of: text) else { return "it is no absolute URI" }
+        guard let scheme = scheme(of: text) else { return "it is not an absolute URI" }
         guard isPublic else { return "its scheme is not https; only a public client may use a scheme of its own" }
         guard scheme.contains(".") else {
             return "a scheme of its own is a reversed domain, such as com.example.app:/callback"
@@ -50,7 +50,7 @@ package enum ClientRules {
         guard url.hasPlainAuthority, let (host, port) = url.hostAndPort else {
             return "its host is not plain: no user, no escapes, no wildcards"
         }
-        if let port, UInt16(port) ?? 0 == 0 { return "its port is no number" }
+        if let port, UInt16(port) ?? 0 == 0 { return "its port is not a number" }
         if !url.isSecure, !loopbackHosts.contains(host.lowercased()) {
             return "http is only for 127.0.0.1, [::1] and localhost"
         }

@@ -105,12 +105,12 @@ import Testing
         try place.folder.write(String(repeating: "ef", count: 32) + "\n", to: "other.key")
         for (line, says) in [
             ("backup x.db", "x.db is there already"),
-            ("backup mine.txt --force", "is no backup of Bramley"),
+            ("backup mine.txt --force", "is not a Bramley backup"),
             ("backup \(database)", "is the database itself"),
             ("backup \(database) --force", "is the database itself"),
-            ("backup data --force", "is no backup of Bramley"),
+            ("backup data --force", "is not a Bramley backup"),
             ("backup nowhere/x.db", "cannot be written"),
-            ("restore mine.txt --yes", "is no backup of Bramley"),
+            ("restore mine.txt --yes", "is not a Bramley backup"),
             ("restore missing.db --yes", "is not there"),
             ("restore \(database) --yes", "is the database itself"),
         ] {

@@ -167,7 +167,7 @@ import Testing
                 ("transfer import -", good, 1, "line 1: target is \(Self.newTeam)"),
                 ("transfer import -", "{}", 1, "line 1: team is missing"),
                 ("transfer import -", "[1]", 1, "line 1: no JSON object"),
-                ("transfer import -", good.replacingOccurrences(of: "\"team\"", with: "\"tem\""), 1, "no member"),
+                ("transfer import -", good.replacingOccurrences(of: "\"team\"", with: "\"tem\""), 1, "not a member"),
                 ("transfer import -", String(repeating: "x", count: 70_000), 1, "line 1: longer than"),
             ]
             for (line, input, code, text) in cases {

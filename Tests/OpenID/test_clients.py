@@ -20,9 +20,9 @@ def clients(site) -> dict[str, dict]:
     (("--redirect-uri", "https://grafana.example.com/../cb"), "dot segment"),
     (("--redirect-uri", "com.example.app:/cb"), "public client"),
     (("--redirect-uri", "javascript:alert(1)", "--public"), "reversed domain"),
-    (("--redirect-uri", "/cb"), "no absolute URI"),
+    (("--redirect-uri", "/cb"), "not an absolute URI"),
     (("--redirect-uri", CALLBACK, "--logout-uri", "http://evil.example"), "http is only for"),
-    (("--redirect-uri", CALLBACK, "--scope", "openid,admin"), "no scope"),
+    (("--redirect-uri", CALLBACK, "--scope", "openid,admin"), "not a scope"),
     ((), "redirect URI: there is none"),
 ])
 def test_43_what_cannot_work_is_refused(site, options, reason):

@@ -106,7 +106,7 @@ extension AuthorizeRequest {
 
     /// Apple's authorize endpoint requires `%20`; a plus sign stays a plus sign.
     private static func plusHint(_ text: String) -> String {
-        text.contains("+") ? " Write the space as %20: a plus sign is no space here." : ""
+        text.contains("+") ? " Write the space as %20: a plus sign is not a space here." : ""
     }
 
     private static func responseMode(

@@ -13,7 +13,7 @@ enum ClientSecret {
         guard parts.count == 3, let header = Base64URL.decode(parts[0]).flatMap(JSON.init(parsing:)),
             let claims = Base64URL.decode(parts[1]).flatMap(JSON.init(parsing:)),
             let signature = Base64URL.decode(parts[2])
-        else { return "client_secret is no compact JWT" }
+        else { return "client_secret is not a compact JWT" }
 
         guard header["alg"]?.string == "ES256" else { return "client_secret: alg is not ES256" }
         guard let kid = header["kid"]?.string, let key = team.keys[kid] else {

@@ -15,7 +15,7 @@ extension World {
         guard let subject = fields.text("sub"), let target = fields.text("target") else {
             throw .request("sub and target, or transfer_sub, are missing")
         }
-        guard team(target) != nil, target != client.team else { throw .request("target \(target) is no other team") }
+        guard team(target) != nil, target != client.team else { throw .request("target \(target) is not another team") }
         // People who revoked consent cannot be transferred.
         guard let person = people.first(where: { $0.subject(team: client.team) == subject }),
             consents[Consent.Key(person: person.id, team: client.team)] != nil

@@ -43,7 +43,7 @@ struct Restore {
             throw CommandFailure("\(path) is a symbolic link: name the directory it leads to in storage.directory.")
         }
         guard DatabaseExamination.isDatabase(file) else {
-            throw CommandFailure("\(file) is no backup of Bramley, or is damaged.")
+            throw CommandFailure("\(file) is not a Bramley backup, or is damaged.")
         }
         let keyring: SealingKeyring
         do {

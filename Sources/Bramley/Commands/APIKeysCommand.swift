@@ -185,7 +185,7 @@ package enum APIKeyRules {
         let named = try words.map { word in
             guard let scope = APIScope(rawValue: word) else {
                 throw ValidationError(
-                    "\(LogEscaping.escaped(word).quoted) is no scope. Scopes: "
+                    "\(LogEscaping.escaped(word).quoted) is not a scope. Scopes: "
                         + APIScope.allCases.map(\.rawValue).joined(separator: ", "))
             }
             return scope

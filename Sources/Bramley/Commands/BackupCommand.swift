@@ -69,7 +69,7 @@ struct BackupCommand: AsyncParsableCommand {
         }
         guard replacing else { throw CommandFailure(StagedCopy.isThere(file)) }
         guard DatabaseExamination.isDatabase(file) else {
-            throw CommandFailure("\(file) is no backup of Bramley, and is not replaced: choose another name.")
+            throw CommandFailure("\(file) is not a Bramley backup, so it is not replaced: choose another name.")
         }
     }
 }

@@ -60,7 +60,7 @@ struct EventsTailCommand: AsyncParsableCommand {
         var position: JournalPosition
         if let after {
             guard let found = try await place.database.position(of: after) else {
-                throw CommandFailure("There is no event \(after), or it is kept no longer.")
+                throw CommandFailure("There is no event \(after), or it is no longer kept.")
             }
             position = found
         } else {

@@ -83,7 +83,7 @@ struct ProxyExamination {
             + "(nginx: set_real_ip_from and real_ip_header), or name both in server.trustedProxies and let the proxy "
             + "append to X-Forwarded-For."
         guard let address = IPAddress(only), PublicAddress.contains(address) else {
-            return .wrong(.oneAddress, detail + " That is no visitor's address.", next: next)
+            return .wrong(.oneAddress, detail + " That is not a visitor's address.", next: next)
         }
         guard traffic.requests >= Self.manyRequests else { return .good(.traffic, detail) }
         return .unsure(.oneAddress, detail, next: next)

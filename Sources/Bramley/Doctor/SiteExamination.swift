@@ -93,7 +93,7 @@ struct SiteExamination: Sendable {
         return .unsure(
             .publicURLPrivate, "\(url.host) resolves to \(list) here, which the Internet does not reach.",
             next: "If it is the same outside, Apple's notifications never arrive: correct the DNS. If it differs "
-                + "outside, that is no fault; but what follows says nothing of the way from outside.")
+                + "outside, that is fine, but the findings below do not tell whether it works from outside.")
     }
 
     /// An answer that is not this Bramley's; nil when unknown.

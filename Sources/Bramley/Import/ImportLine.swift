@@ -35,7 +35,7 @@ package struct ImportLine: Sendable {
     ) throws(ImportLineError) -> ImportLine? {
         guard let object = format.person(try object(bytes, depth: format.depth)) else { return nil }
         if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
-            throw ImportLineError("\(unknown.name.quoted) is no member of a person")
+            throw ImportLineError("\(unknown.name.quoted) is not a member of a person")
         }
         let fields = Fields(object: object)
         guard let subject = try fields.text("appleSubject") else { throw ImportLineError("appleSubject is missing") }
@@ -124,7 +124,7 @@ private struct Fields {
 
     func text(_ name: String) throws(ImportLineError) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw ImportLineError("\(prefix)\(name) is no string") }
+        guard let text = value.stringValue else { throw ImportLineError("\(prefix)\(name) is not a string") }
         return text
     }
 

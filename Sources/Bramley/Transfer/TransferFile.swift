@@ -28,7 +28,7 @@ extension TransferLine {
         }
         guard let object = value.objectValue else { throw ImportLineError("no JSON object") }
         let unknown = object.members.first { member in !Self.members.contains { $0.isExactly(member.name) } }
-        if let unknown { throw ImportLineError("\(unknown.name.quoted) is no member of a transfer") }
+        if let unknown { throw ImportLineError("\(unknown.name.quoted) is not a member of a transfer") }
         func text(_ name: String) throws(ImportLineError) -> String {
             guard let text = object[name]?.stringValue else { throw ImportLineError("\(name) is missing") }
             let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

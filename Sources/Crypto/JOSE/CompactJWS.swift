@@ -54,7 +54,7 @@ package struct CompactJWS: Sendable {
 
     private static func string(_ name: String, of header: JSONObject) throws(JOSEError) -> String? {
         guard let value = header[name] else { return nil }
-        guard let text = value.stringValue else { throw .wrongShape("\(name) in the header is no string") }
+        guard let text = value.stringValue else { throw .wrongShape("\(name) in the header is not a string") }
         return text
     }
 }

@@ -190,7 +190,7 @@ struct RequestAssembler: Sendable {
         // RFC 9113 §8.3.1: a path, or the asterisk, which the parser accepts only for OPTIONS.
         guard let first = path.isEmpty ? nil : pseudo[path.range.lowerBound],
             first == ASCII.slash || (first == ASCII.asterisk && path.count == 1)
-        else { throw .malformed(":path is no path") }
+        else { throw .malformed(":path is not a path") }
         head.append(contentsOf: pseudo[method.range])
         head.append(ASCII.space)
         head.append(contentsOf: pseudo[path.range])

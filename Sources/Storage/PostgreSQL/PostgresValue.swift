@@ -68,7 +68,7 @@ enum PostgresValue {
             return .real(Double(bitPattern: unsafe bytes.reduce(0) { $0 << 8 | UInt64($1) }))
         case PostgresType.numeric:
             guard let number = unsafe integer(numeric: bytes) else {
-                throw PostgresError(state: "22003", message: "a sum is no integer of 64 bits")
+                throw PostgresError(state: "22003", message: "a sum is not a 64-bit integer")
             }
             return .integer(number)
         default:

@@ -64,7 +64,7 @@ struct ClientOptions: ParsableArguments {
         guard !scopes.isEmpty else { return nil }
         let words = scopes.flatMap { $0.split(separator: ",").map(String.init) } + ["openid"]
         for word in words where OpenIDScope(rawValue: word) == nil {
-            throw ValidationError("\(LogEscaping.escaped(word).quoted) is no scope.")
+            throw ValidationError("\(LogEscaping.escaped(word).quoted) is not a scope.")
         }
         return OpenIDScope.parse(words.joined(separator: " "))
     }

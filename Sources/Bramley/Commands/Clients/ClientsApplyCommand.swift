@@ -144,7 +144,7 @@ extension ClientRegistration {
         }
         var clients: [ClientRegistration] = []
         for (index, value) in list.enumerated() {
-            guard let object = value.objectValue else { throw .usage("clients[\(index)] is no object.") }
+            guard let object = value.objectValue else { throw .usage("clients[\(index)] is not an object.") }
             guard let id = object["clientID"]?.stringValue.flatMap({ OpenIDClientID(parsing: $0) }) else {
                 throw .usage(
                     "clients[\(index)].clientID must have 1 to 64 letters, digits, dots, hyphens and underscores.")

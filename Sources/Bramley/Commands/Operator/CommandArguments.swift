@@ -47,7 +47,7 @@ package struct PageOptions: ParsableArguments {
         guard (1...Self.maximum).contains(limit) else {
             throw ValidationError("--limit is 1 to \(Self.maximum).")
         }
-        guard cursor == nil || place != nil else { throw ValidationError("--after is no cursor of bramley.") }
+        guard cursor == nil || place != nil else { throw ValidationError("--after is not a cursor from bramley.") }
         guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
     }
 

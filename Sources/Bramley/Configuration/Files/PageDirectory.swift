@@ -13,7 +13,7 @@ struct PageDirectory {
         var fault: String {
             switch self {
             case .missing: "does not exist."
-            case .notADirectory: "is no directory."
+            case .notADirectory: "is not a directory."
             case .unreadable: "cannot be read by the user that runs bramley."
             }
         }

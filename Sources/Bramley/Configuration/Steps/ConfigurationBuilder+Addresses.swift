@@ -19,7 +19,7 @@ extension ConfigurationBuilder {
         }
         if !address.host.contains("."), !WebAddress.isForTests(address.host), !allowsSimulatedApple {
             values.fail(
-                key, "names the host \(address.host.quoted), which is no whole domain name: Apple refuses it.",
+                key, "names the host \(address.host.quoted), which is not a full domain name: Apple refuses it.",
                 "Write the whole name, such as \"https://\(address.host).example.com\".")
             return nil
         }

@@ -46,7 +46,7 @@ extension ConfigurationBuilder {
         for tag in unknown {
             let near = known.first { $0.lowercased() == tag.lowercased() }
             values.fail(
-                "pages.locales", "names \(tag.quoted), which there are no texts of.",
+                "pages.locales", "names \(tag.quoted), for which there are no texts.",
                 near.map { "Write \($0.quoted)." }
                     ?? "Write some of \(known.joined(separator: ", ")), or add strings/\(tag).json to pages.directory.")
         }

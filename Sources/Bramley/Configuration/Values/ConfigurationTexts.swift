@@ -67,7 +67,7 @@ struct ConfigurationTexts {
             to: name, among: names + ["--config", "--allow-simulated-apple", "--help"])
         problems.add(
             ConfigurationProblem(
-                key: name, source: "command line", fault: "is no flag.",
+                key: name, source: "command line", fault: "is not a flag.",
                 remedy: nearest.map { "Did you mean \($0)?" } ?? "Remove it; docs/configuration.md lists every flag."))
     }
 

@@ -122,11 +122,12 @@ struct WebAddress: Hashable {
                     (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
                 })
             else {
-                return host.contains(where: \.isUppercase) ? "has capitals in its host." : "has no proper host name."
+                return host.contains(where: \.isUppercase)
+                    ? "has capital letters in its host." : "has no valid host name."
             }
         }
         // A last label of digits makes browsers read the host as an IPv4 address (WHATWG URL, "ends in a number").
-        if labels.last?.allSatisfy(\.isNumber) == true, IPAddress(host) == nil { return "has no proper host name." }
+        if labels.last?.allSatisfy(\.isNumber) == true, IPAddress(host) == nil { return "has no valid host name." }
         return nil
     }
 
