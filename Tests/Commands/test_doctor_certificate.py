@@ -45,7 +45,7 @@ def test_the_listener_shows_the_files(own):
     assert report.wrong == []
     assert report.check("certificate") == "good"
     detail = [item["detail"] for item in report.items if item["check"] == "certificate"][0]
-    assert "shows the certificate of the files, for localhost, good for" in detail
+    assert "uses the certificate of the files, for localhost, valid for" in detail
     # And the way from outside is whole: no proxy is missed.
     assert report.check("proxy") == "good"
     assert report.check("tls") == report.check("callback") == "good"

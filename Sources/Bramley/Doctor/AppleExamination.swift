@@ -44,14 +44,15 @@ struct AppleExamination: Sendable {
             return .good(.appleKeySet, "\(endpoint)/auth/keys answers with \(count) usable keys.")
         case .unusable(let cause):
             return .wrong(
-                .appleKeySetUnusable, "\(endpoint) answers, but not with keys: \(cause).",
-                next: "Fetch \(endpoint)/auth/keys from this machine and look who answers: a filter, a gateway, or "
-                    + "Apple in trouble. Sign-ins go on for seven days with the keys fetched last.")
+                .appleKeySetUnusable, "\(endpoint) answers, but without keys: \(cause).",
+                next: "Fetch \(endpoint)/auth/keys from this machine to see what answers: a filter, a gateway, or "
+                    + "Apple itself. Sign-ins keep working for seven days with the last keys.")
         case .unreachable(.tls(let cause)):
             return .wrong(
-                .appleTLS, "\(endpoint) answers with TLS this machine does not believe: \(cause).",
-                next: "Install this machine's authorities (Debian package ca-certificates), correct its clock, and let "
-                    + "no proxy break TLS on the way to Apple.")
+                .appleTLS, "This machine does not trust the TLS of \(endpoint): \(cause).",
+                next:
+                    "Install the certificate authorities (Debian package ca-certificates), correct the clock, and make "
+                    + "sure that no proxy decrypts the connection to Apple.")
         case .unreachable(let error):
             return .wrong(
                 .appleUnreachable, "\(endpoint) does not answer: \(error.words).",
@@ -61,24 +62,26 @@ struct AppleExamination: Sendable {
 
     private func advice(to endpoint: String, after error: HTTPClientError) -> String {
         if case .unknownHost(let name) = error {
-            return "Let this machine resolve the name: getent ahosts \(name) must print addresses. Look at "
-                + "/etc/resolv.conf, and whether DNS (port 53) may leave this machine or container."
+            return "This machine must resolve the name: getent ahosts \(name) must print addresses. Check "
+                + "/etc/resolv.conf, and whether this machine or container may use DNS (port 53)."
         }
         if case .proxy = error {
-            return "HTTPS_PROXY names the way out of this machine: let that proxy open tunnels to \(endpoint), correct "
-                + "the variable, or name the host in NO_PROXY."
+            return
+                "HTTPS_PROXY names an outbound proxy. Allow it to open tunnels to \(endpoint), correct the variable, "
+                + "or add the host to NO_PROXY."
         }
         let port = ClientURL(endpoint)?.port ?? 443
         return
-            "Let this machine reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows how far it comes. "
-            + "Look at its firewall and its routes."
+            "This machine must reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows where it fails. "
+            + "Check the firewall and the routes."
     }
 
     private func clock(_ offset: ClockOffset?) -> Diagnosis {
         guard let offset else {
             return .unsure(
-                .clockUnknown, "No answer carried a Date to compare this machine's clock with.",
-                next: "Compare date -u with another clock. Beyond a minute, tokens are refused.")
+                .clockUnknown, "No answer had a Date to compare this machine's clock with.",
+                next: "Compare date -u with another clock. With a difference of more than a minute, tokens are refused."
+            )
         }
         let seconds = (abs(offset.milliseconds) + 500) / 1000
         let side = offset.milliseconds < 0 ? "behind" : "ahead of"
@@ -88,15 +91,15 @@ struct AppleExamination: Sendable {
         }
         return .wrong(
             .clockSkewed, detail,
-            next: "Run a time service (systemd-timesyncd, chrony) on this machine. Beyond a minute, tokens are "
-                + "refused, and Apple may refuse our client secrets.")
+            next: "Run a time service (systemd-timesyncd, chrony) on this machine. With a difference of more than a "
+                + "minute, tokens are refused, and Apple may refuse the client secrets.")
     }
 
     private func signer(_ keyID: String, _ answers: [ClientProbe]) -> Diagnosis {
         for case .unsigned(let cause) in answers {
             return .wrong(
                 .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
-                next: "Use the .p8 as Apple gave it.")
+                next: "Use the .p8 file as downloaded from Apple.")
         }
         return .good(.appleKey, about: keyID, "The .p8 holds a P-256 key, and it signs.")
     }
@@ -109,30 +112,30 @@ struct AppleExamination: Sendable {
         case .codeRefused(let text):
             return .good(
                 .client, about: about,
-                "Apple refused the made-up code (\(text)) and not the client. It looks at the code first: only a sign-in "
-                    + "proves the client right.")
+                "Apple refused the invented code (\(text)), not the client. Apple checks the code first, so only a "
+                    + "sign-in proves that the client is right.")
         case .clientRefused(let text):
             return .wrong(
                 .clientRefused, about: about, "Apple refused this client (\(text)).",
                 next: remedy(id, keyID, suspicion, isClockWrong: isClockWrong))
         case .otherRefusal(let text):
             return .unsure(
-                .clientUnexpected, about: about, "Apple answered with \(text), which says nothing of the client.",
+                .clientUnexpected, about: about, "Apple answered with \(text), which says nothing about the client.",
                 next: "Sign in once, and look for client_refused and provider_unavailable in the log.")
         case .noAnswer(let text):
             return .wrong(
-                .clientUnanswered, about: about, "The token endpoint gave no answer of the protocol: \(text).",
-                next: "Wait a few minutes and run this again: Apple may be in trouble, or ask for fewer requests. If "
-                    + "it stays, look who answers for \(configuration.apple.endpoint).")
+                .clientUnanswered, about: about, "The token endpoint gave no valid answer: \(text).",
+                next: "Wait a few minutes and run this again: Apple may have a problem, or limit requests. If it "
+                    + "persists, find out what answers for \(configuration.apple.endpoint).")
         case .unreachable(let error):
             return .wrong(
                 .clientUnanswered, about: about, "The token endpoint did not answer: \(error.words).",
-                next: "Run this again. If it stays, look at what lies between this machine and "
+                next: "Run this again. If it persists, check the network between this machine and "
                     + "\(configuration.apple.endpoint).")
         case .unsigned(let cause):
             return .wrong(
                 .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
-                next: "Use the .p8 as Apple gave it.")
+                next: "Use the .p8 file as downloaded from Apple.")
         }
     }
 
@@ -142,14 +145,14 @@ struct AppleExamination: Sendable {
         let clock = isClockWrong ? "Correct the clock first. " : ""
         let ofClient =
             "\(id) must be an identifier of team \(team) with Sign in with Apple enabled, grouped with the primary App "
-            + "ID the key was made for"
+            + "ID of the key"
         guard suspicion != .client else {
-            return clock + "The key is good, since Apple takes it from another client. In Apple's portal, Identifiers: "
+            return clock + "The key is good: Apple accepts it from another client. In Apple's portal, Identifiers: "
                 + ofClient + "."
         }
         let ofKey =
-            "In Apple's portal, Keys: \(keyID) must be there, not revoked, with Sign in with Apple enabled, and the .p8 "
-            + "must be its own. Membership details: the Team ID must be \(team)."
+            "In Apple's portal, Keys: \(keyID) must exist, not be revoked, and have Sign in with Apple enabled, and the .p8 "
+            + "must belong to it. Membership details: the Team ID must be \(team)."
         return clock + ofKey + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
     }
 
@@ -172,6 +175,6 @@ struct AppleExamination: Sendable {
 extension HTTPClientError {
     /// The end of a sentence about a server that did not answer within the ten seconds of each request.
     var words: String {
-        if case .timeout = self { "no whole answer came in ten seconds" } else { description }
+        if case .timeout = self { "no complete answer within ten seconds" } else { description }
     }
 }

@@ -20,14 +20,14 @@ struct CertificateExamination: Sendable {
         }
         let now = clock.now()
         let words =
-            "\(leaf.names.joined(separator: ", ")), good for \(CertificateJudgement.left(of: leaf, at: now)) more "
+            "\(leaf.names.joined(separator: ", ")), valid for \(CertificateJudgement.left(of: leaf, at: now)) more "
             + "(until \(Timestamp(seconds: leaf.notAfter).rfc3339))"
         guard !configuration.server.proxyProtocol else {
             return [
                 .good(
                     .certificate,
-                    "The files hold a certificate for \(words). The listener was not asked: it expects the "
-                        + "PROXY protocol.")
+                    "The files hold a certificate for \(words). The listener was not tested: it expects "
+                        + "the PROXY protocol.")
             ]
         }
         let listener = configuration.server.listener
@@ -46,7 +46,7 @@ struct CertificateExamination: Sendable {
             return [
                 .wrong(
                     .certificateNotShown, "No TLS on server.host and server.port, \(place): \(error).",
-                    next: "Start bramley serve, or restart it: it may have been started without the certificate.")
+                    next: "Start bramley serve, or restart it: it may have started without the certificate.")
             ]
         }
         guard shown == leaf.der else {
@@ -59,13 +59,13 @@ struct CertificateExamination: Sendable {
             return [
                 .wrong(
                     .certificateStale,
-                    "The listener on \(place) shows another certificate\(until) than the files hold, for \(words).",
+                    "The listener on \(place) uses another certificate\(until) than the files, which hold one for \(words).",
                     next:
-                        "If they were renewed just now, run doctor again. Otherwise find \"certificate not reloaded\" "
-                        + "in the server's log, and follow it.")
+                        "If they were just renewed, run doctor again. Otherwise find \"certificate not reloaded\" in "
+                        + "the server's log, which says why.")
             ]
         }
-        return [.good(.certificate, "The listener on \(place) shows the certificate of the files, for \(words).")]
+        return [.good(.certificate, "The listener on \(place) uses the certificate of the files, for \(words).")]
     }
 
     private func fetch(at address: SocketAddress) async throws(StreamError) -> [UInt8] {

@@ -43,7 +43,7 @@ enum ClientExamination {
         return .wrong(
             .openIDClientUnusable, about: client.id.rawValue,
             "It cannot be used: \(problems.map(\.description).joined(separator: "; ")).",
-            next: "Change it with bramley clients update; or give assertion.audience another name.")
+            next: "Change it with bramley clients update, or rename assertion.audience.")
     }
 
     private static func redirects(of client: OpenIDClient, _ publicURL: PublicURL) -> Diagnosis? {
@@ -51,15 +51,15 @@ enum ClientExamination {
         if let here = client.redirectURIs.first(where: { uri in ownPaths.contains { uri.hasPrefix(own + $0) } }) {
             return .wrong(
                 .openIDRedirectUnusable, about: client.id.rawValue,
-                "People who sign in are sent to \(here), which is a page of Bramley's own.",
+                "People who sign in are sent to \(here), which is one of Bramley's own pages.",
                 next: "Register the program's address with bramley clients update --redirect-uri.")
         }
         let local = client.redirectURIs.first { $0.hasPrefix("http://") }
         guard !client.isPublic, let local, publicURL.isSecure else { return nil }
         return .unsure(
             .openIDRedirectLocal, about: client.id.rawValue,
-            "\(local) works only in a browser on the program's own machine.",
-            next: "If others are to sign in too, register the program's address with bramley clients update "
+            "\(local) works only in a browser on the program's machine.",
+            next: "For other people, register the program's public address with bramley clients update "
                 + "--redirect-uri.")
     }
 
@@ -70,7 +70,7 @@ enum ClientExamination {
             return .wrong(
                 .openIDClientRefused, about: client.id.rawValue,
                 "At \(refusedAt.rfc3339) it sent a wrong secret"
-                    + (client.isPublic ? ": a public client has none." : ", and it has got no token since."),
+                    + (client.isPublic ? ": a public client has none." : ", and has received no token since."),
                 next: client.isPublic
                     ? "Remove the secret from the program's settings."
                     : "Put the client's secret into the program's settings; bramley clients rotate-secret \(client.id) "
@@ -79,8 +79,8 @@ enum ClientExamination {
         guard client.lastUsedAt == nil, client.createdAt.adding(seconds: patience) <= now else { return nil }
         return .unsure(
             .openIDClientUnused, about: client.id.rawValue,
-            "Registered at \(client.createdAt.rfc3339), it has never got a token.",
-            next: "Sign in to the program and compare its settings; or delete it with bramley clients delete "
+            "Registered at \(client.createdAt.rfc3339), it has never received a token.",
+            next: "Sign in to the program and compare its settings, or delete it with bramley clients delete "
                 + "\(client.id).")
     }
 

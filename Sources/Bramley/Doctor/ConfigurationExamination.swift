@@ -7,7 +7,7 @@ enum ConfigurationExamination {
         return found
     }
 
-    static let nothingElse = "Nothing else was looked at."
+    static let nothingElse = "Nothing else was examined."
 
     /// - Parameter isSimulated: whether a simulator replaces Apple; it sends notifications even to a server without an
     ///   app.

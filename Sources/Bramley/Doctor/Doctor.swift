@@ -94,7 +94,7 @@ enum Doctor {
             return try await HTTPClient.alone(
                 userAgent: AppleConfiguration.defaultUserAgent, proxy: outboundProxy, body)
         } catch {
-            throw CommandFailure("This machine opens no connections: \(error).")
+            throw CommandFailure("This machine cannot open connections: \(error).")
         }
     }
 }
@@ -111,19 +111,19 @@ struct DoctorPlace {
             return DoctorPlace(
                 database: opened.database, keyring: opened.keyring,
                 diagnosis: .good(
-                    .database, "\(opened.configuration.storage.place) opens, and so does what is sealed in it."))
+                    .database, "\(opened.configuration.storage.place) opens, and so do the sealed values in it."))
         } catch {
             if let storage = (try? ConfigurationLoader.loadDatabase(input))?.storage, !storage.mayHoldDatabase {
                 let directory = storage.directory
                 return DoctorPlace(
                     diagnosis: .wrong(
                         .databaseMissing, "There is no database in \(directory).",
-                        next: "Start bramley serve once; or correct storage.directory: a relative path begins at "
+                        next: "Start bramley serve once, or correct storage.directory: a relative path starts at "
                             + "the folder of the configuration file."))
             }
             return DoctorPlace(
                 diagnosis: .wrong(
-                    .databaseUnusable, "\(error)", next: "Do what it says, as the user that runs the server."))
+                    .databaseUnusable, "\(error)", next: "Fix that as the user who runs the server."))
         }
     }
 }

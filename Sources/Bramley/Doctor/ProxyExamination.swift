@@ -19,14 +19,14 @@ struct ProxyExamination {
         // With its own TLS, or the PROXY protocol of a TCP load balancer, Bramley needs no fields to identify visitors.
         let isDirect = configuration.server.tls != nil || configuration.server.proxyProtocol
         guard url.isSecure && !isDirect || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
-            return [.good(.proxy, "There is no proxy on the way.")]
+            return [.good(.proxy, "There is no proxy in between.")]
         }
         guard report.isFromTrustedProxy else {
             return [
                 .wrong(
                     .proxyUntrusted,
-                    "Requests come from a proxy at \(report.client) that server.trustedProxies does not name: all "
-                        + "visitors share its address, and so one rate limit.",
+                    "Requests come from a proxy at \(report.client) that is not in server.trustedProxies, so all "
+                        + "visitors share its address and one rate limit.",
                     next: "Add \"\(report.client)\" to server.trustedProxies and restart bramley serve."),
                 traffic(report),
             ]
@@ -41,16 +41,16 @@ struct ProxyExamination {
         guard !report.forwardedFor.isEmpty else {
             return .wrong(
                 .forwardedForMissing,
-                "The proxy does not say where requests come from: all visitors share its address, and so one rate "
+                "The proxy does not send the client's address, so all visitors share its own address and one rate "
                     + "limit.",
-                next: "Let it set X-Forwarded-For; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
+                next: "Make it set X-Forwarded-For; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
         }
         let hops = (forged?.forwardedFor ?? []).flatMap { $0.split(separator: ",") }
         guard let last = hops.last, String(last.filter { $0 != " " }).isExactly(Self.forgedAddress) else { return nil }
         return .wrong(
             .forwardedForForgeable,
-            "The proxy passes X-Forwarded-For on as visitors send it: anybody can be any address.",
-            next: "Let it set the field itself, or append to it; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
+            "The proxy passes on the client's X-Forwarded-For, so anybody can claim any address.",
+            next: "Make it set the field or append to it; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
     }
 
     private func host(_ report: InspectionReport) -> Diagnosis? {
@@ -59,9 +59,9 @@ struct ProxyExamination {
             return nil
         }
         return .unsure(
-            .hostChanged, "The proxy says that visitors ask for \(seen); publicURL says \(authority).",
-            next: "Let it pass the name on; nginx: proxy_set_header Host $http_host; Sign-in works without, return "
-                + "targets that are paths of oauth2-proxy's addresses do not.")
+            .hostChanged, "The proxy sends the host \(seen), but publicURL has \(authority).",
+            next: "Make it pass on the host; nginx: proxy_set_header Host $http_host; Sign-in works without it, but "
+                + "oauth2-proxy's addresses cannot return to a path.")
     }
 
     private func traffic(_ report: InspectionReport) -> Diagnosis {
@@ -73,14 +73,14 @@ struct ProxyExamination {
         // Nobody can be told apart from the proxy: this is the consequence.
         if only.isExactly(report.client), !report.isFromTrustedProxy || report.forwardedFor.isEmpty {
             return .wrong(
-                .oneAddress, detail + " That is the proxy's own: everybody shares one rate limit.",
+                .oneAddress, detail + " That is the proxy's own address: everybody shares one rate limit.",
                 next: report.isFromTrustedProxy
-                    ? "Let the proxy set X-Forwarded-For. The count begins anew with the server."
-                    : "Name the proxy in server.trustedProxies, let it set X-Forwarded-For, and restart bramley serve.")
+                    ? "Make the proxy set X-Forwarded-For. The count starts again with the server."
+                    : "Add the proxy to server.trustedProxies, make it set X-Forwarded-For, and restart bramley serve.")
         }
         let next =
-            "If that is a load balancer or a CDN before the proxy: let the proxy take the visitor's address from it "
-            + "(nginx: set_real_ip_from and real_ip_header), or name both in server.trustedProxies and let the proxy "
+            "If that is a load balancer or CDN in front of the proxy, make the proxy read the client's address from it "
+            + "(nginx: set_real_ip_from and real_ip_header), or add both to server.trustedProxies and make the proxy "
             + "append to X-Forwarded-For."
         guard let address = IPAddress(only), PublicAddress.contains(address) else {
             return .wrong(.oneAddress, detail + " That is not a visitor's address.", next: next)

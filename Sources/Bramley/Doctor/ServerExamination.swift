@@ -55,11 +55,11 @@ struct ServerExamination: Sendable {
         let status = response.status.code
         guard let object = (try? JSONReader.parse(response.body))?.objectValue,
             let verdict = object["status"]?.stringValue, let checks = object["checks"]?.arrayValue
-        else { return [elsewhere(place, "it answers /readyz with status \(status) and something else than checks")] }
+        else { return [elsewhere(place, "it answers /readyz with status \(status) and without checks")] }
         if let keyring, let pass {
             let proof = response.fields[values: Inspection.field]
             guard proof.count == 1, InspectionPass.isAnswer(proof[0], to: pass, with: keyring) else {
-                return [elsewhere(place, "it does not show that it holds this server's sealing key")]
+                return [elsewhere(place, "it does not prove that it has this server's sealing key")]
             }
         }
         let problems = checks.compactMap { $0.objectValue?["problem"]?.stringValue }
@@ -68,7 +68,7 @@ struct ServerExamination: Sendable {
                 .wrong(
                     .serverNotReady,
                     "The server on \(place) says: \(verdict): \(problems.joined(separator: "; ")) (status \(status)).",
-                    next: "Look at the disk of storage.directory, and at the server's log.")
+                    next: "Check the disk of storage.directory and the server's log.")
             ]
         }
         return [.good(.server, "The server on \(place) is ready: it writes to its database.")]
@@ -79,9 +79,9 @@ struct ServerExamination: Sendable {
         .wrong(
             .serverElsewhere, "Something answers on admin.host and admin.port, \(place), but not this server: \(why).",
             next:
-                "See what listens there: ss -ltnp. If it is another program or another Bramley, give this server a port "
-                + "of its own in admin.port. If it is this server, restart it: it has another sealing key, an older "
-                + "version, or a clock that is minutes off.")
+                "See what listens there: ss -ltnp. If it is another program or another Bramley, give this server its own "
+                + "admin.port. If it is this server, restart it: it has another sealing key, an older version, or a clock "
+                + "that is minutes off.")
     }
 
     /// A notification that the server refused, for an app that is not configured.
@@ -116,7 +116,7 @@ enum NotificationExamination {
             return [
                 .wrong(
                     .databaseUnusable, "The notifications cannot be read: \(error.text).",
-                    next: "Look at the disk of storage.directory.")
+                    next: "Check the disk of storage.directory.")
             ]
         }
         let told =
@@ -135,7 +135,7 @@ enum NotificationExamination {
                     + "token, and no notification has come since.",
                 next: "In Apple's portal, Identifiers, the primary App ID, Sign in with Apple: the Server-to-Server "
                     + "Notification Endpoint must be \(configuration.publicURL.notificationURL). If it is, the person may "
-                    + "have changed their password, of which Apple says nothing.")
+                    + "have changed their password, which Apple does not report.")
         ]
     }
 

@@ -29,15 +29,14 @@ struct SiteExamination: Sendable {
         let url = configuration.publicURL
         if url.isSecure {
             diagnoses.append(
-                .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine believes."))
+                .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine trusts."))
         }
         guard let report = report(in: response) else { return diagnoses + [stranger(response)].compactMap(\.self) }
         guard report.path.isExactly(url.basePath + "/login") else {
             return diagnoses + [
                 .wrong(
                     .publicURLPathChanged, "\(url.absolute)/login arrives as \(report.path).",
-                    next: "Let the proxy pass the path on as it is; or, if Bramley is to live elsewhere, correct "
-                        + "publicURL.")
+                    next: "Make the proxy pass on the path unchanged, or correct publicURL.")
             ]
         }
         diagnoses.append(.good(.publicURL, "\(url.absolute) leads to this Bramley."))
@@ -80,8 +79,8 @@ struct SiteExamination: Sendable {
             // It must be local with a simulated Apple.
             if configuration.apple.isSimulated { return nil }
             return .unsure(
-                .publicURLForTests, "publicURL is \(url.absolute), which nobody reaches but this machine.",
-                next: "For the real Apple, and for visitors, let publicURL be a public https address.")
+                .publicURLForTests, "publicURL is \(url.absolute), which only this machine can reach.",
+                next: "For the real Apple and for visitors, set publicURL to a public https address.")
         }
         guard let port = ClientURL(url.absolute)?.port else { return nil }
         let addresses = await withTaskExecutorPreference(loop) { [loop] in
@@ -91,7 +90,7 @@ struct SiteExamination: Sendable {
         guard !addresses.isEmpty, !addresses.contains(where: { PublicAddress.contains($0.ip) }) else { return nil }
         let list = addresses.map(\.ip.description).joined(separator: ", ")
         return .unsure(
-            .publicURLPrivate, "\(url.host) resolves to \(list) here, which the Internet does not reach.",
+            .publicURLPrivate, "\(url.host) resolves to \(list) here, which is not reachable from the Internet.",
             next: "If it is the same outside, Apple's notifications never arrive: correct the DNS. If it differs "
                 + "outside, that is fine, but the findings below do not tell whether it works from outside.")
     }
@@ -104,20 +103,20 @@ struct SiteExamination: Sendable {
         case 300..<400:
             return .wrong(
                 .publicURLRedirects, "\(url)/login redirects to \(response.fields[.location] ?? "nowhere").",
-                next: "Let publicURL be the address at which Bramley itself answers. Apple posts to that address, and "
-                    + "follows no redirect.")
+                next: "Set publicURL to the address at which Bramley itself answers. Apple posts there and follows no "
+                    + "redirect.")
         case 500..<600:
             let listener = configuration.server.listener
             return .wrong(
-                .publicURLUnavailable, "\(url) answers with status \(status): something is there, and Bramley is not.",
-                next: "Start bramley serve, and let the proxy pass requests to \(listener.ip):\(listener.port).")
+                .publicURLUnavailable, "\(url) answers with status \(status), so the proxy does not reach Bramley.",
+                next: "Start bramley serve, and make the proxy pass requests to \(listener.ip):\(listener.port).")
         default:
             guard pass != nil else { return nil }
             return .wrong(
                 .publicURLElsewhere, "\(url)/login answers with status \(status), but not from this Bramley.",
-                next: "Let the proxy pass every path of publicURL to this server, without a login of its own and "
-                    + "without a cache. If it does: that server has another sealing key, an older version, or a clock "
-                    + "that is minutes off.")
+                next:
+                    "Make the proxy pass every path of publicURL to this server, without its own login or cache. If it "
+                    + "does, that server has another sealing key, an older version, or a clock that is minutes off.")
         }
     }
 
@@ -132,15 +131,15 @@ struct SiteExamination: Sendable {
                 "/apple/callback", filled,
                 [.contentType: "application/x-www-form-urlencoded", .origin: configuration.apple.endpoint],
                 .callback, .callbackBlocked,
-                "\(url.callbackURL) takes Apple's form as a browser sends it.",
-                "Let the proxy pass POST to /apple/callback, whatever its Origin, without a login, a filter or a "
-                    + "limit of its own. Nobody can sign in until then."),
+                "\(url.callbackURL) receives Apple's form as a browser sends it.",
+                "Make the proxy pass POST to /apple/callback with any Origin, without its own login, filter or "
+                    + "limit. Nobody can sign in until then."),
             await post(
                 "/apple/notifications", #"{"payload":"doctor"}"#, [.contentType: "application/json"],
                 .notifications, .notificationsBlocked,
-                "What is posted to \(url.notificationURL) arrives whole.",
-                "Let the proxy pass POST to /apple/notifications without a login, a filter or a list of addresses of "
-                    + "its own: Apple's are not published. Who withdraws their consent stays signed in until then."),
+                "Posts to \(url.notificationURL) arrive complete.",
+                "Make the proxy pass POST to /apple/notifications without its own login, filter or list of "
+                    + "addresses: Apple publishes none. Until then, people who withdraw their consent stay signed in."),
         ]
     }
 
@@ -154,7 +153,7 @@ struct SiteExamination: Sendable {
             let response = try await ask(.post, path, fields, body: body)
             guard let report = report(in: response) else {
                 return .wrong(
-                    finding, "POST to \(path) is answered with status \(response.status.code), and does not arrive.",
+                    finding, "POST to \(path) gets status \(response.status.code) and does not arrive.",
                     next: remedy)
             }
             guard report.method.isExactly("POST"), report.content == Int64(body.count),
@@ -170,14 +169,14 @@ struct SiteExamination: Sendable {
         } catch {
             fault = error.words
         }
-        return .wrong(finding, "POST to \(path) is not answered: \(fault).", next: remedy)
+        return .wrong(finding, "POST to \(path) gets no answer: \(fault).", next: remedy)
     }
 
     // MARK: Cookies and other fields
 
     private func cookies(_ response: ClientResponse, _ report: InspectionReport) -> [Diagnosis] {
         let remedy =
-            "Let the proxy pass Cookie and Set-Cookie on as they are, for every path of publicURL: no cache, no "
+            "Make the proxy pass on Cookie and Set-Cookie unchanged, for every path of publicURL: no cache, no "
             + "rewriting of names, paths, domains or SameSite."
         let received = response.fields[values: .setCookie]
         var removed: [String] = []
@@ -197,13 +196,13 @@ struct SiteExamination: Sendable {
             let ways = [removed.isEmpty ? nil : "from answers", unsent.isEmpty ? nil : "from requests"]
             diagnoses.append(
                 .wrong(
-                    .cookiesRemoved, "Cookies are taken \(ways.compactMap(\.self).joined(separator: " and ")).",
+                    .cookiesRemoved, "Cookies are removed \(ways.compactMap(\.self).joined(separator: " and ")).",
                     next: remedy))
         }
         if !changed.isEmpty {
             diagnoses.append(.wrong(.cookiesChanged, changed.joined(separator: "; ") + ".", next: remedy))
         }
-        return diagnoses.isEmpty ? [.good(.cookies, "Cookies pass both ways unchanged.")] : diagnoses
+        return diagnoses.isEmpty ? [.good(.cookies, "Cookies pass unchanged in both directions.")] : diagnoses
     }
 
     /// Fields without which pages do not work as intended: caching, scripts, forms, Apple's window.
@@ -216,10 +215,10 @@ struct SiteExamination: Sendable {
         let changed = Self.kept.filter { name in
             response.fields[values: name] != report.fields.filter { $0.name == name.canonicalName }.map(\.value)
         }
-        guard !changed.isEmpty else { return .good(.headers, "The answers' own fields arrive unchanged.") }
+        guard !changed.isEmpty else { return .good(.headers, "Response fields arrive unchanged.") }
         let list = changed.map { "\($0.rawName): \(response.fields[values: $0].joined(separator: ", "))" }
         return .wrong(
-            .headersChanged, "The proxy changes fields of answers: \(list.joined(separator: "; ")).",
+            .headersChanged, "The proxy changes response fields: \(list.joined(separator: "; ")).",
             next: "Remove these from the proxy's configuration for publicURL: Bramley sets its own for each page. A "
                 + "second one breaks Apple's button, forms or the popup.")
     }

@@ -16,7 +16,7 @@ enum StoreExamination {
             return [
                 .wrong(
                     .databaseUnusable, "PostgreSQL's settings cannot be read: \(error.text).",
-                    next: "Look at PostgreSQL's log.")
+                    next: "Check PostgreSQL's log.")
             ]
         }
     }
@@ -35,7 +35,7 @@ enum StoreExamination {
         guard !off.isEmpty else { return nil }
         return .wrong(
             .databaseNotDurable,
-            "PostgreSQL confirms what a crash may undo: \(off.joined(separator: ", ")) "
+            "PostgreSQL confirms writes that a crash may undo: \(off.joined(separator: ", ")) "
                 + "\(off.count == 1 ? "is" : "are") off.",
             next: "In postgresql.conf, set \(off.map { "\($0) = on" }.joined(separator: ", ")).")
     }
@@ -44,11 +44,11 @@ enum StoreExamination {
         guard let standbys = settings["standbys"].flatMap({ Int($0) }), standbys > 0 else { return nil }
         let waits =
             settings["synchronous_standby_names"]?.isEmpty == false && settings["synchronous_commit"] != "local"
-        guard !waits else { return .good(.database, "PostgreSQL confirms nothing that a standby does not have too.") }
+        guard !waits else { return .good(.database, "PostgreSQL confirms only what a standby has too.") }
         return .unsure(
             .replicationAsynchronous,
             "PostgreSQL replicates asynchronously: when a standby takes over, the last writes may be lost. Then people "
-                + "who have just signed in are asked again, and sessions that have just ended are accepted again.",
+                + "who have just signed in must do so again, and sessions that have just ended are accepted again.",
             next: "If that matters, set synchronous_standby_names (and not synchronous_commit = local).")
     }
 

@@ -27,10 +27,10 @@ struct VerifierExamination: Sendable {
             return [
                 .wrong(
                     .verifierCredulous,
-                    "\(upgrade.verifierURL) answers a question that is not signed by us with status "
+                    "\(upgrade.verifierURL) answers a request without our signature with status "
                         + "\(forged.status.code).",
-                    next: "Let it check webhook-signature and webhook-timestamp before anything else, by a library of "
-                        + "Standard Webhooks, and answer 401 when they do not hold. Until then anybody can try passwords "
+                    next: "It must check webhook-signature and webhook-timestamp first, for example with a library for "
+                        + "Standard Webhooks, and answer 401 if they are wrong. Until then anybody can try passwords "
                         + "there, and drop them.")
             ]
         }
@@ -48,41 +48,41 @@ struct VerifierExamination: Sendable {
             return .wrong(
                 .verifierRefuses,
                 "\(upgrade.verifierURL) refuses our signature: status \(response.status.code).",
-                next: "Give the application the secret of upgrade.secretFile. If it has it: compare the clocks of both "
-                    + "machines, and let nothing on the way change the body.")
+                next: "Give the application the secret of upgrade.secretFile. If it has it, compare the clocks of both "
+                    + "machines, and make sure that nothing in between changes the body.")
         }
         let answer: VerifierAnswer
         do throws(VerifierFailure) {
             answer = try VerifierReading.answer(in: response)
         } catch {
             return .wrong(
-                .verifierUnusable, "\(upgrade.verifierURL) gives no answer that counts: \(error.detail).",
+                .verifierUnusable, "\(upgrade.verifierURL) gives no valid answer: \(error.detail).",
                 next:
-                    "Let upgrade.verifierURL be its final address, and let it answer status 200 with JSON whose result "
-                    + "is success, twoFactorAuthRequired or failure.")
+                    "Set upgrade.verifierURL to its final address. It must answer status 200 with JSON whose result is "
+                    + "success, twoFactorAuthRequired or failure.")
         }
         guard case .failure = answer else {
             return .wrong(
-                .verifierUnusable, "\(upgrade.verifierURL) knows an account that cannot be there, and its password.",
-                next: "Look who answers there: it must answer failure for a name or a password it does not know.")
+                .verifierUnusable, "\(upgrade.verifierURL) accepts an account that cannot exist, and its password.",
+                next: "Find out what answers there: it must answer failure for an unknown name or a wrong password.")
         }
         return .good(
             .verifier,
-            "\(upgrade.verifierURL) knows our signature, refuses another one, and an account there is none of.")
+            "\(upgrade.verifierURL) accepts our signature, and refuses a wrong signature and an unknown account.")
     }
 
     private func unreachable(_ error: HTTPClientError) -> Diagnosis {
         if case .tls(let cause) = error {
             return .wrong(
-                .verifierTLS, "\(upgrade.verifierURL) answers with TLS this machine does not believe: \(cause).",
+                .verifierTLS, "This machine does not trust the TLS of \(upgrade.verifierURL): \(cause).",
                 next:
-                    "Use a certificate this machine knows the authority of, with the intermediates behind it, for the "
-                    + "name in upgrade.verifierURL. No password is sent until then.")
+                    "Use a certificate from an authority that this machine trusts, with its intermediates, for the name "
+                    + "in upgrade.verifierURL. No password is sent until then.")
         }
         return .wrong(
             .verifierUnreachable, "\(upgrade.verifierURL) does not answer: \(error.words).",
-            next: "Start the application; look at its name, its port and the firewall from this machine. Nobody can "
-                + "upgrade until then, and conversions wait.")
+            next: "Start the application, and check its name, its port and the firewall from this machine. Until then "
+                + "nobody can upgrade, and conversions wait.")
     }
 
     /// A different name and password each time, in a domain that nobody can have (RFC 2606 §2).
