@@ -18,9 +18,9 @@ package enum ClientRules {
         if let problem = refusal(ofURI: text) { return problem }
         if let url = AbsoluteURL(text) { return refusal(of: url) }
         guard let scheme = scheme(of: text) else { return "it is not an absolute URI" }
-        guard isPublic else { return "its scheme is not https; only a public client may use a scheme of its own" }
+        guard isPublic else { return "its scheme is not https; only a public client may use its own scheme" }
         guard scheme.contains(".") else {
-            return "a scheme of its own is a reversed domain, such as com.example.app:/callback"
+            return "its own scheme must be a reversed domain, such as com.example.app:/callback"
         }
         return nil
     }

@@ -206,7 +206,7 @@ struct TLSConfigurationTests {
         for (chain, key, words) in [
             (issued.leaf, issued.key, "no intermediate certificate"),
             (issued.leaf + (try maker.root()) + issued.issuer, issued.key, "did not issue number 1"),
-            (own.certificate, own.key, "signed by its own key"),
+            (own.certificate, own.key, "self-signed"),
         ] {
             let problems = try problems(try write(chain, key))
             #expect(problems.map(\.severity) == [.warning], "\(words)")

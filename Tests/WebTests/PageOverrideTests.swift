@@ -41,7 +41,7 @@ import Web
             ("strings/nl.json", #"{"login":{"heading":"Hallo"}}"#, "lacks {site} in \"login.heading\"."),
             (
                 "strings/nl.json", #"{"login":{"title":"{sit} in"}}"#,
-                "names {sit} in \"login.title\", where nothing stands for it."
+                "names {sit} in \"login.title\", which has no such value."
             ),
         ])
     func said(_ path: String, text: String, fault: String) {

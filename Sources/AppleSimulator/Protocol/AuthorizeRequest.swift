@@ -32,7 +32,7 @@ extension AuthorizeRequest {
         _ fields: FormFields, clients: [SimulatorConfiguration.Client], allowsNative: Bool = false
     ) throws(AuthorizeError) {
         if let name = fields.duplicate {
-            throw AuthorizeError(code: "invalid_request", explanation: "The parameter \(name) is there twice.")
+            throw AuthorizeError(code: "invalid_request", explanation: "The parameter \(name) is repeated.")
         }
         guard let clientID = fields.text("client_id") else {
             throw AuthorizeError(code: "invalid_request", explanation: "The parameter client_id is missing.")

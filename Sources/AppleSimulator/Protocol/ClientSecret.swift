@@ -37,11 +37,11 @@ enum ClientSecret {
             return "client_secret: aud is not \(audiences[0])"
         }
         guard let issued = claims["iat"]?.integer else { return "client_secret: iat is missing" }
-        guard issued <= now + clockSkew else { return "client_secret: iat lies \(issued - now) s in the future" }
+        guard issued <= now + clockSkew else { return "client_secret: iat is \(issued - now) s in the future" }
         guard let expires = claims["exp"]?.integer else { return "client_secret: exp is missing" }
         guard expires > now else { return "client_secret: expired \(now - expires) s ago" }
         guard expires <= now + maximumLifetime else {
-            return "client_secret: exp lies \(expires - now) s ahead; at most \(maximumLifetime)"
+            return "client_secret: exp is \(expires - now) s ahead; at most \(maximumLifetime)"
         }
         return nil
     }

@@ -3,7 +3,7 @@ extension World {
     ///
     /// - Returns: the consent that ended, if one did.
     mutating func revoke(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> Consent.Key? {
-        if let name = fields.duplicate { throw .request("\(name) is there twice") }
+        if let name = fields.duplicate { throw .request("\(name) is repeated") }
         let client = try authenticate(fields, at: moment)
         guard let text = fields.text("token") else { throw .request("token is missing") }
         let hint = fields.text("token_type_hint")

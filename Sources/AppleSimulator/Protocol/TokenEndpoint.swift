@@ -34,7 +34,7 @@ struct TokenAnswer: Sendable {
 
 extension World {
     mutating func token(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {
-        if let name = fields.duplicate { throw .request("\(name) is there twice") }
+        if let name = fields.duplicate { throw .request("\(name) is repeated") }
         switch fields.text("grant_type") {
         case "authorization_code": return try redeem(fields, at: moment)
         case "refresh_token": return try renew(fields, at: moment)

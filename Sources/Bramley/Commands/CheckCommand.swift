@@ -62,7 +62,7 @@ package struct CheckCommand: AsyncParsableCommand {
             lines.append("  plain port \(port) leads to \(configuration.publicURL.origin)")
         }
         if let rules = configuration.forwardAuth.rules?.rules {
-            lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
+            lines.append("  access rules            \(rules.count); elsewhere everybody who is signed in")
         }
         if !configuration.assertion.audiences.isEmpty {
             lines.append("  keys of assertions at   \(configuration.publicURL.absolute)/.well-known/jwks.json")

@@ -48,7 +48,7 @@ enum SealingKeyFile {
             fault:
                 "\(path.quoted) does not exist, and the database in \(configuration.storage.directory.quoted) was made "
                 + "with it.",
-            remedy: "Restore the key from a backup: a new one could open nothing of what is stored.")
+            remedy: "Restore the key from a backup: a new one could not open what is stored.")
     }
 
     /// Never creates one: for a database that was made with it.

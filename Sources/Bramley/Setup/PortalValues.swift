@@ -8,7 +8,7 @@ struct PortalValues {
         let url = configuration.publicURL
         let apple = configuration.apple
         guard !apple.isSimulated else {
-            lines = ["Apple is simulated by \(apple.endpoint). Its portal has to know nothing of this server."]
+            lines = ["Apple is simulated by \(apple.endpoint). Nothing needs to be registered there."]
             return
         }
         guard url.isSecure, !url.isForTests else {

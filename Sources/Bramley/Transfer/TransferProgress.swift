@@ -22,13 +22,13 @@ extension TransferEnd {
     func check() throws(CommandFailure) {
         switch self {
         case .complete: return
-        case .interrupted: throw CommandFailure("Interrupted. Run it again: what is there stays, and it goes on.")
+        case .interrupted: throw CommandFailure("Interrupted. Run it again to continue: what is there is kept.")
         case .clientRefused(let text):
             throw CommandFailure(
                 "Apple refuses us (\(text)). The team, the key and the client ID must be of one team, and the client must "
                     + "be allowed to use Sign in with Apple.")
         case .unavailable(let text):
-            throw CommandFailure("Apple does not answer (\(text)). Run it again later: it goes on.")
+            throw CommandFailure("Apple does not answer (\(text)). Run it again later to continue.")
         case .everyoneRefused(let text):
             throw CommandFailure(
                 """

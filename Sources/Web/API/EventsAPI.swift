@@ -40,7 +40,7 @@ struct EventsAPI: Sendable {
         for text in query.list("type") {
             guard let kind = JournalEntry.Kind.allCases.first(where: { $0.rawValue.isExactly(text) }) else {
                 throw .invalidRequest(
-                    "type is none of \(JournalEntry.Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+                    "type is not one of \(JournalEntry.Kind.allCases.map(\.rawValue).joined(separator: ", "))")
             }
             kinds.insert(kind)
         }

@@ -109,14 +109,14 @@ enum StringsCheck {
         let (wanted, found) = (Strings.placeholders(in: model), Strings.placeholders(in: text))
         if let name = found.subtracting(wanted).min() {
             return PageProblem(
-                path: path, fault: "names {\(name)} in \"\(key)\", where nothing stands for it.",
+                path: path, fault: "names {\(name)} in \"\(key)\", which has no such value.",
                 remedy: wanted.isEmpty
                     ? "Remove it." : "Write \(wanted.sorted().map { "{\($0)}" }.joined(separator: " and ")).")
         }
         if let name = wanted.subtracting(found).min() {
             return PageProblem(
                 path: path, fault: "lacks {\(name)} in \"\(key)\".",
-                remedy: "Write {\(name)} where the value shall stand.")
+                remedy: "Write {\(name)} where the value belongs.")
         }
         return nil
     }
@@ -148,8 +148,8 @@ enum TemplateCheck {
         for name in uses.keys.sorted() where reaches(name, from: name, uses) {
             problems.append(
                 PageProblem(
-                    path: "templates/\(name).mustache", fault: "includes itself, by way of others or not.",
-                    remedy: "Remove one of the tags {{> or {{< on the way."))
+                    path: "templates/\(name).mustache", fault: "includes itself, directly or through others.",
+                    remedy: "Remove one of the tags {{> or {{< in between."))
         }
         return problems
     }

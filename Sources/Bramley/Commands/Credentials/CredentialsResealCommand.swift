@@ -25,7 +25,7 @@ struct CredentialsResealCommand: AsyncParsableCommand {
                 try CommandOutput.line(report.text)
             }
             guard report.isComplete else {
-                throw CommandFailure("Interrupted. Run it again: what is done stays, and it goes on.")
+                throw CommandFailure("Interrupted. Run it again to continue: what is done is kept.")
             }
             if !report.unreadable.isEmpty { throw CommandFailure(report.complaint(keys: place.keyring.keyIDs)) }
         }

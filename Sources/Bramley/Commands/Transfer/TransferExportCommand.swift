@@ -57,7 +57,7 @@ struct TransferExportCommand: AsyncParsableCommand {
         if counts.refusedAtExport > 0 {
             CommandOutput.remark(
                 "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved lists "
-                    + "them; --again asks about them once more.")
+                    + "them; --again asks about them again.")
         }
         try end.check()
         if isNobody {

@@ -116,7 +116,7 @@ struct TransferImportCommand: AsyncParsableCommand {
         }
         if unmoved > 0 {
             CommandOutput.remark(
-                "\(unmoved) could not move: bramley transfer status --unmoved lists them; --again asks about them once more."
+                "\(unmoved) could not move: bramley transfer status --unmoved lists them; --again asks about them again."
             )
         }
     }

@@ -37,7 +37,7 @@ struct UsersImportCommand: AsyncParsableCommand {
                 try CommandOutput.line(report.text)
             }
             guard report.isComplete else {
-                throw CommandFailure("Interrupted. Run it again: what is there stays, and it goes on.")
+                throw CommandFailure("Interrupted. Run it again to continue: what is there is kept.")
             }
             if report.refused > 0 {
                 throw CommandFailure("\(report.refused) lines refused; each has its reason above.")

@@ -196,9 +196,9 @@ extension ConfigurationKey {
         if let example { return "Write \(example)." }
         return switch (type, presence.value) {
         case (.integer, .integer(let value)?), (.length, .integer(let value)?):
-            "Write the digits alone, such as \(value)."
+            "Write only digits, such as \(value)."
         case (.integer(let range, _), _), (.length(let range), _):
-            "Write the digits alone, such as \(range.upperBound)."
+            "Write only digits, such as \(range.upperBound)."
         case (.boolean, _): "Write true or false, without quotation marks."
         case (.list, _): "Write texts in square brackets, such as [\"one\", \"two\"], or []."
         case (.choice(let words), _): "Write \"\(words.first ?? "")\"."

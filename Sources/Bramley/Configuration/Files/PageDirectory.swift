@@ -27,7 +27,7 @@ struct PageDirectory {
             guard PageOverrides.folders.contains(name) else {
                 problems.append(
                     PageProblem(
-                        path: name, fault: "is none of \(PageOverrides.folders.joined(separator: ", ")).",
+                        path: name, fault: "is not one of \(PageOverrides.folders.joined(separator: ", ")).",
                         remedy: "Remove it; `bramley pages export DIR` shows what belongs where."))
                 continue
             }

@@ -16,7 +16,7 @@ extension ConfigurationTable {
             "access.signUp", .choice, .required, into: \.access.signUp,
             example: "\"open\", \"approval\" or \"closed\"",
             """
-            What happens to new people: `open` lets them in, `approval` records them as pending until an operator \
+            What happens to new people: `open` admits them, `approval` records them as pending until an operator \
             approves, `closed` turns them away.
             """)
     }

@@ -13,7 +13,7 @@ extension ConfigurationBuilder {
         values.warn(
             "apple.bundleIDs",
             "names no app: Apple addresses its notifications to the primary App ID's bundle ID, and they will be refused. "
-                + "Whoever stops using this site at Apple stays signed in.",
+                + "People who stop using this site at Apple stay signed in.",
             "Add the bundle ID of the primary App ID that \(apple.servicesID) is grouped with, also when there is no app. "
                 + "In Apple's portal it is under Identifiers, Services IDs, \(apple.servicesID), Sign in with Apple, "
                 + "Configure.")

@@ -87,7 +87,7 @@ extension ConfigurationBuilder {
         guard let texts = values.list(key) else { return nil }
         guard !texts.isEmpty else {
             values.fail(
-                key, "is empty, so that no token could be accepted.", "Remove the key to accept Apple's.")
+                key, "is empty, so no token could be accepted.", "Remove the key to accept Apple's.")
             return nil
         }
         let addresses = texts.compactMap { secureAddress(key, $0) }

@@ -27,7 +27,7 @@ extension ConfigurationBuilder {
         let keyID = KeyKind<String>.keyID.read(self, name)
         let key = privateKey(file)
         if values.isGiven(name), isMissing(file) {
-            values.report(name, "is given without its key.", "Name the .p8 file in \(file), or remove \(name).")
+            values.report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")
         }
         if !values.isGiven(name), !values.isRefused(name), !isMissing(file) {
             values.report(
@@ -37,7 +37,7 @@ extension ConfigurationBuilder {
         guard let keyID, let key else { return nil }
         compareWithFileName(keyID, name, key.path)
         if values.areGood("apple.keyID"), apple.keyID.isExactly(keyID) {
-            values.report(name, "is the ID in apple.keyID too.", "Give the ID of the other key, or remove \(name).")
+            values.report(name, "is the same as apple.keyID.", "Give the ID of the other key, or remove \(name).")
             return nil
         }
         if holdSameKey(apple.privateKeyPEM, Secret(key.text)) {
@@ -55,7 +55,7 @@ extension ConfigurationBuilder {
         guard let flaw = AppleKeyFile.flaw(in: given.text) else { return given }
         values.fail(
             given.key, given.subject + flaw,
-            "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
+            "Use the .p8 file as downloaded from Apple: it begins with -----BEGIN PRIVATE KEY-----.")
         return nil
     }
 

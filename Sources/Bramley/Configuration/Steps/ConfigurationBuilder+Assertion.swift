@@ -34,7 +34,7 @@ extension ConfigurationBuilder {
         if let unknown = rsa.first(where: { !audiences.contains($0) }) {
             return values.fail(
                 rsaKey, "names \(unknown.quoted), which is not in \(key).",
-                "Write the audience as it is there, or name it there too.")
+                "Write the audience as it is there, or add it there.")
         }
         assertion.audiences = audiences.map {
             AssertionAudience(name: $0, algorithm: rsa.contains($0) ? .rs256 : .es256)

@@ -25,8 +25,9 @@ extension ConfigurationBuilder {
                 values.problems.add(
                     ConfigurationProblem(
                         .warning, key: key, source: values.source(of: key),
-                        fault: "\(subject)rule \(rule + 1) is never reached: rule \(behind + 1) takes all of it.",
-                        remedy: "Put it first, or remove it; the first rule that fits decides."))
+                        fault:
+                            "\(subject)rule \(rule + 1) is never reached: rule \(behind + 1) matches everything first.",
+                        remedy: "Put it first, or remove it; the first matching rule decides."))
             }
             return rules
         } catch {

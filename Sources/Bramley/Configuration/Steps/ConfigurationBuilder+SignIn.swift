@@ -24,7 +24,7 @@ extension ConfigurationBuilder {
         guard !url.contains("#") else {
             return values.report(
                 "login.passwordURL", "has a fragment, behind which login.askExistingAccount cannot add its ticket.",
-                "Leave out the # and what follows.")
+                "Remove # and what follows.")
         }
     }
 
@@ -62,7 +62,7 @@ extension ConfigurationBuilder {
             values.fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
         } else if PublicSuffix.contains(domain) {
             values.fail(
-                key, "is \(domain.quoted), below which many owners have their sites: browsers refuse such a cookie.",
+                key, "is \(domain.quoted), which many owners share: browsers refuse such a cookie.",
                 "Write your own domain below it, or remove the key.")
         } else if !values.areGood("publicURL") {
             return
@@ -71,7 +71,7 @@ extension ConfigurationBuilder {
                 key, "is \(domain.quoted), but publicURL's host is \(publicURL.host.quoted).",
                 "Write a domain that host ends in, or remove the key.")
         } else if !publicURL.isSecure {
-            values.fail(key, "needs https.", "Remove the key, or let publicURL begin with https://.")
+            values.fail(key, "needs https.", "Remove the key, or begin publicURL with https://.")
         }
     }
 }

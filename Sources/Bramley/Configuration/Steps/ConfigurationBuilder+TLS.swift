@@ -61,7 +61,7 @@ extension ConfigurationBuilder {
         } catch {
             values.fail(
                 certificate.key, "and its private key cannot be served: \(error).",
-                "Get a certificate of a public authority for a P-256 key, or RSA with 2048 bits.")
+                "Get a certificate from a public authority for a P-256 key, or RSA with 2048 bits.")
             return false
         }
     }

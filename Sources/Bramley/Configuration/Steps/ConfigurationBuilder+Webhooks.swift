@@ -88,7 +88,7 @@ extension ConfigurationBuilder {
         guard let entries = values.list(key) else { return nil }
         guard !entries.isEmpty else {
             values.fail(
-                key, "is empty, so that nothing would be sent.",
+                key, "is empty, so nothing would be sent.",
                 "Remove the key to send every event, or name some.")
             return nil
         }
@@ -106,7 +106,7 @@ extension ConfigurationBuilder {
             guard urls.contains(url) else {
                 values.fail(
                     key, "names \(shown.quoted), which is not in webhooks.url.",
-                    "Write the address as it is there, or name it there too.")
+                    "Write the address as it is there, or add it there.")
                 return nil
             }
             guard events.own[url] == nil else {
@@ -116,7 +116,7 @@ extension ConfigurationBuilder {
             guard words.count > 1 else {
                 values.fail(
                     key, "names no events for \(shown.quoted).",
-                    "Write types behind the address, with blanks between them.")
+                    "Write event types after the address, separated by spaces.")
                 return nil
             }
             var kinds: Set<JournalEntry.Kind> = []

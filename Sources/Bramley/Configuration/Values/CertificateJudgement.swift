@@ -58,7 +58,7 @@ struct CertificateJudgement {
             // The first certificate is not the one to judge.
             fail(
                 .wrongOrder, .certificate, "holds the certificate of the key as number \(place).",
-                "Put it first, and what vouches for it behind it (fullchain.pem).")
+                "Put it first, and its intermediates after it (fullchain.pem).")
             return
         }
         judgeKind(of: chain.leaf)
@@ -77,7 +77,7 @@ struct CertificateJudgement {
             switch error {
             case .encrypted:
                 fail(
-                    .encryptedKey, .privateKey, "is protected by a passphrase, which nobody could type at a restart.",
+                    .encryptedKey, .privateKey, "is protected by a passphrase, which nobody can enter at a restart.",
                     "Store it without: openssl pkey -in KEY -out NEW, mode 600.")
             default:
                 fail(
@@ -89,7 +89,7 @@ struct CertificateJudgement {
     }
 
     private mutating func readChain(_ bytes: [UInt8]) -> CertificateChain? {
-        let remedy = "Use the PEM file with the certificate first and its intermediates behind it (fullchain.pem)."
+        let remedy = "Use the PEM file with the certificate first and its intermediates after it (fullchain.pem)."
         do throws(CertificateChain.Flaw) {
             return try CertificateChain(pem: bytes)
         } catch {
@@ -102,7 +102,7 @@ struct CertificateJudgement {
             case .tooLong:
                 fail(
                     .unreadableCertificate, .certificate,
-                    "holds more than \(CertificateChain.maximum) certificates, which no browser wants to read.", remedy)
+                    "holds more than \(CertificateChain.maximum) certificates, more than browsers accept.", remedy)
             }
             return nil
         }
@@ -114,17 +114,17 @@ struct CertificateJudgement {
         switch leaf.keyKind {
         case .rsa(let bits) where bits < 2048:
             fail(
-                .weakKey, .certificate, "is for an RSA key of \(bits) bits, which can be broken and browsers refuse.",
+                .weakKey, .certificate, "is for an RSA key of \(bits) bits, which is weak, and browsers refuse it.",
                 "Get one for a P-256 key, or RSA with 2048 bits.")
         case .rsa, .elliptic(curve: "prime256v1"), .elliptic(curve: "secp384r1"), .elliptic(curve: "secp521r1"): break
         case .elliptic(let curve):
             fail(
                 .unsuitableKey, .certificate,
                 "is for a key on the curve \(curve.isEmpty ? "of no name" : curve), "
-                    + "which browsers do not know.", "Get one for a P-256 key, or RSA with 2048 bits.")
+                    + "which browsers do not support.", "Get one for a P-256 key, or RSA with 2048 bits.")
         case .other(let kind):
             fail(
-                .unsuitableKey, .certificate, "is for a key of the kind \(kind), which browsers do not take.",
+                .unsuitableKey, .certificate, "is for a key of the kind \(kind), which browsers do not support.",
                 "Get one for a P-256 key, or RSA with 2048 bits.")
         }
     }
@@ -160,17 +160,18 @@ struct CertificateJudgement {
         let end = Timestamp(seconds: leaf.notAfter)
         if now.seconds > leaf.notAfter {
             warn(
-                .expired, .certificate, "expired at \(end.rfc3339): browsers let nobody in.",
-                "Renew it, and see why it was not renewed by itself. A running server takes the new one by itself.")
+                .expired, .certificate, "expired at \(end.rfc3339): browsers refuse it.",
+                "Renew it, and find out why that did not happen automatically. A running server loads the new one by itself."
+            )
         } else if now.seconds < leaf.notBefore {
             warn(
                 .notYetValid, .certificate,
                 "is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339).",
-                "Look at this machine's clock, or use the one before until then.")
+                "Check this machine's clock, or use the previous certificate until then.")
         } else if Self.isExpiring(leaf, at: now) {
             warn(
                 .expiresSoon, .certificate, "expires at \(end.rfc3339), in \(Self.left(of: leaf, at: now)).",
-                "Renew it, and see why it was not renewed by itself.")
+                "Renew it, and find out why that did not happen automatically.")
         }
     }
 
@@ -178,14 +179,14 @@ struct CertificateJudgement {
         if let place = chain.misplaced {
             warn(
                 .wrongOrder, .certificate,
-                "holds as number \(place) a certificate that did not issue number \(place - 1): some clients go no further.",
-                "Put each certificate behind the one it issued, and leave out what belongs to none (fullchain.pem).")
+                "has as number \(place) a certificate that did not issue number \(place - 1): some clients stop there.",
+                "Put each certificate after the one it issued, and remove unrelated ones (fullchain.pem).")
         }
         guard chain.certificates.count == 1 else { return }
         if chain.leaf.isSelfSigned {
             warn(
-                .selfSigned, .certificate, "is signed by its own key, which no browser believes.",
-                "For tests alone that is well. Else get one of a public authority.")
+                .selfSigned, .certificate, "is self-signed, which no browser trusts.",
+                "That is fine for tests. Otherwise get one from a public authority.")
         } else {
             warn(
                 .incompleteChain, .certificate,

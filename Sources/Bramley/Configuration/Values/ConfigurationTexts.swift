@@ -23,7 +23,7 @@ struct ConfigurationTexts {
                 if let meant = nearest.flatMap({ byName[$0] }) { refused.insert(meant.name) }
                 problems.add(
                     ConfigurationProblem(
-                        key: name, source: "environment", fault: "stands for no key of the configuration.",
+                        key: name, source: "environment", fault: "is not a configuration key.",
                         remedy: nearest.map { "Did you mean \($0)?" }
                             ?? "Unset it; docs/configuration.md lists every name."))
                 continue

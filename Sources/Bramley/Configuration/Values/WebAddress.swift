@@ -64,7 +64,7 @@ struct WebAddress: Hashable {
         guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
             throw Flaw(
                 fault: isEndpoint ? "has a fragment." : "has a query or a fragment.",
-                remedy: isEndpoint ? "Leave out #, and what follows." : "Leave out ? and #, and what follows.")
+                remedy: isEndpoint ? "Remove # and what follows." : "Leave out ? and #, and what follows.")
         }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         let path = String(rest.dropFirst(authority.count).prefix { $0 != "?" })
