@@ -103,7 +103,7 @@ def test_a_restore_waits_for_no_command_and_no_command_for_a_restore(house):
         eventually(lambda: is_locked(lock), "the command's lock")
         done = restore(house)
         assert done.returncode == 1
-        assert "Another bramley command is at work" in done.stderr and len(done.stderr.splitlines()) == 1
+        assert "Another bramley command is using" in done.stderr and len(done.stderr.splitlines()) == 1
         assert untouched(house) == before
         # Commands do not hinder each other.
         assert house.run("users", "list").returncode == 0
@@ -121,7 +121,7 @@ def test_a_restore_waits_for_no_command_and_no_command_for_a_restore(house):
             assert done.returncode == 1, arguments
             assert "A bramley restore is under way" in done.stderr and len(done.stderr.splitlines()) == 1
         second = restore(house)
-        assert second.returncode == 1 and ("running" in second.stderr or "at work" in second.stderr), second.stderr
+        assert second.returncode == 1 and ("running" in second.stderr or "is using the database" in second.stderr), second.stderr
         assert not (house.folder / "third.db").exists()
         terminal.type("yes\n")
         assert terminal.end().code == 0, terminal.screen

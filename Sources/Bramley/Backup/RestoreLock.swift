@@ -21,7 +21,7 @@ final class RestoreLock: Sendable {
             return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
         } catch {
             guard error.isHeldByAnother else { return nil }
-            throw CommandFailure("A bramley restore is under way in \(directory): run this again when it has ended.")
+            throw CommandFailure("A bramley restore is under way in \(directory): run this again afterwards.")
         }
     }
 
@@ -34,7 +34,7 @@ final class RestoreLock: Sendable {
                 throw CommandFailure("\(path(in: directory)) cannot be locked: \(error).")
             }
             throw CommandFailure(
-                "Another bramley command is at work on the database in \(directory): run this again when it has ended.")
+                "Another bramley command is using the database in \(directory): run this again afterwards.")
         }
     }
 

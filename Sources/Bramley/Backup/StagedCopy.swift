@@ -57,7 +57,7 @@ final class StagedCopy {
     }
 
     static func isThere(_ path: String) -> String {
-        "\(path) is there already: choose another name, or add --force to replace it."
+        "\(path) already exists: choose another name, or add --force to replace it."
     }
 
     /// The files that SQLite creates next to a database.
@@ -66,6 +66,6 @@ final class StagedCopy {
     }
 
     private static func busy(_ target: String) -> String {
-        "Another process is writing \(target): wait until it has ended."
+        "Another process is writing \(target): wait until it ends."
     }
 }

@@ -38,9 +38,9 @@ extension TransferLine {
             }
             return text
         }
-        guard let sender = TeamID(argument: try text("team")) else { throw ImportLineError("team is no Team ID") }
+        guard let sender = TeamID(argument: try text("team")) else { throw ImportLineError("team is not a Team ID") }
         guard let recipient = TeamID(argument: try text("target")) else {
-            throw ImportLineError("target is no Team ID")
+            throw ImportLineError("target is not a Team ID")
         }
         guard sender != recipient else { throw ImportLineError("team and target are the same") }
         self.init(
@@ -54,7 +54,7 @@ extension TransferLine {
             let file = path == "-" ? try InputFile.standardInput() : try InputFile(path: path)
             if let mode = file.mode, mode & 0o022 != 0 {
                 CommandOutput.remark(
-                    "warning: \(path) can be changed by others, and who changes a line becomes somebody else: run "
+                    "warning: \(path) can be changed by others, who could move people to the wrong account: run "
                         + "chmod 600 \(path).")
             }
             return file

@@ -23,7 +23,7 @@ enum TransferLock {
         let holder = Hexadecimal.encode(place.random.bytes(16))
         guard try await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now) else {
             throw CommandFailure(
-                "Another machine has a transfer under way on this database. Run this again when it has ended.")
+                "Another machine has a transfer under way on this database. Run this again afterwards.")
         }
         // Ended and awaited when this returns.
         async let _: Void = keepLease(of: holder, on: place)
@@ -54,7 +54,7 @@ enum TransferLock {
             guard error.isHeldByAnother else { throw CommandFailure("\(path) cannot be locked: \(error).") }
             let holder = word(in: path).map { ": \($0)" } ?? ""
             throw CommandFailure(
-                "Another transfer is under way on this database\(holder). Run this again when it has ended.")
+                "Another transfer is under way on this database\(holder). Run this again afterwards.")
         }
     }
 

@@ -47,7 +47,7 @@ package struct AccessRulesFile {
             fail("holds \(Self.quoted(member.name)) beside the rules.", Self.form)
         }
         if list.isEmpty {
-            fail("holds no rule.", "Remove forwardAuth.rulesFile to let everybody in who is signed in.")
+            fail("holds no rule.", "Remove forwardAuth.rulesFile to admit everybody who is signed in.")
         }
         if list.count > Self.maximumRules {
             fail("holds \(list.count) rules.", "Write at most \(Self.maximumRules).")
@@ -125,7 +125,7 @@ package struct AccessRulesFile {
 
     private mutating func methods(_ value: JSONValue?) -> [[UInt8]]? {
         guard let value else { return [] }
-        let remedy = "Write methods in capitals, such as [\"GET\", \"POST\"]; without this member every method fits."
+        let remedy = "Write methods in capitals, such as [\"GET\", \"POST\"]; without this member, all methods match."
         guard let texts = texts(value, remedy) else { return nil }
         for text in texts {
             guard text.utf8.count <= 32, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == 0x2D }) else {
@@ -206,7 +206,7 @@ package struct AccessRulesFile {
             }
             guard !EmailAddress.relayDomains.contains(domain) else {
                 fail(
-                    "names \(text), where everybody has an address who hides theirs.",
+                    "names \(text), the domain of everybody who hides their address.",
                     "Write \"signedIn\", or list the people.")
                 return false
             }
