@@ -46,7 +46,7 @@ struct ConfigurationRulesTests {
         let found = try problems("{\"rules\": [{\"allow\": \"public\"}, {\"path\": \"/a\", \"allow\": \"signedIn\"}]}")
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("warning: forwardAuth.rulesFile") == true)
-        #expect(found.first?.contains("rule 2 is never reached: rule 1 takes all of it.") == true)
+        #expect(found.first?.contains("rule 2 is never reached: rule 1 matches everything first.") == true)
     }
 
     @Test func fileOthersCanChangeIsRefused() throws {

@@ -104,7 +104,7 @@ import Testing
         let before = try Data(contentsOf: URL(filePath: place.folder.path + "/x.db"))
         try place.folder.write(String(repeating: "ef", count: 32) + "\n", to: "other.key")
         for (line, says) in [
-            ("backup x.db", "x.db is there already"),
+            ("backup x.db", "x.db already exists"),
             ("backup mine.txt --force", "is not a Bramley backup"),
             ("backup \(database)", "is the database itself"),
             ("backup \(database) --force", "is the database itself"),
