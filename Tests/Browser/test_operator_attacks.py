@@ -290,6 +290,117 @@ def test_each_look_and_each_change_is_recorded_with_the_operator(site, ada, grac
     site.operator.bramley("users", "groups", target, "--remove", "staff,cooks")
 
 
+@pytest.mark.parametrize("page", [*(page for page in PAGES if "export" not in page),
+                                  "/operator/sessions?format=csv", "/operator/notifications?format=csv",
+                                  "/operator/webhooks?format=csv", "/operator/api-keys?format=csv",
+                                  "/operator/change?action=groups&target={user}",
+                                  "/operator/change?action=delete-user&target={user}"])
+def test_no_look_goes_unrecorded(site, ada, page):
+    path = page.format(user=user_of(ada))
+    before = len(audit(site, "user.viewed"))
+    assert ada.send("GET", path, headers={"Sec-Fetch-Site": "same-origin"}).status == 200
+    lines = audit(site, "user.viewed")
+    assert len(lines) == before + 1 and lines[0]["account"] == user_of(ada)
+    assert (lines[0]["object"] is None) == (user_of(ada) in path)
+
+
+def test_a_form_that_comes_back_with_a_person_is_a_look(site, ada, grace):
+    before = len(audit(site, "user.viewed"))
+    assert change(ada, "groups", user_of(grace), {"groups": "a" * 65}).status == 409
+    assert len(audit(site, "user.viewed")) == before + 1
+
+
+# Nobody becomes an operator but by an operator
+
+def patch(site, key: str, user: str, **members):
+    there = Elsewhere(site, "boris", AGENT)
+    there.cookies.clear()
+    request = urllib.request.Request(
+        site.url(f"/api/v1/users/{user}"), json.dumps(members).encode(), method="PATCH",
+        headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, None
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, json.loads(refused.read())["code"]
+
+
+def test_no_key_makes_an_operator(site, ada, grace):
+    """Whatever its scopes are, a key gives no right that the page gives."""
+    scopes = "introspect,users:read,users:write,users:delete,events:read,webhooks:read,webhooks:write,clients:read,clients:write,links"
+    key = site.operator.bramley("api-keys", "create", "all", "--scopes", scopes).strip()
+    me, user = user_of(ada), user_of(grace)
+    site.operator.bramley("users", "groups", user, "--set", "staff")
+    for groups in (["admins"], ["staff", "admins"]):
+        assert patch(site, key, user, groups=groups) == (403, "operator_group")
+    # Nor does it take the group from an operator, or change other things in the same request.
+    assert patch(site, key, me, groups=[]) == (403, "operator_group")
+    assert patch(site, key, user, groups=["admins"], externalID="mine") == (403, "operator_group")
+    # What concerns other groups stays possible.
+    assert patch(site, key, user, groups=["cooks"])[0] == 200
+    assert patch(site, key, me, groups=["admins", "cooks"])[0] == 200
+    assert patch(site, key, me, groups=["admins"])[0] == 200
+    assert grace.send("GET", "/operator").status == 403
+    # Somebody whom an operator shut out is not let in again.
+    site.operator.bramley("users", "groups", user, "--set", "admins")
+    site.operator.bramley("users", "disable", user, "--yes")
+    assert patch(site, key, user, state="active") == (403, "operator_group")
+    assert state(site, user) == "disabled"
+    site.operator.bramley("users", "groups", user, "--set", "")
+    assert patch(site, key, user, state="active")[0] == 200
+
+
+@pytest.mark.parametrize("group", [" admins", "admins ", "x\u2028admins", "x\u2029admins", "\u00a0admins", "x\u0085admins", "a,b"])
+def test_a_group_that_a_form_would_change_is_refused_where_it_enters(site, ada, grace, group):
+    user = user_of(grace)
+    key = site.operator.bramley("api-keys", "create", "groups", "--scopes", "users:read,users:write").strip()
+    assert patch(site, key, user, groups=[group]) == (400, "invalid_request")
+    if "," not in group:
+        assert site.operator.run("users", "groups", user, "--add", group).returncode == 64
+    added = site.operator.run("clients", "add", "odd", "--redirect-uri", "https://a.example/", "--group", group)
+    assert added.returncode != 0 and "group" in added.stderr
+
+
+def test_saving_an_old_group_unchanged_makes_no_operator(site, ada, grace):
+    """A database may have such names from before."""
+    user = user_of(grace)
+    site.operator.database("UPDATE user SET groups = ? WHERE id = ?", json.dumps([" admins"]), user)
+    shown = html.unescape(re.search(r'name="groups" value="([^"]*)"', ada.send("GET", asked("groups", user)).text)[1])
+    for text in (shown, "staff"):
+        answer = change(ada, "groups", user, {"groups": text})
+        assert answer.status == 409 and "&quot; admins&quot;" in answer.text
+    assert grace.send("GET", "/operator").status == 403
+    # A command removes it.
+    site.operator.bramley("users", "groups", user, "--remove", " admins")
+    assert change(ada, "groups", user, {"groups": "staff"}).status == 303
+    site.operator.bramley("users", "groups", user, "--set", "")
+
+
+def test_two_addresses_in_one_are_refused(site, ada):
+    two = "https://a.example.com/cb,https://b.example.com/cb"
+    refused = site.operator.run("clients", "add", "two", "--redirect-uri", two)
+    assert refused.returncode != 0 and "give each by itself" in refused.stderr
+    answer = change(ada, "add-client", "", {"clientID": "two", "redirectURIs": two})
+    assert answer.status == 409 and "give each by itself" in answer.text
+    # One address may have a comma, and the form keeps it.
+    comma = "https://a.example.com/cb?x=1,2"
+    assert change(ada, "add-client", "", {"clientID": "comma", "redirectURIs": comma}).status == 200
+    assert json.loads(site.operator.bramley("clients", "show", "comma", "--json"))["redirectURIs"] == [comma]
+
+
+def test_strangers_do_not_spend_the_limit(make_site):
+    small = make_site(SETTINGS | {"server.limits.operatorPerMinute": 5})
+    there = make_operator(small)
+    stranger = Elsewhere(small, "boris", AGENT)
+    for _ in range(20):
+        assert stranger.send("GET", "/operator").status == 403
+    stranger.cookies.clear()
+    for _ in range(20):
+        assert stranger.send("GET", "/operator").status == 303
+    assert there.send("GET", "/operator").status == 200
+
+
 def test_more_than_the_limit_is_429(make_site):
     small = make_site(SETTINGS | {"server.limits.operatorPerMinute": 5})
     there = make_operator(small)

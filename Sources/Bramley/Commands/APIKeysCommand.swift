@@ -173,10 +173,7 @@ package enum APIKeyRules {
     /// Bytes of UTF-8.
     package static let nameLimit = 100
 
-    package static func accepts(name: String) -> Bool {
-        !name.isEmpty && name.utf8.count <= nameLimit
-            && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
-    }
+    package static func accepts(name: String) -> Bool { PlainLine.acceptsName(name, maximum: nameLimit) }
 
     /// `users:read,introspect` in the order of `APIScope`, each once.
     /// - Throws: `ValidationError` for an unknown scope, or for none at all.

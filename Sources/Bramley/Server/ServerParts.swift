@@ -131,8 +131,9 @@ final class ServerParts: Sendable {
                 openID: openID, clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
                 webhooks: webhooks.endpoints, accessRules: reload.accessRules.current,
                 console: console))
-        httpConfiguration = configuration.http(
-            refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
+        var http = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
+        http.largeHeadPage = application.largeHeadPage
+        httpConfiguration = http
         redirectConfiguration = configuration.http(
             refusalFields: RedirectHandler.fields, tls: nil, memory: httpConfiguration.memory)
         redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)

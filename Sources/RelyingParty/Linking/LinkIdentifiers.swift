@@ -1,3 +1,4 @@
+import Coding
 package import Crypto
 
 /// The public id of a link begun by ticket: `lnk_` and 26 characters. It is logged; knowing it proves nothing and opens
@@ -104,20 +105,16 @@ package enum LinkLimits {
     package static let tries = 5
 
     /// Whether this is a valid account name: 1 to 128 bytes without control characters.
-    package static func accepts(displayName: String) -> Bool { isPlain(displayName, maximum: Self.displayName) }
-    package static func accepts(username: String) -> Bool { isPlain(username, maximum: Self.username) }
+    package static func accepts(displayName: String) -> Bool {
+        PlainLine.accepts(displayName, maximum: Self.displayName)
+    }
+    package static func accepts(username: String) -> Bool { PlainLine.accepts(username, maximum: Self.username) }
 
     /// Whether this is a valid `challenge`.
-    package static func accepts(challenge: String) -> Bool { isPlain(challenge, maximum: Self.challenge) }
+    package static func accepts(challenge: String) -> Bool { PlainLine.accepts(challenge, maximum: Self.challenge) }
     /// Whether these are valid names of second-factor methods.
     package static func accepts(methods: [String]) -> Bool {
-        methods.count <= Self.methods && methods.allSatisfy { isPlain($0, maximum: methodName) }
-    }
-
-    static func isPlain(_ text: String, maximum: Int) -> Bool {
-        let count = text.utf8.count
-        return count > 0 && count <= maximum
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        methods.count <= Self.methods && methods.allSatisfy { PlainLine.accepts($0, maximum: methodName) }
     }
 }
 

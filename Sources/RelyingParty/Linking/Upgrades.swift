@@ -51,7 +51,7 @@ extension Linking {
             }
             return .success(try await insert(externalID: externalID, challenge: nil, methods: []))
         case .twoFactorAuthRequired(let challenge, let methods):
-            guard LinkLimits.isPlain(challenge, maximum: LinkLimits.challenge) else {
+            guard PlainLine.accepts(challenge, maximum: LinkLimits.challenge) else {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
             let start = try await insert(
@@ -66,7 +66,7 @@ extension Linking {
     ) async throws(LinkFailure) -> UpgradeAnswer {
         guard let passwords else { throw .notConfigured }
         let link = try await found(id, token: token)
-        guard LinkLimits.isPlain(code, maximum: LinkLimits.secondFactorCode) else { throw .invalid("code") }
+        guard PlainLine.accepts(code, maximum: LinkLimits.secondFactorCode) else { throw .invalid("code") }
         let start = UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
         guard link.state == .challenged else {
             try checkOpen(link)
@@ -101,7 +101,7 @@ extension Linking {
             if !isOpen { try checkOpen(try await found(link.key)) }
             return .success(start)
         case .twoFactorAuthRequired(let next, let methods):
-            guard LinkLimits.isPlain(next, maximum: LinkLimits.challenge) else {
+            guard PlainLine.accepts(next, maximum: LinkLimits.challenge) else {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
             let sealed = seal(Challenge(text: next, name: challenge.name), of: link.key)

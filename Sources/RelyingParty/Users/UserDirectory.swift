@@ -58,11 +58,17 @@ package struct UserPatch: Hashable, Sendable {
     package var groups: [String]?
     /// `active` approves and enables; `disabled` ends every session.
     package var state: User.State?
+    /// Groups that whoever asks may neither give nor take, nor give back by approving or enabling somebody in them:
+    /// `operator.groups`, for everybody who is no operator.
+    package var protectedGroups: [String]
 
-    package init(externalID: String?? = nil, groups: [String]? = nil, state: User.State? = nil) {
+    package init(
+        externalID: String?? = nil, groups: [String]? = nil, state: User.State? = nil, protectedGroups: [String] = []
+    ) {
         self.externalID = externalID
         self.groups = groups
         self.state = state
+        self.protectedGroups = protectedGroups
     }
 
     package var isEmpty: Bool { externalID == nil && groups == nil && state == nil }
@@ -76,6 +82,16 @@ extension User {
         if let state = patch.state { user.state = state }
         return user
     }
+
+    /// Whether a patch gives or takes one of its protected groups.
+    package func isProtected(from patch: UserPatch) -> Bool {
+        let after = applying(patch)
+        let becomesActive = state != .active && after.state == .active
+        return patch.protectedGroups.contains { group in
+            let (had, has) = (groups.contains(where: group.isExactly), after.groups.contains(where: group.isExactly))
+            return had != has || has && becomesActive
+        }
+    }
 }
 
 package enum UserPatchResult: Hashable, Sendable {
@@ -86,6 +102,8 @@ package enum UserPatchResult: Hashable, Sendable {
     case externalIDTaken(by: UserID)
     /// The condition does not, or no longer, hold; nothing was written.
     case conditionFailed
+    /// The patch would give or take a protected group; nothing was written.
+    case groupProtected
 }
 
 package enum UserDeletion: Hashable, Sendable {
@@ -113,20 +131,19 @@ package enum UserLimits {
 
     /// Whether this is a valid external id: 1 to 255 bytes without control characters.
     package static func accepts(externalID: String) -> Bool {
-        isPlain(externalID, maximum: Self.externalID)
+        PlainLine.accepts(externalID, maximum: Self.externalID)
     }
 
-    /// Whether these are valid groups: at most 64 different names of 1 to 64 bytes, without control characters and
-    /// commas (they separate groups in the proxy's field).
+    /// Whether these are valid groups: at most 64 different names.
     package static func accepts(groups: [String]) -> Bool {
         groups.count <= Self.groups && Set(groups.map { Array($0.utf8) }).count == groups.count
-            && groups.allSatisfy { isPlain($0, maximum: groupName) && !$0.utf8.contains(UInt8(ascii: ",")) }
+            && groups.allSatisfy(accepts(group:))
     }
 
-    private static func isPlain(_ text: String, maximum: Int) -> Bool {
-        let count = text.utf8.count
-        return count > 0 && count <= maximum
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    /// Whether this can be the name of a group: 1 to 64 bytes that read back from a list as they are. Commas separate
+    /// groups in the proxy's field.
+    package static func accepts(group: String) -> Bool {
+        PlainLine.acceptsName(group, maximum: groupName) && !group.utf8.contains(UInt8(ascii: ","))
     }
 }
 

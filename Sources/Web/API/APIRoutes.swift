@@ -27,7 +27,8 @@ struct APIRoutes: Sendable {
         let introspection = IntrospectionAPI(
             configuration: configuration, responses: responses, reader: reader, provider: services.openID)
         let users = UsersAPI(
-            team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
+            team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock,
+            operatorGroups: configuration.operatorGroups)
         let credential = CredentialAPI(responses: responses, users: services.users)
         let events = EventsAPI(responses: responses, journal: services.journal)
         let webhooks = WebhooksAPI(

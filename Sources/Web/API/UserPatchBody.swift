@@ -52,7 +52,7 @@ enum UserPatchBody {
             throw .invalidRequest(
                 """
                 groups is a list of at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes \
-                without commas and control characters
+                without commas, control characters, line separators and spaces at either end
                 """)
         }
         return names

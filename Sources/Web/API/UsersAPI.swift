@@ -9,6 +9,8 @@ struct UsersAPI: Sendable {
     let responses: WebResponses
     let users: any UserDirectory
     let clock: any WallClock
+    /// `operator.groups`, which no API key gives or takes.
+    let operatorGroups: [String]
 
     // MARK: Reading
 
@@ -97,7 +99,7 @@ struct UsersAPI: Sendable {
     /// belongs to nobody.
     private static func isText(_ text: String, maximum: Int) -> Bool {
         (1...maximum).contains(text.unicodeScalars.count)
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+            && PlainLine.isPlain(text)
     }
 
     private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
@@ -115,7 +117,8 @@ struct UsersAPI: Sendable {
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let patch = try UserPatchBody.parse(request)
+        var patch = try UserPatchBody.parse(request)
+        patch.protectedGroups = operatorGroups
         let id = try Self.id(parameters)
         let result = try await WebFailure.mapping(
             await users.patchUser(id, patch, if: UserTag.condition(of: request), at: clock.now()))
@@ -127,6 +130,7 @@ struct UsersAPI: Sendable {
         case .conditionFailed: throw .preconditionFailed
         case .unknown: throw .userNotFound
         case .externalIDTaken: throw .externalIDTaken
+        case .groupProtected: throw .operatorGroup
         }
     }
 

@@ -160,8 +160,14 @@ struct OperatorChanges: Sendable {
     private func changeGroups(
         _ target: String, _ text: String, _ visit: OperatorGate.Visit
     ) async throws(WebFailure) -> OperatorOutcome {
-        let groups = OperatorText.list(text)
+        let groups = PlainLine.list(text)
         guard UserLimits.accepts(groups: groups) else { return .refused(problem: "groups") }
+        guard let id = UserID(parsing: target), let user = try await WebFailure.mapping(await people.users.user(id))
+        else { return .refused(problem: "gone") }
+        // A name from before this rule, which the field does not bring back: `users groups` removes it.
+        if let odd = user.groups.first(where: { !UserLimits.accepts(group: $0) }) {
+            return .refused(problem: "groups", detail: "\"\(odd)\"")
+        }
         return try await change(target, .patch(UserPatch(groups: groups), from: User.State.allCases), visit)
     }
 
@@ -184,19 +190,5 @@ struct OperatorChanges: Sendable {
         let wasThere = try await WebFailure.mapping(
             await people.directory.endSession(id, cause: .revokedByOperator, at: visit.now))
         return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
-    }
-}
-
-/// Lists in the fields of forms.
-enum OperatorText {
-    /// Separated by commas or lines, without what is empty or repeated.
-    static func list(_ text: String) -> [String] {
-        var found: [String] = []
-        for part in text.split(whereSeparator: { $0 == "," || $0.isNewline }) {
-            let word = part.trimmingPrefix { $0 == " " }.reversed().trimmingPrefix { $0 == " " }.reversed()
-            let value = String(word)
-            if !value.isEmpty, !found.contains(where: { $0.isExactly(value) }) { found.append(value) }
-        }
-        return found
     }
 }

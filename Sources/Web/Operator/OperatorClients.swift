@@ -158,14 +158,15 @@ struct OperatorClients: Sendable {
         _ id: OpenIDClientID, _ form: [String: String], _ secret: OpenIDClientSecret, isNew: Bool,
         _ visit: OperatorGate.Visit
     ) async throws(WebFailure) -> OperatorOutcome {
-        func list(_ name: String) -> JSONValue { .array(OperatorText.list(form[name] ?? "").map { .string($0) }) }
+        func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
         let backChannel = form["backChannel"] ?? ""
         let name = form["clientName"] ?? ""
         let object = JSONObject([
             ("name", .string(name.isEmpty ? id.rawValue : name)), ("public", .bool(form["public"] != nil)),
-            ("redirectURIs", list("redirectURIs")), ("logoutURIs", list("logoutURIs")),
+            ("redirectURIs", texts(PlainLine.lines(form["redirectURIs"] ?? ""))),
+            ("logoutURIs", texts(PlainLine.lines(form["logoutURIs"] ?? ""))),
             ("backChannelLogoutURI", backChannel.isEmpty ? .null : .string(backChannel)),
-            ("groups", list("clientGroups")), ("requirePKCE", .bool(form["pkce"] != nil)),
+            ("groups", texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
             (
                 "scopes",
                 .array(OpenIDScope.allCases.filter { form["scope \($0.rawValue)"] != nil }.map { .string($0.rawValue) })

@@ -30,11 +30,11 @@ struct OperatorGate: Sendable {
     let targets: ReturnTargets
     let clock: any WallClock
     let random: any RandomSource
+    let directory: any OperatorDirectory
     let limit: RateGate
 
     func admitting(_ handle: @escaping Handler) -> RouteTable.PlainHandler {
         { request throws(WebFailure) in
-            try limit.pass(request)
             let locale = responses.locale(of: request)
             guard let signedIn = try await access.active(request) else {
                 return access.login(returningTo: here(request), locale: locale)
@@ -43,6 +43,8 @@ struct OperatorGate: Sendable {
                 let target = targets.validate(configuration.publicURL.path(here(request)))
                 throw .notAllowed(rule: nil, target: target, person: signedIn.user)
             }
+            // Not before: strangers behind the same address would spend it.
+            try limit.pass(request)
             let visit = Visit(
                 user: signedIn.user, session: signedIn.session, request: request, locale: locale,
                 texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now())
@@ -50,13 +52,42 @@ struct OperatorGate: Sendable {
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
             let answer = await AuditActor.$current.withValue(actor) { () -> Result<ServerResponse, WebFailure> in
                 do throws(WebFailure) {
-                    return .success(try await handle(visit))
+                    let response = try await handle(visit)
+                    try await recordLook(visit, response)
+                    return .success(response)
                 } catch {
                     return .failure(error)
                 }
             }
             return try answer.get()
         }
+    }
+
+    /// Records what an operator is about to see: a person's page or file, a page that asks about a person, or a list.
+    /// Nobody is shown what could not be recorded.
+    private func recordLook(_ visit: Visit, _ response: ServerResponse) async throws(WebFailure) {
+        guard [.ok, .conflict].contains(response.status) else { return }
+        let path = configuration.publicURL.pathBelow(visit.request.path) ?? ""
+        let parts = path.split(separator: "/").dropFirst().map(String.init)
+        var object: String?
+        var user = parts.count > 1 && parts[0] == "users" ? UserID(parsing: parts[1]) : nil
+        if parts == ["change"] {
+            user = try target(visit).flatMap { UserID(parsing: $0) }
+            // Without a person it is a form.
+            guard user != nil else { return }
+        } else if user == nil {
+            // The list of people is the list.
+            object = parts.first.map { $0 == "users" ? "list" : $0 } ?? "today"
+        }
+        try await WebFailure.mapping(
+            await directory.record(
+                parts.last == "export" ? .userExported : .userViewed, user: user, object: object, at: visit.now))
+    }
+
+    /// What a change is about: in the address, or in the form.
+    private func target(_ visit: Visit) throws(WebFailure) -> String? {
+        if visit.request.method == .post { return try form(visit, ["target"])["target"] }
+        return try parameter("target", visit)
     }
 
     /// The requested path below `publicURL`, with its query.

@@ -81,8 +81,7 @@ struct OperatorKeys: Sendable {
             return wasThere ? .done(path: "/operator/api-keys") : .refused(problem: "gone")
         }
         let name = form["keyName"] ?? ""
-        let isPlain = !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        guard !name.isEmpty, name.utf8.count <= Self.nameLimit, isPlain else { return .refused(problem: "keyName") }
+        guard PlainLine.acceptsName(name, maximum: Self.nameLimit) else { return .refused(problem: "keyName") }
         let scopes = APIScope.allCases.filter { form["scope \($0.rawValue)"] != nil }
         guard !scopes.isEmpty else { return .refused(problem: "noScope") }
         var end: Timestamp?

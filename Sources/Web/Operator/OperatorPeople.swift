@@ -42,10 +42,7 @@ struct OperatorPeople: Sendable {
             return OperatorList.Part(
                 rows: page.items.map { row($0, visit) }, next: page.next.map { PageCursor.encode($0) })
         }
-        let answer = try await list.answer(visit, gate)
-        // Nobody is shown what could not be recorded.
-        try await WebFailure.mapping(await directory.record(.userViewed, user: nil, object: "list", at: visit.now))
-        return answer
+        return try await list.answer(visit, gate)
     }
 
     /// By id, external ID, Apple subject or address; otherwise by a part of the name.

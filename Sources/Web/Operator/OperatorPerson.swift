@@ -12,7 +12,7 @@ struct OperatorPerson: Sendable {
     init(people: OperatorPeople) { self.people = people }
 
     func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
-        let (id, record) = try await record(visit, id, as: .userViewed)
+        let (id, record) = try await record(visit, id)
         let log = try await WebFailure.mapping(
             await people.directory.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows))
         let deliveries = try await WebFailure.mapping(await people.directory.deliveries(of: id, limit: Self.rows))
@@ -39,21 +39,19 @@ struct OperatorPerson: Sendable {
     /// What the person could download themselves.
     func export(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
         try gate.requireOwn(visit)
-        let (id, record) = try await record(visit, id, as: .userExported)
+        let (id, record) = try await record(visit, id)
         return try gate.file(
             AccountExport.encode(record, at: visit.now), type: "application/json", name: "\(id.rawValue).json", visit)
     }
 
-    /// Recorded before it is shown.
     private func record(
-        _ visit: OperatorGate.Visit, _ id: String, as kind: AuditEntry.Kind
+        _ visit: OperatorGate.Visit, _ id: String
     ) async throws(WebFailure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
             let record = try await WebFailure.mapping(await people.users.accountRecord(of: id, at: visit.now))
         else {
             throw .routing(.notFound)
         }
-        try await WebFailure.mapping(await people.directory.record(kind, user: id, object: nil, at: visit.now))
         return (id, record)
     }
 

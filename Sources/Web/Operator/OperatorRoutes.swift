@@ -16,6 +16,7 @@ struct OperatorRoutes: Sendable {
         let gate = OperatorGate(
             groups: configuration.operatorGroups, configuration: configuration, responses: responses, access: access,
             targets: services.returnTargets, clock: services.clock, random: services.random,
+            directory: console.directory,
             limit: RateGate(perMinute: configuration.limits.operatorPerMinute, stopwatch: Stopwatch()))
         let people = OperatorPeople(
             gate: gate, team: configuration.apple.teamID, users: services.users, directory: console.directory)

@@ -31,10 +31,10 @@ struct UsersGroupsCommand: AsyncParsableCommand {
         guard set == nil || (add == nil && remove == nil) else {
             throw ValidationError("--set says everything: no --add or --remove beside it.")
         }
-        for list in [set, add, remove].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
+        for list in [set, add].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
             throw ValidationError(
                 "A user has at most \(UserLimits.groups) groups with different names of 1 to \(UserLimits.groupName) bytes, "
-                    + "without control characters.")
+                    + "without control characters and without spaces at either end.")
         }
     }
 
@@ -45,7 +45,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
             if changesGroups { try confirmation.confirm([finding], "will be in other groups") }
             guard let user = try await user(id, place) else { throw CommandFailure("There is no user \(id).") }
             // Already changed, or left alone because of this.
-            guard UserLimits.accepts(groups: changed(user.groups)) else {
+            guard changed(user.groups).count <= UserLimits.groups else {
                 throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
             }
             if output.json {
@@ -65,7 +65,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
         let command = self
         let result = try await place.database.patchUser(id, at: place.now) { user in
             let groups = command.changed(user.groups)
-            return UserLimits.accepts(groups: groups) ? UserPatch(groups: groups) : nil
+            return groups.count <= UserLimits.groups ? UserPatch(groups: groups) : nil
         }
         guard case .patched(let user) = result else { return nil }
         return user
