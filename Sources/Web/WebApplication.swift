@@ -69,6 +69,8 @@ package final class WebApplication: RequestHandler {
     private let accessLog: AccessLog
     private let frequentPatterns: Set<String>
     private let stopwatch = Stopwatch()
+    /// For a request whose head is too large to be read: in the site's first language, since the visitor's is unknown.
+    package let largeHeadPage: ServerResponse
 
     package init(configuration: WebConfiguration, pages: Pages, services: Services) {
         let policy = ContentSecurityPolicy(configuration)
@@ -79,6 +81,7 @@ package final class WebApplication: RequestHandler {
         let responses = WebResponses(
             configuration: configuration, pages: pages, policy: policy, random: services.random,
             logger: services.logger)
+        largeHeadPage = responses.largeHeadPage()
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
             let reader = RouteTable.Reader(ofUnroutedPath: request.path, configuration.publicURL)
             return responses.failure(.routing(failure), route: "", reader: reader, request: request)

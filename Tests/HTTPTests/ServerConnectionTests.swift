@@ -1,4 +1,5 @@
 import HTTP
+import HTTPTypes
 import Sockets
 import Synchronization
 import Testing
@@ -158,6 +159,22 @@ import Testing
         #expect(answer.hasPrefix("HTTP/1.1 \(test.status) "))
         #expect(answer.contains("Connection: close\r\n"))
         #expect(!answer.contains("smuggled"))
+    }
+
+    @Test(arguments: [
+        ("GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+        ("GET / HTTP/1.1\r\nHost: x\r\nCookie: \(String(repeating: "a", count: 20_000))\r\n\r\n", 431),
+        ("GET / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
+    ])
+    func aHeadTooLargeGetsThePage(_ request: String, _ status: Int) async throws {
+        var configuration = HTTPServerConfiguration()
+        configuration.largeHeadPage = ServerResponse(
+            status: .ok, fields: [.contentType: "text/html"], body: .bytes(Array("<p>too large".utf8)))
+        let answer = try await withServer(configuration: configuration) {
+            try await $0.exchange([request], halfClose: false)
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+        #expect(answer.hasSuffix("<p>too large") == (status != 400))
     }
 
     @Test func slowHeadGets408_AndSilenceIsJustClosed() async throws {

@@ -31,6 +31,31 @@ def test_signed_out_login_and_back_at_the_exact_page(place, page):
     assert answer.seen.one("X-Auth-Request-Email") == "ada@example.com"
 
 
+@pytest.mark.parametrize("target", ["/d?" + "a=1&" * 475, "/d?" + "/" * 1_900, "/" + "d/" * 900, "/d?q=" + "%C3%A9" * 300])
+def test_a_long_address_leads_to_the_login_page_and_back(place, target):
+    """An answer names the address escaped, which triples it."""
+    client = place.client()
+    refused = client.send(client.app + target)
+    assert refused.status == 302 and quote(client.app, safe="") in refused["Location"]
+    assert client.send(refused["Location"]).status == 200
+
+
+def test_too_many_cookies_get_a_page(place):
+    """nginx and Caddy pass heads on that Bramley refuses; others refuse them themselves."""
+    client = place.client()
+    cookies = [("Cookie", f"c{index}={'x' * 3_500}") for index in range(7)]
+    answer = client.send(f"{client.id}/login", PAGE + cookies)
+    if place.proxy.name in ("nginx", "caddy"):
+        assert answer.status == 431 and "The request is too large" in answer.text and "Delete the cookies" in answer.text
+        assert "default-src 'none'" in answer["Content-Security-Policy"]
+    else:
+        assert answer.status in (400, 431)
+    site = client.send(client.app + "/", PAGE + cookies)
+    assert site.status in (400, 431, 500, 502, 503)
+    if place.proxy.name == "nginx":
+        assert site.status == 500 and "delete the cookies of this site" in site.text
+
+
 def test_identity_arrives(place):
     seen = place.signed_in("chie").send(f"https://app.{DOMAIN}:{place.ports.secure}/").seen
     assert seen.one("X-Auth-Request-User").startswith("usr_")

@@ -103,6 +103,27 @@ def test_identity_is_bramleys_and_empty_fields_replace_forged_ones(stand_in):
         assert seen.all(f"X-Auth-Request-{name}") in ([], [""])
 
 
+LISTED = ["X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username", "X-Auth-Request-Name",
+          "X-Auth-Request-Groups", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Request-ID", "Cookie"]
+
+
+@pytest.mark.parametrize("name", [*LISTED, ", ".join(LISTED), "close, " + ", ".join(LISTED).lower()])
+def test_a_visitors_connection_cannot_name_what_the_proxy_says(stand_in, name):
+    """RFC 9110 §7.6.1: a proxy removes what Connection lists. Here it would remove the proxy's own word."""
+    client, bramley, _ = stand_in
+    plain = client.send(client.app + "/", PAGE + [("Cookie", "a=b")]).seen
+    seen = client.send(client.app + "/", PAGE + [("Cookie", "a=b"), ("Connection", name)]).seen
+    listed = {one.strip().lower() for one in name.split(",")}
+    for field in LISTED:
+        if field.lower() in listed and plain.all(field):
+            assert len(seen.all(field)) == len(plain.all(field)), field
+    assert seen.one("X-Auth-Request-User") == "usr_x"
+    # Nor from Bramley's own pages.
+    assert client.send(f"{client.id}/login", PAGE + [("Connection", name)]).status == 204
+    at = Seen(bramley.seen[-1])
+    assert at.one("X-Forwarded-For") == "127.0.0.1" and at.one("Host") == f"id.{DOMAIN}:{client.port}"
+
+
 @pytest.mark.parametrize("kind", [HAProxy, Apache])
 def test_only_204_lets_anybody_in(kind, folder):
     """Where a script of ours reads the answer: another program on Bramley's port opens nothing."""

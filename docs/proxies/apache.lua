@@ -58,6 +58,8 @@ local function strip(r)
     for _, name in ipairs(names) do
         r.headers_in[name] = nil
     end
+    -- A client's Connection names fields that no proxy passes on (RFC 9110, 7.6.1): not those that are set below.
+    r.headers_in["Connection"] = r.headers_in["Upgrade"] and "Upgrade" or nil
 end
 
 local function ask(r)

@@ -157,13 +157,12 @@ extension HTTP2Connection {
         releaseWindow(of: stream)
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
-        var fields = server.configuration.refusalFields
-        fields[.contentType] = "text/plain; charset=utf-8"
-        if status == .serviceUnavailable { fields[.retryAfter] = "30" }
-        let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
-        makeList(status, fields, length: text.count)
+        let response = server.configuration.refusal(status)
+        var content: [UInt8] = []
+        if case .bytes(let bytes) = response.body { content = bytes }
+        makeList(status, response.fields, length: content.count)
         // RFC 9110 §9.3.2.
-        begin(stream, stream.isHead ? nil : OutgoingContent(text, isFinished: true), isRefusal: true)
+        begin(stream, stream.isHead ? nil : OutgoingContent(content, isFinished: true), isRefusal: true)
     }
 }
 

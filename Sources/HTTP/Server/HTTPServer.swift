@@ -49,6 +49,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var proxyProtocol: Bool
     /// Fields of the responses that the server sends by itself, without a handler: 400, 408, 414, …
     package var refusalFields: HTTPFields
+    /// Instead of a text for 414 and 431, since their visitor has too long an address or too many cookies; nil: a text.
+    package var largeHeadPage: ServerResponse?
     /// What every connection begins with; nil for plain HTTP.
     package var tls: TLSAcceptor?
     /// Shared by all loops with this configuration.
@@ -67,6 +69,19 @@ package struct HTTPServerConfiguration: Sendable {
         self.waitingTasks = waitingTasks
         self.proxyProtocol = proxyProtocol
         self.refusalFields = refusalFields
+    }
+
+    /// What the server answers by itself, without a handler.
+    func refusal(_ status: HTTPResponse.Status) -> ServerResponse {
+        if var page = largeHeadPage, status == .uriTooLong || status == .requestHeaderFieldsTooLarge {
+            page.status = status
+            return page
+        }
+        var fields = refusalFields
+        fields[.contentType] = "text/plain; charset=utf-8"
+        if status == .serviceUnavailable { fields[.retryAfter] = "30" }
+        return ServerResponse(
+            status: status, fields: fields, body: .bytes(Array("\(status.code) \(status.reasonPhrase)\n".utf8)))
     }
 }
 

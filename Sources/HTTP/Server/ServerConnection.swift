@@ -419,11 +419,7 @@ final class ServerConnection {
     private func refuse(status: HTTPResponse.Status, reason: String) async throws(StreamError) -> Ending {
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
-        var fields = server.configuration.refusalFields
-        fields[.contentType] = "text/plain; charset=utf-8"
-        if status == .serviceUnavailable { fields[.retryAfter] = "30" }
-        let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
-        let response = ServerResponse(status: status, fields: fields, body: .bytes(text))
+        let response = server.configuration.refusal(status)
         // RFC 9110 §9.3.2: no content for a HEAD, once its request line has been read.
         _ = try await send(response, isHead: parser.head.method == .head, version: 1, mayStay: false)
         try await flush()

@@ -111,6 +111,8 @@ package struct AccessRules: Hashable, Sendable {
         case none
         /// A rule that matches host and path depends on the method, which was not given.
         case methodUnknown
+        /// The path cannot be read, and the rules tell paths apart.
+        case pathUnknown
     }
 
     package let rules: [Rule]
@@ -126,18 +128,39 @@ package struct AccessRules: Hashable, Sendable {
             guard rules[index].host.matches(host), rules[index].path.matches(path) else { continue }
             guard !rules[index].methods.isEmpty else { return .rule(index) }
             if method.isEmpty { return .methodUnknown }
-            for name in rules[index].methods where method.count == name.count && Self.holds(method, name, at: 0) {
-                return .rule(index)
-            }
+            if includes(method, index) { return .rule(index) }
         }
         return .none
+    }
+
+    /// The same for a path that cannot be read: it has a verdict where all paths have the same.
+    func verdict(host: Span<UInt8>, method: Span<UInt8>) -> Verdict {
+        var found: Access?
+        for index in rules.indices where rules[index].host.matches(host) {
+            if !rules[index].methods.isEmpty {
+                if method.isEmpty { return .methodUnknown }
+                guard includes(method, index) else { continue }
+            }
+            let access = rules[index].access
+            guard found == nil || found == access else { return .pathUnknown }
+            if rules[index].path == .below([]) { return .rule(index) }
+            found = access
+        }
+        return found == nil || found == .signedIn ? .none : .pathUnknown
+    }
+
+    private func includes(_ method: Span<UInt8>, _ index: Int) -> Bool {
+        for name in rules[index].methods where method.count == name.count && Self.holds(method, name, at: 0) {
+            return true
+        }
+        return false
     }
 
     func access(_ verdict: Verdict) -> Access? {
         switch verdict {
         case .rule(let index): rules[index].access
         case .none: .signedIn
-        case .methodUnknown: nil
+        case .methodUnknown, .pathUnknown: nil
         }
     }
 

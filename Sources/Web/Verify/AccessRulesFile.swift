@@ -174,7 +174,12 @@ package struct AccessRulesFile {
     }
 
     private mutating func groups(_ value: JSONValue, into listed: inout AccessRules.Listed) -> Bool {
-        guard let texts = texts(value, "Write names of groups, such as [\"staff\"].") else { return false }
+        let remedy = "Write names of groups, such as [\"staff\"]."
+        guard let texts = texts(value, remedy) else { return false }
+        if let text = texts.first(where: { !UserLimits.accepts(group: $0) }) {
+            fail("names \(Self.quoted(text)), in which nobody can be.", remedy)
+            return false
+        }
         listed.groups = texts
         return true
     }

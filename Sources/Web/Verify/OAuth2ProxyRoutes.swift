@@ -29,10 +29,8 @@ struct OAuth2ProxyRoutes: Sendable {
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
-        // oauth2-proxy ignores the path: an application's own paths, such as GitLab's with %2F, must pass.
-        let isJudged = verify.rules.current != nil
         let original = try site.complete(
-            verify.original(request, isTargetJudged: isJudged), of: request, isJudged: isJudged)
+            verify.original(request), of: request, isJudged: verify.rules.current != nil)
         var response = try await verify.answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
         return response

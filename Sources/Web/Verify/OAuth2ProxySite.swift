@@ -66,7 +66,7 @@ struct OAuth2ProxySite: Sendable {
             return original
         }
         if let named = original.host, isJudged, !Self.host(of: named).isExactly(Self.host(of: authority)) {
-            throw .originalRequest(.duplicated)
+            throw .originalRequest(.duplicated("Host, X-Forwarded-Host"))
         }
         guard let known else {
             if isJudged, original.target != nil { throw .originalRequest(.unknownSite) }

@@ -71,32 +71,41 @@ struct VerifyRoute: Sendable {
         }
     }
 
-    func original(_ request: ServerRequest, isTargetJudged: Bool = true) throws(WebFailure) -> OriginalRequest {
+    func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
         do throws(OriginalRequest.Refusal) {
             return try OriginalRequest(
                 fields: request.fields, style: configuration.forwardAuth,
-                isFromTrustedProxy: request.isFromTrustedProxy, isTargetJudged: isTargetJudged)
+                isFromTrustedProxy: request.isFromTrustedProxy)
         } catch {
             throw .originalRequest(error)
         }
     }
 
-    /// Whom the rules admit, and the number of the deciding rule. A request that cannot be judged is refused: it might
-    /// slip past any rule.
+    /// Whom the rules admit, and the number of the deciding rule. A request whose site, path or method the rules tell
+    /// apart and that cannot be judged is refused: it might slip past any rule.
     private func access(
         _ original: OriginalRequest, _ rules: AccessRules?
     ) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
         guard let rules else { return (.signedIn, nil) }
-        guard let authority = original.host, let target = original.target else { throw .originalRequest(.incomplete) }
+        let style = configuration.forwardAuth
+        guard let authority = original.host else { throw .originalRequest(.incomplete(style.hostField)) }
         let host = RulePath.host(of: authority)
-        guard let path = RulePath.decode(target), AccessRules.isCanonicalHost(host.span) else {
-            throw .originalRequest(.notCanonical)
+        guard AccessRules.isCanonicalHost(host.span) else {
+            throw .originalRequest(.notCanonical(style.hostField))
         }
         let method = Array((original.method?.rawValue ?? "").utf8)
-        let verdict = rules.verdict(host: host.span, path: path.span, method: method.span)
-        guard let access = rules.access(verdict) else { throw .originalRequest(.incomplete) }
-        if case .rule(let index) = verdict { return (access, index + 1) }
-        return (access, nil)
+        let verdict: AccessRules.Verdict
+        if original.targetFault == nil, let path = original.target.flatMap(RulePath.decode) {
+            verdict = rules.verdict(host: host.span, path: path.span, method: method.span)
+        } else {
+            verdict = rules.verdict(host: host.span, method: method.span)
+        }
+        switch verdict {
+        case .rule(let index): return (rules.rules[index].access, index + 1)
+        case .none: return (.signedIn, nil)
+        case .methodUnknown: throw .originalRequest(.incomplete(style.methodField))
+        case .pathUnknown: throw .originalRequest(original.targetFault ?? .notCanonical(style.targetField))
+        }
     }
 
     private func answer(

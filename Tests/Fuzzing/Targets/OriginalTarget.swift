@@ -20,7 +20,7 @@ extension FuzzTarget {
             }
             try hold([nil, "http", "https"].contains(request.scheme), "scheme \(request.scheme ?? "")")
             if let host = request.host { try checkHost(host) }
-            if let text = request.target {
+            if request.targetFault == nil, let text = request.target {
                 try checkTarget(text)
                 target = Array(text.utf8.dropFirst())
             }
