@@ -31,38 +31,58 @@ package struct AuthorizeRequest: Sendable {
         guard !isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri) else {
             return nil
         }
-        return AnswerAddress(redirectURI: uri, state: isRepeated("state") ? nil : self["state"])
+        return AnswerAddress(
+            redirectURI: uri, state: isRepeated("state") ? nil : self["state"],
+            isPosted: !isRepeated("response_mode") && self["response_mode"] == "form_post")
     }
+
+    /// As sent; nobody has proven it.
+    package var redirectURI: String? { self["redirect_uri"] }
+
+    /// Whether nothing may be shown, as far as can be told before the request is valid.
+    package var wantsNoPage: Bool { self["prompt"] == "none" }
+}
+
+/// What the browser takes to a client.
+package enum ClientAnswer: Hashable, Sendable {
+    /// An address with the answer in its query.
+    case redirect(String)
+    /// A form to post there (OAuth 2.0 Form Post Response Mode §2).
+    case post(to: String, fields: [FormField])
 }
 
 /// A proven redirect URI and the `state` that goes with every answer there.
 package struct AnswerAddress: Hashable, Sendable {
     package let redirectURI: String
     let state: String?
+    /// `response_mode=form_post`
+    let isPosted: Bool
 
-    fileprivate init(redirectURI: String, state: String?) {
+    fileprivate init(redirectURI: String, state: String?, isPosted: Bool) {
         self.redirectURI = redirectURI
         self.state = state
+        self.isPosted = isPosted
     }
 
     /// With a code (RFC 6749 §4.1.2), and `iss` (RFC 9207 §2).
-    package func location(code: GrantedCode, issuer: String) -> String {
-        location([("code", code.reveal())], issuer)
+    package func answer(code: GrantedCode, issuer: String) -> ClientAnswer {
+        answer([("code", code.reveal())], issuer)
     }
 
     /// With an error (RFC 6749 §4.1.2.1).
-    package func location(_ error: ProviderError, issuer: String) -> String {
-        location([("error", error.code.rawValue), ("error_description", error.text)], issuer)
+    package func answer(_ error: ProviderError, issuer: String) -> ClientAnswer {
+        answer([("error", error.code.rawValue), ("error_description", error.text)], issuer)
     }
 
-    private func location(_ answer: [(String, String)], _ issuer: String) -> String {
+    private func answer(_ answer: [(String, String)], _ issuer: String) -> ClientAnswer {
         let fields = answer + (state.map { [("state", $0)] } ?? []) + [("iss", issuer)]
+        if isPosted { return .post(to: redirectURI, fields: fields.map { FormField(name: $0, value: $1) }) }
         let query = fields.map { "\($0)=\(PercentEncoding.encodeComponent($1))" }.joined(separator: "&")
-        return AddressQuery.append(query, to: redirectURI)
+        return .redirect(AddressQuery.append(query, to: redirectURI))
     }
 }
 
-/// `prompt`, as far as it changes anything: a registered client needs no consent, and Apple chooses the account.
+/// `prompt`, as far as it changes anything: a registered client needs no consent.
 package enum AuthorizePrompt: Hashable, Sendable {
     /// Nothing is shown.
     case none
@@ -85,9 +105,8 @@ package struct ValidatedAuthorizeRequest: Sendable {
     /// What this server added when the person left for Apple; not opened.
     let mark: String?
 
-    /// Longest texts, in bytes. The request goes to Apple and back inside `state`.
-    static let maximumState = 1_024
-    static let maximumNonce = 512
+    /// The longest `state` and `nonce`, in bytes: they are the client's own, and come back whole.
+    package static let maximumOpaque = 8_192
 
     /// - Throws: an error for the client.
     package init(
@@ -104,21 +123,17 @@ package struct ValidatedAuthorizeRequest: Sendable {
             throw ProviderError(.invalidRequest, "response_type is missing")
         }
         guard type == "code" else { throw ProviderError(.unsupportedResponseType, "response_type must be code") }
-        guard request["response_mode"] ?? "query" == "query" else {
-            throw ProviderError(.invalidRequest, "response_mode must be query")
+        guard ["query", "form_post"].contains(request["response_mode"] ?? "query") else {
+            throw ProviderError(.invalidRequest, "response_mode must be query or form_post")
         }
         self.client = client
         self.address = address
         let asked = OpenIDScope.parse(request["scope"] ?? "")
         guard asked.contains(.openid) else { throw ProviderError(.invalidScope, "scope must contain openid") }
         scopes = asked.filter(client.scopes.contains)
-        guard address.state?.utf8.count ?? 0 <= Self.maximumState else {
-            throw ProviderError(.invalidRequest, "state is longer than \(Self.maximumState) bytes")
-        }
         nonce = request["nonce"]
-        guard nonce?.utf8.count ?? 0 <= Self.maximumNonce else {
-            throw ProviderError(.invalidRequest, "nonce is longer than \(Self.maximumNonce) bytes")
-        }
+        try Self.checkOpaque("state", address.state)
+        try Self.checkOpaque("nonce", nonce)
         challenge = try Self.challenge(of: request, client)
         prompt = try Self.prompt(of: request)
         maximumAge = try Self.maximumAge(of: request)
@@ -129,9 +144,19 @@ package struct ValidatedAuthorizeRequest: Sendable {
     /// Those that must not be given twice. Others are ignored, however often they come.
     private static let names = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
-        "code_challenge_method", "prompt", "max_age", "id_token_hint", "request", "request_uri", markName,
+        "code_challenge_method", "prompt", "max_age", "id_token_hint", "request", "request_uri", "display",
+        "ui_locales", "login_hint", "acr_values", "claims", markName,
     ]
     static let markName = "bramley_mark"
+
+    /// Control characters would not survive the way through Apple (RFC 6749 Appendix A.5 has none).
+    private static func checkOpaque(_ name: String, _ text: String?) throws(ProviderError) {
+        guard let text else { return }
+        if text.utf8.count > maximumOpaque {
+            throw ProviderError(.invalidRequest, "\(name) is longer than \(maximumOpaque) bytes")
+        }
+        if !PlainLine.isPlain(text) { throw ProviderError(.invalidRequest, "\(name) has control characters") }
+    }
 
     /// S256 alone (RFC 9700 §2.1.1): without a method it would be `plain` (RFC 7636 §4.3).
     private static func challenge(
@@ -158,7 +183,8 @@ package struct ValidatedAuthorizeRequest: Sendable {
             guard words.count == 1 else { throw ProviderError(.invalidRequest, "prompt=none excludes other values") }
             return AuthorizePrompt.none
         }
-        return words.contains("login") ? .login : nil
+        // At Apple the person chooses the account (OIDC Core §3.1.2.1, `select_account`).
+        return words.contains("login") || words.contains("select_account") ? .login : nil
     }
 
     private static func maximumAge(of request: AuthorizeRequest) throws(ProviderError) -> Int64? {
@@ -175,7 +201,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
             ("response_type", "code"), ("client_id", client.id.rawValue), ("redirect_uri", address.redirectURI),
             ("scope", OpenIDScope.text(scopes)), ("state", address.state), ("nonce", nonce),
             ("code_challenge", challenge), ("code_challenge_method", challenge.map { _ in "S256" }),
-            ("max_age", maximumAge.map { String($0) }),
+            ("max_age", maximumAge.map { String($0) }), ("response_mode", address.isPosted ? "form_post" : nil),
         ]
         fields.append(("prompt", prompt == .login ? "login" : nil))
         fields.append((Self.markName, mark))

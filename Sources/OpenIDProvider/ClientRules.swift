@@ -26,14 +26,14 @@ package enum ClientRules {
     }
 
     package static func refusal(ofName text: String) -> String? {
-        let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-        return !text.isEmpty && text.utf8.count <= nameLimit && isPlain
-            ? nil : "a name has 1 to \(nameLimit) bytes and no control characters"
+        PlainLine.acceptsName(text, maximum: nameLimit)
+            ? nil : "a name has 1 to \(nameLimit) bytes, no control characters and no space at either end"
     }
 
     static func refusal(ofGroup text: String) -> String? {
-        UserLimits.accepts(groups: [text])
-            ? nil : "a group has 1 to \(UserLimits.groupName) bytes, no commas and no control characters"
+        UserLimits.accepts(group: text)
+            ? nil
+            : "a group has 1 to \(UserLimits.groupName) bytes, no commas, no control characters and no space at either end"
     }
 
     private static func refusal(ofURI text: String) -> String? {
@@ -41,6 +41,10 @@ package enum ClientRules {
         // RFC 3986 §2: no other byte may be in a URI. A backslash would be read as a slash.
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#"<>"\^`{|}"#.utf8.contains($0) }) else {
             return "it has a character that no URI may have"
+        }
+        // RFC 3986 allows a comma, but two addresses in one are a list.
+        if let rest = text.firstIndex(of: ",").map({ text[text.index(after: $0)...] }), rest.contains("://") {
+            return "it holds two addresses; give each by itself"
         }
         // RFC 6749 §3.1.2.
         return text.contains("#") ? "it has a fragment" : nil

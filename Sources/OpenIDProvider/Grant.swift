@@ -38,6 +38,19 @@ package struct Grant: Hashable, Sendable {
         }
     }
 
+    /// An access token, and what it may read: the grant's scopes, or fewer (RFC 6749 §6).
+    package struct Access: Hashable, Sendable {
+        package var hash: Digest256
+        package var expiresAt: Timestamp
+        package var scopes: [OpenIDScope]
+
+        package init(hash: Digest256, expiresAt: Timestamp, scopes: [OpenIDScope]) {
+            self.hash = hash
+            self.expiresAt = expiresAt
+            self.scopes = scopes
+        }
+    }
+
     /// The refresh token, which each use replaces (RFC 9700 §4.14.2).
     package struct Refresh: Hashable, Sendable {
         package var hash: Digest256
@@ -67,7 +80,9 @@ package struct Grant: Hashable, Sendable {
     package var authenticatedAt: Timestamp
     package var code: Token
     package var isCodeUsed: Bool
-    package var access: Token?
+    package var access: Access?
+    /// The one before a refresh, for calls in flight.
+    package var formerAccess: Access?
     package var refresh: Refresh?
     /// When nothing of it is of use any more: the end of the code, of the access token, or of an unused refresh token.
     package var expiresAt: Timestamp
@@ -75,7 +90,7 @@ package struct Grant: Hashable, Sendable {
     package init(
         id: ID, client: OpenIDClientID, user: UserID, session: SessionID, redirectURI: String, scopes: [OpenIDScope],
         nonce: String?, challenge: String?, authenticatedAt: Timestamp, code: Token, isCodeUsed: Bool = false,
-        access: Token? = nil, refresh: Refresh? = nil, expiresAt: Timestamp
+        access: Access? = nil, formerAccess: Access? = nil, refresh: Refresh? = nil, expiresAt: Timestamp
     ) {
         self.id = id
         self.client = client
@@ -89,29 +104,48 @@ package struct Grant: Hashable, Sendable {
         self.code = code
         self.isCodeUsed = isCodeUsed
         self.access = access
+        self.formerAccess = formerAccess
         self.refresh = refresh
         self.expiresAt = expiresAt
     }
 }
 
-/// A grant with its person, read together.
+/// A grant with its person and its client, read together.
 package struct HeldGrant: Hashable, Sendable {
     package var grant: Grant
     package var user: User
     package var userUpdatedAt: Timestamp
     /// When its session ends unless it is used before; nil when it has ended.
     package var sessionEnd: Timestamp?
+    /// What its client may ask for now, and who may use it.
+    package var clientScopes: [OpenIDScope]
+    package var clientGroups: [String]
 
-    package init(grant: Grant, user: User, userUpdatedAt: Timestamp, sessionEnd: Timestamp?) {
+    package init(
+        grant: Grant, user: User, userUpdatedAt: Timestamp, sessionEnd: Timestamp?, clientScopes: [OpenIDScope],
+        clientGroups: [String]
+    ) {
         self.grant = grant
         self.user = user
         self.userUpdatedAt = userUpdatedAt
         self.sessionEnd = sessionEnd
+        self.clientScopes = clientScopes
+        self.clientGroups = clientGroups
     }
 
-    /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11), nothing outlives the
-    /// person's right to be here.
-    var isLive: Bool { user.state == .active && (sessionEnd != nil || grant.refresh != nil) }
+    /// Whether the person may be here and use the client: nothing outlives that right.
+    var isAdmitted: Bool {
+        user.state == .active && OpenIDClient.admits(clientGroups, groups: user.groups)
+    }
+
+    /// Whether it has a refresh token that its client may still use.
+    var mayRefresh: Bool { grant.refresh != nil && clientScopes.contains(.offlineAccess) }
+
+    /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11).
+    var isLive: Bool { isAdmitted && (sessionEnd != nil || mayRefresh) }
+
+    /// Those that the client may still ask for.
+    func allowed(_ scopes: [OpenIDScope]) -> [OpenIDScope] { scopes.filter(clientScopes.contains) }
 }
 
 /// A secret that belongs to a grant: its kind's prefix, and base64url of the grant's id and 256 random bits. The database
@@ -159,10 +193,30 @@ package struct GrantedAccessToken: GrantToken {
     package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
 }
 
-/// A refresh token, `bor_…`.
+/// A refresh token, `bor_…`. Of its 256 bits, the second half is a keyed tag of the rest: only a token that was issued may
+/// end a grant.
 package struct GrantedRefreshToken: GrantToken {
     package static var prefix: String { "bor_" }
+    /// Bytes of each half.
+    static let half = 16
     package let text: String
     package let grant: Grant.ID
     package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+
+    /// - Parameter seed: `half` bytes.
+    static func issue(_ grant: Grant.ID, seed: [UInt8], with keyring: SealingKeyring) -> GrantedRefreshToken {
+        make(grant, secret: seed + (tags(grant.bytes + seed, keyring).first ?? []))
+    }
+
+    /// Whether it was issued here, under a key that is still in the ring.
+    func isIssued(by keyring: SealingKeyring) -> Bool {
+        guard let bytes = Base64URL.decode(String(text.dropFirst(Self.prefix.count))) else { return false }
+        let tag = Array(bytes.suffix(Self.half))
+        return Self.tags(Array(bytes.dropLast(Self.half)), keyring).contains { constantTimeEquals($0, tag) }
+    }
+
+    /// Under each key of the ring, the current one first.
+    private static func tags(_ bytes: [UInt8], _ keyring: SealingKeyring) -> [[UInt8]] {
+        keyring.keyedHashes(of: bytes, purpose: .other("openid-refresh-token/issued")).map { Array($0.prefix(half)) }
+    }
 }

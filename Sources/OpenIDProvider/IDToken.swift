@@ -28,7 +28,7 @@ struct IDTokens: Sendable {
             "at_hash": .string(Base64URL.encode(Array(access.hash.bytes.prefix(16)))),
         ]
         if isFirst, let nonce = grant.nonce { claims["nonce"] = .string(nonce) }
-        for member in PersonClaims.of(held, grant.scopes).members where member.name != "sub" {
+        for member in PersonClaims.of(held, held.accessScopes).members where member.name != "sub" {
             claims[member.name] = member.value
         }
         return try await sign(claims, type: "JWT", at: now)

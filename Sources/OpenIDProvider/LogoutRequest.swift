@@ -5,19 +5,28 @@ package import RelyingParty
 package struct LogoutRequest: Sendable {
     private let fields: [FormField]
 
-    package init(_ fields: [FormField]) {
+    private static let names = [
+        "id_token_hint", "logout_hint", "client_id", "post_logout_redirect_uri", "state", "ui_locales",
+    ]
+
+    /// - Throws: `invalid_request` for a parameter that is given twice.
+    package init(_ fields: [FormField]) throws(ProviderError) {
+        for name in Self.names where fields.count(where: { $0.name.isExactly(name) }) > 1 {
+            throw ProviderError(.invalidRequest, "\(name) is given more than once")
+        }
         self.fields = fields
     }
 
-    /// Nil when absent, empty or repeated.
+    /// Nil when absent or empty.
     subscript(name: String) -> String? {
-        let values = fields.filter { $0.name.isExactly(name) && !$0.value.isEmpty }.map(\.value)
-        return values.count == 1 ? values[0] : nil
+        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
     }
 }
 
 /// What a program may ask for.
-package struct LogoutAnswer: Hashable, Sendable {
+package struct LogoutAnswer: Sendable {
+    /// An address that is not registered, with its client: nobody is signed out (§3, §4).
+    package var refusal: (client: OpenIDClient, uri: String)?
     /// Whose session may end without a question: the person of a valid ID token.
     package var user: UserID?
     /// Where the visitor goes afterwards; nil: to a page of ours.
@@ -32,10 +41,10 @@ extension OpenIDProvider {
             request["client_id"].map({ $0.isExactly(hint.client.rawValue) }) ?? true
         else { return LogoutAnswer() }
         var answer = LogoutAnswer(user: hint.user)
-        if let uri = request["post_logout_redirect_uri"],
-            let client = try await client(hint.client),
-            client.logoutURIs.contains(where: { $0.isExactly(uri) })
-        {
+        if let uri = request["post_logout_redirect_uri"], let client = try await client(hint.client) {
+            guard client.logoutURIs.contains(where: { $0.isExactly(uri) }) else {
+                return LogoutAnswer(refusal: (client, uri))
+            }
             answer.location =
                 request["state"].map { AddressQuery.append("state=\(PercentEncoding.encodeComponent($0))", to: uri) }
                 ?? uri

@@ -10,15 +10,16 @@ extension OpenIDProvider: LogoutTokenSource {
     package static let logoutTokenLifetime: Int64 = 120
 
     package func logoutToken(
-        for client: String, of user: UserID, session: SessionID, at now: Timestamp
+        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
     ) async throws(StoreError) -> Secret {
-        let claims: JSONObject = [
+        var claims: JSONObject = [
             "iss": .string(issuer), "aud": .string(client), "iat": .integer(now.seconds),
             "exp": .integer(now.seconds + Self.logoutTokenLifetime),
             "jti": .string(Base64URL.encode(random.bytes(16))), "sub": .string(user.rawValue),
-            "sid": .string(session.rawValue),
             "events": .object(["http://schemas.openid.net/event/backchannel-logout": .object([:])]),
         ]
+        // Without one, every session of the person at the client ends.
+        if let session { claims["sid"] = .string(session.rawValue) }
         return Secret(try await tokens.sign(claims, type: "logout+jwt", at: now))
     }
 }

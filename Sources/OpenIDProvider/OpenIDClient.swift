@@ -142,7 +142,10 @@ package struct OpenIDClient: Hashable, Sendable {
     package var isPublic: Bool { secrets == nil }
 
     /// Whether a person of these groups may use it.
-    package func admits(groups: [String]) -> Bool {
-        self.groups.isEmpty || self.groups.contains { own in groups.contains { $0.isExactly(own) } }
+    package func admits(groups: [String]) -> Bool { Self.admits(self.groups, groups: groups) }
+
+    /// - Parameter admitted: a client's groups; empty admits everybody.
+    package static func admits(_ admitted: [String], groups: [String]) -> Bool {
+        admitted.isEmpty || admitted.contains { own in groups.contains { $0.isExactly(own) } }
     }
 }

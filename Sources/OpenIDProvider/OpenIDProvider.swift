@@ -49,13 +49,14 @@ package struct OpenIDProvider: Sendable {
     // MARK: Authorization
 
     /// The answer to a valid authorization request.
-    package enum AuthorizeAnswer: Hashable, Sendable {
-        /// To the client, with a code or an error.
-        case redirect(String)
+    package enum AuthorizeAnswer: Sendable {
+        case code(GrantedCode)
+        /// The client is told.
+        case error(ProviderError)
         /// The person must sign in; afterwards the same path with this query.
         case signIn(query: String)
-        /// The person is not in the client's groups. `declined` tells the client.
-        case notAllowed(declined: String)
+        /// The person may not use the client, which is told if they want.
+        case notAllowed(ProviderError)
     }
 
     /// - Parameter signedIn: the browser's live session, if any.
@@ -63,13 +64,13 @@ package struct OpenIDProvider: Sendable {
         _ request: ValidatedAuthorizeRequest, signedIn: SignedIn?, isCancelled: Bool
     ) async throws(StoreError) -> AuthorizeAnswer {
         let now = clock.now()
-        if isCancelled { return redirect(request, .accessDenied, "the sign-in was cancelled") }
+        if isCancelled { return .error(ProviderError(.accessDenied, "the sign-in was cancelled")) }
         let known = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
             .flatMap { now < $0.begunAt.adding(seconds: Self.markLifetime) ? $0 : nil }
         var subject = known?.subject
         if known == nil, let hint = request.hint {
             guard let verified = try await tokens.verify(hint: hint, at: now) else {
-                return redirect(request, .loginRequired, "id_token_hint is no ID token of this server")
+                return .error(ProviderError(.loginRequired, "id_token_hint is no ID token of this server"))
             }
             subject = verified.user
         }
@@ -79,31 +80,39 @@ package struct OpenIDProvider: Sendable {
                 query: request.query(
                     mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
         }
-        guard let signedIn, signedIn.user.state == .active, request.isAnswered(by: signedIn.session, known, at: now)
-        else {
-            return request.prompt == AuthorizePrompt.none
-                ? redirect(request, .loginRequired, "the person must sign in") : login
+        let isSilent = request.prompt == AuthorizePrompt.none
+        guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else {
+            return isSilent ? .error(ProviderError(.loginRequired, "the person must sign in")) : login
         }
         if let subject, subject != signedIn.user.id {
             let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
-            return isSettled || request.prompt == AuthorizePrompt.none
-                ? redirect(request, .loginRequired, "another person is signed in") : login
+            return isSettled || isSilent
+                ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
         }
-        guard request.client.admits(groups: signedIn.user.groups) else {
-            let error = ProviderError(.accessDenied, "the person is in no group of this client")
-            let declined = request.address.location(error, issuer: issuer)
-            return request.prompt == AuthorizePrompt.none ? .redirect(declined) : .notAllowed(declined: declined)
+        guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.groups) else {
+            let error = ProviderError(.accessDenied, "the person may not use this client")
+            return isSilent ? .error(error) : .notAllowed(error)
         }
         let (grant, code) = grant(request, signedIn, at: now)
         // Ended in the meantime.
         guard try await store.saveGrant(grant, at: now) else { return login }
-        return .redirect(request.address.location(code: code, issuer: issuer))
+        return .code(code)
     }
 
-    private func redirect(
-        _ request: ValidatedAuthorizeRequest, _ code: ProviderError.Code, _ text: String
-    ) -> AuthorizeAnswer {
-        .redirect(request.address.location(ProviderError(code, text), issuer: issuer))
+    /// Keeps a request that is too long for the way through Apple, while its person is there.
+    /// - Parameter query: as `AuthorizeAnswer.signIn` has it.
+    /// - Returns: what names it; nil while there are too many.
+    package func keep(_ query: String) async throws(StoreError) -> String? {
+        let (id, now) = (Base64URL.encode(random.bytes(16)), clock.now())
+        let isKept = try await store.keepAuthorizeRequest(
+            SHA256.hash(utf8: id), query, until: now.adding(seconds: Self.markLifetime), at: now)
+        return isKept ? id : nil
+    }
+
+    /// - Parameter id: from `keep`.
+    /// - Returns: the query; nil once it has expired.
+    package func kept(_ id: String) async throws(StoreError) -> String? {
+        try await store.keptAuthorizeRequest(SHA256.hash(utf8: id), at: clock.now())
     }
 
     private func grant(
@@ -133,7 +142,10 @@ package struct OpenIDProvider: Sendable {
     package func authenticate(_ request: ProviderRequest) async throws(ProviderFailure) -> OpenIDClient {
         let now = clock.now()
         let client = try await ProviderFailure.mapping(await client(request.credential.id))
-        guard let client else { throw .refused(Self.unknownClient) }
+        func refused(_ cause: String) -> ProviderFailure {
+            .refused(Self.unknownClient.caused(by: "client \(request.credential.id): \(cause)"))
+        }
+        guard let client else { throw refused("unknown") }
         switch (request.credential, client.secrets) {
         case (.none, nil): return client
         case (.basic(_, let candidates), let secrets?):
@@ -143,7 +155,7 @@ package struct OpenIDProvider: Sendable {
         case (.none, _?), (.basic, nil), (.post, nil): break
         }
         await touch(client, isRefused: true, at: now)
-        throw .refused(Self.unknownClient)
+        throw refused("wrong authentication")
     }
 
     private static let unknownClient = ProviderError(.invalidClient, "unknown client, or wrong client authentication")
@@ -191,29 +203,51 @@ package struct OpenIDProvider: Sendable {
     ) async throws(ProviderFailure) -> TokenAnswer {
         let now = clock.now()
         let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
-        let refresh = GrantedRefreshToken.make(code.grant, secret: random.bytes(32))
-        let held = try await ProviderFailure.mapping(
-            await store.changeGrant(code.grant, at: now) { held -> (GrantChange, HeldGrant?) in
+        let refresh = GrantedRefreshToken.issue(
+            code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
+        let result = try await ProviderFailure.mapping(
+            await store.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
                 guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
-                else { return (.keep, nil) }
+                else { return (.keep, .refused("unknown")) }
                 // RFC 6749 §4.1.2: somebody else has it too.
-                if held.grant.isCodeUsed { return (.end, nil) }
-                guard now < held.grant.code.expiresAt, held.grant.redirectURI.isExactly(redirectURI),
-                    Self.proves(verifier, held.grant.challenge), held.user.state == .active, held.sessionEnd != nil,
-                    client.admits(groups: held.user.groups)
-                else { return (.keep, nil) }
+                if held.grant.isCodeUsed { return (.end, .refused("used before: its tokens have ended")) }
+                if let cause = Self.refusal(
+                    of: held, redirectURI: redirectURI, verifier: verifier, at: now)
+                {
+                    return (.keep, .refused(cause))
+                }
+                let scopes = held.allowed(held.grant.scopes)
                 held.grant.isCodeUsed = true
-                held.grant.access = Grant.Token(hash: access.hash, expiresAt: held.accessEnd(at: now))
+                held.grant.access = Grant.Access(
+                    hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
                 held.grant.expiresAt = held.accessEnd(at: now)
-                if held.grant.scopes.contains(.offlineAccess) {
+                if scopes.contains(.offlineAccess) {
                     held.grant.refresh = Grant.Refresh(hash: refresh.hash)
                     held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)
                     held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
                 }
-                return (.replace(held.grant), held)
+                return (.replace(held.grant), .granted(held))
             })
-        guard let held else { throw .refused(TokenRequest.refusedCode) }
+        let held: HeldGrant
+        switch result {
+        case .granted(let found): held = found
+        case .refused(let cause): throw .refused(TokenRequest.refusedCode.caused(by: cause))
+        case .scope(let error): throw .refused(error)
+        }
         return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
+    }
+
+    /// Why a code that is known and unused gets no tokens; nil when it does.
+    private static func refusal(
+        of held: HeldGrant, redirectURI: String, verifier: String?, at now: Timestamp
+    ) -> String? {
+        if now >= held.grant.code.expiresAt { return "expired" }
+        if !held.grant.redirectURI.isExactly(redirectURI) {
+            return "redirect_uri is \(redirectURI.prefix(200)), the code was for \(held.grant.redirectURI)"
+        }
+        if !proves(verifier, held.grant.challenge) { return "code_verifier" }
+        if held.sessionEnd == nil { return "the session has ended" }
+        return held.isAdmitted ? nil : "the person may no longer use the client"
     }
 
     /// RFC 7636 §4.6. One without the other proves nothing (RFC 9700 §4.8.2).
@@ -224,42 +258,47 @@ package struct OpenIDProvider: Sendable {
             Array(Base64URL.encode(SHA256.hash(utf8: verifier).bytes).utf8), Array(challenge.utf8))
     }
 
-    private enum Refreshed: Sendable {
-        case refused
-        case scope
-        case renewed(HeldGrant)
+    private enum Granted: Sendable {
+        /// With the cause, for the log.
+        case refused(String)
+        case scope(ProviderError)
+        case granted(HeldGrant)
     }
 
     private func refresh(
         _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
     ) async throws(ProviderFailure) -> TokenAnswer {
         let now = clock.now()
+        let isIssued = token.isIssued(by: keyring)
         // Derived from the old one, so that the same request gets the same answer, in another process too.
         let candidates = successors(of: token)
         let result = try await ProviderFailure.mapping(
-            await store.changeGrant(token.grant, at: now) { held -> (GrantChange, Refreshed) in
-                guard var held, held.grant.client == client.id, var refresh = held.grant.refresh,
-                    now < held.grant.expiresAt, held.user.state == .active, client.admits(groups: held.user.groups)
-                else { return (.keep, .refused) }
-                guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .scope) }
-                if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
-                    (0..<Self.refreshGrace * 1_000).contains(now.milliseconds - usedAt.milliseconds)
-                {
-                    return (.keep, .renewed(held))
+            await store.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
+                guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
+                    return (.keep, .refused("unknown or ended"))
                 }
-                // RFC 9700 §4.14.2: an old one is in two hands.
-                guard constantTimeEquals(refresh.hash, token.hash) else { return (.end, .refused) }
-                refresh = Grant.Refresh(hash: candidates[0].refresh.hash, former: token.hash, usedAt: now)
-                held.grant.refresh = refresh
-                held.grant.access = Grant.Token(
-                    hash: candidates[0].access.hash, expiresAt: now.adding(seconds: Self.accessLifetime))
-                held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
-                return (.replace(held.grant), .renewed(held))
+                if now >= held.grant.expiresAt { return (.keep, .refused("expired")) }
+                guard held.isAdmitted, held.mayRefresh else {
+                    return (.keep, .refused("the client or the person may no longer use it"))
+                }
+                if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
+                    usedAt.isWithin(Self.refreshGrace, of: now)
+                {
+                    return (.keep, .granted(held))
+                }
+                guard constantTimeEquals(refresh.hash, token.hash) else {
+                    // RFC 9700 §4.14.2: an old one is in two hands. One that was never issued is in nobody's.
+                    return isIssued
+                        ? (.end, .refused("used before: its tokens have ended")) : (.keep, .refused("forged"))
+                }
+                guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .scope(Self.wider)) }
+                let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
+                return (.replace(next.grant), .granted(next))
             })
         switch result {
-        case .refused: throw .refused(TokenRequest.refusedRefresh)
-        case .scope: throw .refused(ProviderError(.invalidScope, "the scope is wider than what was granted"))
-        case .renewed(let held):
+        case .refused(let cause): throw .refused(TokenRequest.refusedRefresh.caused(by: cause))
+        case .scope(let error): throw .refused(error)
+        case .granted(let held):
             guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
                 let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
             else { throw .refused(TokenRequest.refusedRefresh) }
@@ -267,14 +306,18 @@ package struct OpenIDProvider: Sendable {
         }
     }
 
+    private static let wider = ProviderError(.invalidScope, "the scope is wider than what was granted")
+
     /// Under each key of the ring, the current one first.
-    private func successors(
-        of token: GrantedRefreshToken
-    ) -> [(access: GrantedAccessToken, refresh: GrantedRefreshToken)] {
+    private func successors(of token: GrantedRefreshToken) -> [Successors] {
         let message = Array(token.reveal().utf8)
         let access = keyring.keyedHashes(of: message, purpose: .other("openid-access-token"))
         let refresh = keyring.keyedHashes(of: message, purpose: .other("openid-refresh-token"))
-        return zip(access, refresh).map { (.make(token.grant, secret: $0), .make(token.grant, secret: $1)) }
+        return zip(access, refresh).map { access, seed in
+            Successors(
+                access: .make(token.grant, secret: access),
+                refresh: .issue(token.grant, seed: Array(seed.prefix(GrantedRefreshToken.half)), with: keyring))
+        }
     }
 
     private func answer(
@@ -286,23 +329,26 @@ package struct OpenIDProvider: Sendable {
         let end = held.grant.access?.expiresAt ?? moment
         return TokenAnswer(
             access: access, idToken: Secret(idToken), refresh: refresh,
-            expiresIn: max(0, (end.milliseconds - moment.milliseconds) / 1_000), scopes: held.grant.scopes)
+            expiresIn: max(0, (end.milliseconds - moment.milliseconds) / 1_000), scopes: held.accessScopes)
     }
 
     // MARK: What tokens open
 
-    /// The grant of a live access token; nil for anything else.
+    /// The grant of a live access token, which is its `access`; nil for anything else. Its scopes are those that the
+    /// client may still ask for.
     package func grant(access text: String) async throws(StoreError) -> HeldGrant? {
         guard let token = GrantedAccessToken(parsing: text) else { return nil }
         let now = clock.now()
-        guard let held = try await store.grant(token.grant, at: now), let access = held.grant.access,
-            constantTimeEquals(access.hash, token.hash), now < access.expiresAt, held.isLive
+        guard var held = try await store.grant(token.grant, at: now), held.isLive else { return nil }
+        let known = [held.grant.access, held.grant.formerAccess].compactMap(\.self)
+        guard let access = known.first(where: { constantTimeEquals($0.hash, token.hash) }), now < access.expiresAt
         else { return nil }
+        held.grant.access = access
         return held
     }
 
     /// The claims of userinfo (OIDC Core §5.3).
-    package func claims(of held: HeldGrant) -> JSONObject { PersonClaims.of(held, held.grant.scopes) }
+    package func claims(of held: HeldGrant) -> JSONObject { PersonClaims.of(held, held.accessScopes) }
 
     /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
     /// alone. Unknown ones are ended already.
@@ -324,17 +370,52 @@ package struct OpenIDProvider: Sendable {
         } else if let token = GrantedAccessToken(parsing: text) {
             try await ProviderFailure.mapping(
                 await store.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
-                    guard var grant = held?.grant, grant.client == client.id, let access = grant.access,
-                        constantTimeEquals(access.hash, token.hash)
-                    else { return (.keep, false) }
-                    grant.access = nil
-                    return (.replace(grant), true)
+                    guard var grant = held?.grant, grant.client == client.id else { return (.keep, false) }
+                    let before = grant
+                    func without(_ access: Grant.Access?) -> Grant.Access? {
+                        access.flatMap { constantTimeEquals($0.hash, token.hash) ? nil : $0 }
+                    }
+                    grant.access = without(grant.access)
+                    grant.formerAccess = without(grant.formerAccess)
+                    return grant == before ? (.keep, false) : (.replace(grant), true)
                 })
         }
     }
 }
 
+/// What a refresh token is exchanged for.
+private struct Successors: Sendable {
+    var access: GrantedAccessToken
+    var refresh: GrantedRefreshToken
+}
+
+extension Timestamp {
+    /// Whether it is that near, in seconds, before or after: two servers' clocks differ.
+    fileprivate func isWithin(_ seconds: Int64, of other: Timestamp) -> Bool {
+        abs(milliseconds - other.milliseconds) <= seconds * 1_000
+    }
+}
+
 extension HeldGrant {
+    /// What its access token may read now.
+    package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes) }
+
+    /// After a refresh. The access token before stays for a moment: calls are in flight with it.
+    fileprivate func renewed(
+        by next: Successors, former: Digest256, _ scopes: [OpenIDScope]?, at now: Timestamp
+    ) -> HeldGrant {
+        var held = self
+        held.grant.refresh = Grant.Refresh(hash: next.refresh.hash, former: former, usedAt: now)
+        held.grant.formerAccess = grant.access
+        let end = now.adding(seconds: OpenIDProvider.refreshGrace)
+        if let access = grant.access { held.grant.formerAccess?.expiresAt = min(access.expiresAt, end) }
+        held.grant.access = Grant.Access(
+            hash: next.access.hash, expiresAt: now.adding(seconds: OpenIDProvider.accessLifetime),
+            scopes: allowed(scopes ?? grant.scopes))
+        held.grant.expiresAt = now.adding(seconds: OpenIDProvider.refreshLifetime)
+        return held
+    }
+
     /// An access token without a refresh token ends with its session.
     fileprivate func accessEnd(at now: Timestamp) -> Timestamp {
         let end = now.adding(seconds: OpenIDProvider.accessLifetime)

@@ -1,4 +1,5 @@
 package import Coding
+package import Crypto
 package import RelyingParty
 
 /// What the provider needs from the store: clients and grants. Each method is one transaction, durable when it returns.
@@ -17,6 +18,13 @@ package protocol OpenIDStore: Sendable {
 
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
     func touchOpenIDClient(_ id: OpenIDClientID, isRefused: Bool, at now: Timestamp) async throws(StoreError)
+
+    /// Keeps the query of an authorization request; forgets those that have expired.
+    /// - Returns: false when as many are kept as may be.
+    func keepAuthorizeRequest(
+        _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
+    ) async throws(StoreError) -> Bool
+    func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> String?
 
     /// Stores a grant, and that its client is to learn of the session's end.
     /// - Returns: false when its session has ended.

@@ -21,9 +21,14 @@ package struct ProviderError: Error, Hashable, Sendable {
     package var code: Code
     /// `error_description`, for the client's developer: ASCII without quotes and backslashes, and nothing that was sent.
     package var text: String
+    /// For the operator's log, where the client must not learn which it was.
+    package var cause: String?
 
-    package init(_ code: Code, _ text: String) {
+    package init(_ code: Code, _ text: String, cause: String? = nil) {
         self.code = code
         self.text = text
+        self.cause = cause
     }
+
+    func caused(by cause: String?) -> ProviderError { ProviderError(code, text, cause: cause) }
 }

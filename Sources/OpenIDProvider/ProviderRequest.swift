@@ -109,11 +109,20 @@ enum TokenRequest {
                 throw ProviderError(.invalidRequest, "refresh_token is missing")
             }
             guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh }
-            self = .refresh(token, scopes: request["scope"].map(OpenIDScope.parse))
+            self = .refresh(token, scopes: try request["scope"].map(Self.scopes))
         case nil: throw ProviderError(.invalidRequest, "grant_type is missing")
         default:
             throw ProviderError(.unsupportedGrantType, "grant_type must be authorization_code or refresh_token")
         }
+    }
+
+    /// RFC 6749 §6: none that was not granted, so none that is unknown.
+    private static func scopes(_ text: String) throws(ProviderError) -> [OpenIDScope] {
+        let words = text.split(separator: " ")
+        guard !words.isEmpty, words.allSatisfy({ OpenIDScope(rawValue: String($0)) != nil }) else {
+            throw ProviderError(.invalidScope, "the scope is unknown")
+        }
+        return OpenIDScope.parse(text)
     }
 
     /// One answer for every reason: a guesser learns nothing.

@@ -54,6 +54,8 @@ enum WebFailure: StoreFailure, Sendable {
     /// There is no such program.
     case clientNotFound
     case externalIDTaken
+    /// Only an operator gives and takes `operator.groups`.
+    case operatorGroup
     /// `If-Match` or `If-None-Match` does not hold (RFC 9110 §13.1).
     case preconditionFailed
     /// Events after that position may have been deleted.
@@ -70,13 +72,17 @@ enum WebFailure: StoreFailure, Sendable {
     case openIDNotConfigured
     /// A program's request names no client of ours, or no redirect URI of this client: nobody can be told but the visitor.
     case openIDClientUnknown
-    case openIDAddressRefused(OpenIDClient)
+    case openIDAddressRefused(OpenIDAddress)
+    /// Told to the program by the browser; only for the log.
+    case openIDErrorReturned(ProviderError, OpenIDClient)
     /// The person is in no group of the client.
     case openIDNotAllowed(OpenIDRefusal)
     /// An answer of the protocol to a program.
     case provider(ProviderError)
     /// There is no access token.
     case bearerMissing
+    /// An access token in two places (RFC 6750 §2).
+    case bearerMalformed
 
     init(store error: StoreError) { self = .store(error) }
 
@@ -87,7 +93,10 @@ enum WebFailure: StoreFailure, Sendable {
         case .notification(.refused), .notification(.otherAudience): .badRequest
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
-        case .badRequest, .returnToRefused, .invalidRequest, .openIDClientUnknown, .openIDAddressRefused: .badRequest
+        case .badRequest, .returnToRefused, .invalidRequest, .openIDClientUnknown, .openIDAddressRefused,
+            .bearerMalformed:
+            .badRequest
+        case .openIDErrorReturned: .seeOther
         case .provider(let error): error.status
         case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
         case .userNotFound, .sessionNotFound, .webhookNotFound, .clientNotFound, .assertionNotConfigured,
@@ -97,7 +106,9 @@ enum WebFailure: StoreFailure, Sendable {
         case .link(let failure, _): Self.status(of: failure)
         case .cursorExpired: .gone
         case .preconditionFailed: .preconditionFailed
-        case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed, .openIDNotAllowed: .forbidden
+        case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed, .openIDNotAllowed,
+            .operatorGroup:
+            .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
@@ -161,6 +172,7 @@ enum WebFailure: StoreFailure, Sendable {
         case .webhookNotFound: .webhookNotFound
         case .clientNotFound: .clientNotFound
         case .externalIDTaken: .externalIDTaken
+        case .operatorGroup: .operatorGroup
         case .preconditionFailed: .preconditionFailed
         case .cursorExpired: .cursorExpired
         case .freshSignInRequired: .freshSignInRequired
@@ -170,6 +182,8 @@ enum WebFailure: StoreFailure, Sendable {
         case .openIDNotConfigured: .openIDNotConfigured
         case .openIDClientUnknown: .openIDClientUnknown
         case .openIDAddressRefused: .openIDRedirectRefused
+        case .openIDErrorReturned: .openIDErrorReturned
+        case .bearerMalformed: .invalidRequest
         case .openIDNotAllowed: .openIDNotAllowed
         case .provider(let error): Self.reasonCode(of: error)
         }
@@ -194,12 +208,14 @@ enum WebFailure: StoreFailure, Sendable {
             text
         case .insufficientScope(let scope): scope.rawValue
         case .store(let error): error.text
-        case .originalRequest(let refusal): "\(refusal)"
+        case .originalRequest(let refusal): refusal.text
         case .notAllowed(let rule?, _, _): "rule \(rule)"
         case .link(let failure, _): failure.detail
-        case .openIDAddressRefused(let client): "client \(client.id)"
+        case .openIDAddressRefused(let address): address.text
+        case .openIDErrorReturned(let error, let client):
+            "client \(client.id): \(error.code.rawValue), \(error.text)"
         case .openIDNotAllowed(let refusal): "client \(refusal.client.id)"
-        case .provider(let error): error.text
+        case .provider(let error): error.cause ?? error.text
         default: nil
         }
     }
@@ -213,6 +229,8 @@ enum WebFailure: StoreFailure, Sendable {
                 + "login.allowedReturnOrigins"
         case .insufficientScope(let scope): "the API key lacks the scope \(scope.rawValue)"
         case .apiKeyExpired: "the API key has expired; ask the operator for a new one"
+        case .operatorGroup:
+            "only an operator gives or takes a group of operator.groups, or lets in somebody who is in one"
         default: nil
         }
     }
@@ -224,20 +242,23 @@ enum WebFailure: StoreFailure, Sendable {
         case .store: .error
         case .originalRequest: .warning
         // A program that does not work, or a person who stands before it.
-        case .openIDClientUnknown, .openIDAddressRefused, .openIDNotAllowed, .openIDNotConfigured: .info
+        case .openIDClientUnknown, .openIDAddressRefused, .openIDErrorReturned, .openIDNotAllowed, .openIDNotConfigured:
+            .info
         case .provider(let error): [.invalidClient, .invalidGrant].contains(error.code) ? .info : .debug
         case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
             .assertionNotConfigured, .nativeNotConfigured, .signUpClosed:
             .info
         // A revoked key or a missing scope is somebody's application that does not work.
         case .apiKeyRefused, .apiKeyExpired, .insufficientScope, .freshSignInRequired: .info
+        // An application that asks for more than it may.
+        case .operatorGroup: .warning
         case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .webhookNotFound, .clientNotFound,
             .externalIDTaken, .preconditionFailed, .cursorExpired:
             .debug
         // `Notifications` logs these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing,
-            .bearerMissing:
+            .bearerMissing, .bearerMalformed:
             .debug
         case .upgradesNotConfigured: .info
         case .link(let failure, _): Self.level(of: failure)
@@ -284,6 +305,7 @@ enum WebFailure: StoreFailure, Sendable {
         case .signedOut, .linkTokenMissing: [.wwwAuthenticate: "Bearer"]
         // RFC 6750 §3: no error code where no credentials were sent.
         case .apiKeyMissing, .bearerMissing: [.wwwAuthenticate: Self.challenge]
+        case .bearerMalformed: [.wwwAuthenticate: Self.challenge + ", error=\"invalid_request\""]
         case .provider(let error): error.fields
         case .openIDNotAllowed: SecurityHeaders.keepingOpener
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
@@ -357,7 +379,7 @@ extension WebFailure {
     /// The program that the page is about.
     var program: OpenIDClient? {
         switch self {
-        case .openIDAddressRefused(let client): client
+        case .openIDAddressRefused(let address): address.client
         case .openIDNotAllowed(let refusal): refusal.client
         default: nil
         }

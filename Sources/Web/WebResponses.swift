@@ -61,6 +61,17 @@ struct WebResponses: Sendable {
         return ServerResponse(status: status, fields: fields)
     }
 
+    /// A page that posts a form to a program at once (OAuth 2.0 Form Post Response Mode §2).
+    func posting(_ fields: [FormField], to address: String) -> ServerResponse {
+        let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
+        let nonce = Base64URL.encode(random.bytes(16))
+        let values = RepostPage.values(
+            fields: fields.map { ($0.name, $0.value) }, to: address, scriptNonce: nonce)
+        return page(
+            pages.render("repost", locale: locale, values), locale: locale,
+            policy: policy.posting(nonce: nonce))
+    }
+
     func empty(_ status: HTTPResponse.Status, fields: HTTPFields = HTTPFields(), cookies: [String] = [])
         -> ServerResponse
     {
@@ -125,6 +136,16 @@ struct WebResponses: Sendable {
             referrer: .strictOrigin, fields: fields)
     }
 
+    /// For what the server refuses before it knows which page was wanted.
+    func largeHeadPage() -> ServerResponse {
+        let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
+        let strings = pages.strings(locale)
+        let page = MessagePage(
+            page: "large_head", strings,
+            [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
+        return standalone(page, locale: locale, status: .requestHeaderFieldsTooLarge)
+    }
+
     private func plain(
         _ message: MessagePage, _ failure: WebFailure, _ errorID: String, _ locale: PageLocale
     ) -> ServerResponse {
@@ -167,6 +188,7 @@ struct WebResponses: Sendable {
         switch failure {
         case .provider(let known): error = known
         case .bearerMissing: error = ProviderError(.invalidToken, "there is no access token")
+        case .bearerMalformed: error = ProviderError(.invalidRequest, "the access token is sent in two ways")
         case .store: error = ProviderError(.temporarilyUnavailable, "the server cannot answer now; try again")
         case .tooManyRequests: error = ProviderError(.temporarilyUnavailable, "too many requests; try again later")
         default: error = ProviderError(.invalidRequest, failure.explanation ?? failure.code)

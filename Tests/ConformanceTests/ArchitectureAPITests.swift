@@ -92,7 +92,8 @@ struct ArchitectureAPITests {
     /// Codes that only pages, Apple or proxies are answered with, or that come before there is a route.
     private static let elsewhere: Set = [
         "notification_refused", "keys_unavailable", "return_to_refused", "original_request", "method_not_allowed",
-        "not_allowed", "openid_client_unknown", "openid_redirect_refused", "openid_not_allowed",
+        "not_allowed", "openid_client_unknown", "openid_error_returned", "openid_redirect_refused",
+        "openid_not_allowed",
     ]
 
     @Test func everyCodeOfTheAPIIsDescribedAndNoOther() throws {

@@ -47,18 +47,29 @@ extension MemoryStore: SignInStore {
             case .disabled: return refuse(.disabled, .disabled(user.id))
             case .active: break
             }
-            if let replaced = record.replacing {
-                _ = endSessions(
-                    where: { $0.id == replaced }, cause: .replaced, at: record.now, in: &state, effects: &effects)
+            // The same person's session in the same browser goes on under a new token.
+            let sameBrowser = state.usedAttempts.values.filter { $0.0 == record.bindingHash }.compactMap(\.1)
+            let before = state.sessions.values.filter {
+                ($0.id == record.replacing || sameBrowser.contains($0.id)) && record.session.kind == .browser
             }
+            let kept = before.filter { $0.user == user.id }.max { $0.createdAt < $1.createdAt }
+            if let kept {
+                state.sessions[kept.tokenHash] = nil
+                effects.append(.token(kept.tokenHash))
+            }
+            _ = endSessions(
+                where: { session in before.contains { $0.id == session.id } }, cause: .replaced, at: record.now,
+                in: &state, effects: &effects)
             let new = record.session
             let session = Session(
-                id: new.id, tokenHash: new.tokenHash, kind: new.kind, user: user.id,
+                id: kept?.id ?? new.id, tokenHash: new.tokenHash, kind: new.kind, user: user.id,
                 clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
                 createdAt: record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
             state.sessions[session.tokenHash] = session
             state.usedAttempts[record.attempt] = (record.bindingHash, session.id, nil)
-            self.record(.sessionCreated, user: user.id, session: session.id, at: record.now, in: &state)
+            self.record(
+                .sessionCreated, user: user.id, session: session.id, cause: kept == nil ? nil : .replaced,
+                at: record.now, in: &state)
             return .signedIn(user: user, session: session, isNewUser: isNew)
         }
     }

@@ -41,6 +41,7 @@ extension MemoryStore: UserDirectory {
                 let before = state.people[key]?.user
             else { return .unknown }
             guard condition?(before) ?? true else { return .conditionFailed }
+            guard !before.isProtected(from: patch) else { return .groupProtected }
             var after = before
             if let externalID = patch.externalID {
                 let owner = state.people.values.first { $0.user.externalID == externalID && $0.user.id != id }
@@ -54,7 +55,7 @@ extension MemoryStore: UserDirectory {
             state.people[key]?.user = after
             record(.userUpdated, user: id, fields: fields, at: now, in: &state)
             effects.append(.user(id))
-            if after.state == .disabled, before.state != .disabled {
+            if after.state != .active, before.state == .active {
                 _ = endSessions(
                     where: { $0.user == id }, cause: .userDisabled, at: now, in: &state, effects: &effects)
             }

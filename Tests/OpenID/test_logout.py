@@ -63,13 +63,26 @@ def test_39_another_person_is_asked(site, party, browser):
     BACK + "/", BACK[:-1], "https://evil.example", "//evil.example", BACK.upper(), "javascript:alert(1)"])
 def test_40_only_a_registered_address_is_gone_to(party, browser, uri):
     token = party.tokens(browser)["id_token"]
-    assert browser.own(browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri)).location) == "/logout"
+    before = browser.site.server.text()
+    answer = browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri))
+    assert answer.status == 400 and "Location" not in answer.headers
+    assert is_signed_in(browser), "nobody is signed out on the way to nowhere"
+    lines = browser.site.server.text()[len(before):]
+    assert f"post_logout_redirect_uri is {uri}, registered: {BACK}" in lines
+
+
+@pytest.mark.parametrize("name", ["client_id", "id_token_hint", "post_logout_redirect_uri", "state"])
+def test_a_parameter_twice_is_an_error(party, browser, name):
+    token = party.tokens(browser)["id_token"]
+    query = path(id_token_hint=token, client_id="leaving", post_logout_redirect_uri=BACK, state="x") + f"&{name}=x"
+    assert browser.get(query).status == 400 and is_signed_in(browser)
 
 
 def test_40_another_client_s_address_is_not_gone_to(site, party, browser):
     other = register(site, "staying")
     token = other.tokens(browser)["id_token"]
-    assert browser.own(browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).location) == "/logout"
+    assert browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).status == 400
+    assert is_signed_in(browser)
 
 
 def test_40_a_client_id_must_be_the_token_s(party, browser):

@@ -263,6 +263,32 @@ def test_32_bound_to_client_and_scope(site, grafana, browser):
     assert "nonce" not in after
 
 
+def test_18_a_refused_exchange_leaves_a_line_with_its_cause(site, grafana, browser):
+    def line(answer):
+        assert answer.json()["error"] == "invalid_grant"
+        return [text for text in site.server.text().splitlines() if "openid_grant_refused" in text][-1]
+    code = grafana.code(browser)
+    wrong = "https://grafana.example.com/elsewhere"
+    said = line(grafana.redeem(code, redirect_uri=wrong))
+    assert f"client grafana: redirect_uri is {wrong}, the code was for {grafana.redirect_uri}" in said
+    assert grafana.redeem(code).status == 200
+    assert "client grafana: used before" in line(grafana.redeem(code))
+    assert "client grafana: forged" in line(grafana.refresh(
+        grafana.tokens(browser, scope="openid offline_access")["refresh_token"][:-4] + "AAAA"))
+
+
+def test_16_a_withdrawn_scope_is_gone_at_once(site, browser):
+    party = register(site, "narrowed", "--offline")
+    tokens = party.tokens(browser, scope="openid profile email offline_access")
+    assert "email" in party.userinfo(tokens["access_token"]).json()
+    site.operator.bramley("clients", "update", "narrowed", "--scope", "openid", "--offline")
+    assert set(party.userinfo(tokens["access_token"]).json()) == {"sub"}
+    again = party.refresh(tokens["refresh_token"]).json()
+    assert again["scope"] == "openid offline_access" and "email" not in party.claims(again["id_token"])
+    site.operator.bramley("clients", "update", "narrowed", "--no-offline")
+    assert party.refresh(again["refresh_token"]).json()["error"] == "invalid_grant"
+
+
 def test_32_groups_are_fresh_on_each_refresh(site, grafana, browser):
     tokens = grafana.tokens(browser, scope="openid offline_access groups")
     claims = grafana.claims(tokens["id_token"])
@@ -341,7 +367,10 @@ def test_36_userinfo_takes_a_bearer_in_two_ways(site, grafana, browser):
     assert call(site, "POST", "/oidc/userinfo", bearer).status == 200
     assert call(site, "POST", "/oidc/userinfo", FORM, f"access_token={token}").status == 200
     assert call(site, "POST", "/oidc/userinfo", FORM | bearer, f"access_token={token}").status == 400
+    twice = call(site, "POST", "/oidc/userinfo", FORM | bearer, f"access_token={token}")
+    assert 'error="invalid_request"' in twice.headers["WWW-Authenticate"]
     assert call(site, "GET", f"/oidc/userinfo?access_token={token}").status == 401
+    assert call(site, "GET", "/oidc/userinfo", FORM, f"access_token={token}").status == 401
     refused = call(site, "GET", "/oidc/userinfo", {"Authorization": "Bearer boa_x"})
     assert refused.status == 401 and 'error="invalid_token"' in refused.headers["WWW-Authenticate"]
     assert call(site, "GET", "/oidc/userinfo").headers["WWW-Authenticate"] == 'Bearer realm="bramley"'

@@ -81,11 +81,12 @@ struct Bench {
 /// A sign-in ready to be stored; each has its own attempt and session.
 func record(
     _ subject: String = "ann", issuedAt: Timestamp? = nil, policy: SignUpPolicy = .open, replacing: SessionID? = nil,
-    email: String? = nil, attempt: Digest256? = nil, attemptIssuedAt: Timestamp? = nil, at now: Timestamp
+    email: String? = nil, attempt: Digest256? = nil, attemptIssuedAt: Timestamp? = nil, binding: Digest256? = nil,
+    at now: Timestamp
 ) -> SignInRecord {
     let identifiers = RandomIdentifier(random: SystemRandom())
     return SignInRecord(
-        attempt: attempt ?? newAttempt(at: now), bindingHash: SHA256.hash(utf8: "binding"),
+        attempt: attempt ?? newAttempt(at: now), bindingHash: binding ?? randomDigest(),
         attemptIssuedAt: attemptIssuedAt ?? now, attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
         claims: IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),

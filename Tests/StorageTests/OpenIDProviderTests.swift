@@ -63,19 +63,139 @@ import Testing
 
     private func tokens(_ signedIn: SignedIn) async throws -> OpenIDProvider.TokenAnswer {
         let answer = try await provider.authorize(request(), signedIn: signedIn, isCancelled: false)
-        guard case .redirect(let location) = answer,
-            let code = location.firstMatch(of: /[?&]code=([^&]+)/)
-        else { throw StoreError.inconsistent("no code: \(answer)") }
+        guard case .code(let code) = answer else { throw StoreError.inconsistent("no code: \(answer)") }
         return try await provider.tokens(
             for: tokenRequest([
-                ("grant_type", "authorization_code"), ("code", String(code.1)), ("redirect_uri", Self.callback),
+                ("grant_type", "authorization_code"), ("code", code.reveal()), ("redirect_uri", Self.callback),
             ]), of: client)
     }
 
-    private func refresh(_ tokens: OpenIDProvider.TokenAnswer) async throws -> OpenIDProvider.TokenAnswer {
-        let token = try #require(tokens.refresh).reveal()
-        return try await provider.tokens(
-            for: tokenRequest([("grant_type", "refresh_token"), ("refresh_token", token)]), of: client)
+    private func refresh(
+        _ tokens: OpenIDProvider.TokenAnswer, scope: String? = nil
+    ) async throws -> OpenIDProvider.TokenAnswer {
+        try await refresh(#require(tokens.refresh).reveal(), scope: scope)
+    }
+
+    private func refresh(_ token: String, scope: String? = nil) async throws -> OpenIDProvider.TokenAnswer {
+        let fields = [("grant_type", "refresh_token"), ("refresh_token", token)]
+        return try await provider.tokens(for: tokenRequest(fields + (scope.map { [("scope", $0)] } ?? [])), of: client)
+    }
+
+    private func code(of error: any Error) -> ProviderError.Code? {
+        guard case .refused(let refused)? = error as? ProviderFailure else { return nil }
+        return refused.code
+    }
+
+    private func scopes(_ access: GrantedAccessToken) async throws -> [OpenIDScope]? {
+        try await provider.grant(access: access.reveal())?.accessScopes
+    }
+
+    @Test("a token that was never issued ends nothing, whatever it knows of one that was")
+    func forgedRefreshToken() async throws {
+        let first = try await tokens(signIn())
+        let real = try #require(first.refresh).reveal()
+        let bytes = try #require(Base64URL.decode(String(real.dropFirst(4))))
+        for place in [16, 31, 32, 47] {
+            var forged = bytes
+            forged[place] ^= 1
+            await #expect(throws: ProviderFailure.self) { try await refresh("bor_" + Base64URL.encode(forged)) }
+        }
+        // The grant's id is part of every access token.
+        let guessed = Array(bytes.prefix(16)) + [UInt8](repeating: 7, count: 32)
+        await #expect(throws: ProviderFailure.self) { try await refresh("bor_" + Base64URL.encode(guessed)) }
+        let second = try await refresh(first)
+        // One that was issued, and used long ago, is in two hands.
+        bench.clock.advance(seconds: 11)
+        await #expect(throws: ProviderFailure.self) { try await refresh(first) }
+        await #expect(throws: ProviderFailure.self) { try await refresh(second) }
+    }
+
+    @Test("the same refresh at a server whose clock differs gets the same answer", arguments: [-9, -1, 0, 1, 9])
+    func refreshOnTwoClocks(seconds: Int64) async throws {
+        let first = try await tokens(signIn())
+        let here = try await refresh(first)
+        bench.clock.advance(seconds: seconds)
+        let there = try await refresh(first)
+        #expect(here.access.reveal() == there.access.reveal())
+        #expect(here.refresh?.reveal() == there.refresh?.reveal())
+    }
+
+    @Test("calls in flight succeed: the access token before a refresh lives ten seconds more")
+    func formerAccessToken() async throws {
+        let first = try await tokens(signIn())
+        let second = try await refresh(first)
+        #expect(try await scopes(first.access) != nil)
+        bench.clock.advance(seconds: 9)
+        #expect(try await scopes(first.access) != nil)
+        bench.clock.advance(seconds: 1)
+        #expect(try await scopes(first.access) == nil)
+        #expect(try await scopes(second.access) != nil)
+    }
+
+    @Test("a narrower scope is honoured, a wider or unknown one refused (RFC 6749 §6)")
+    func narrowerScope() async throws {
+        let first = try await tokens(signIn())
+        let narrow = try await refresh(first, scope: "openid")
+        #expect(narrow.scopes == [.openid])
+        #expect(try await scopes(narrow.access) == [.openid])
+        // The refresh token keeps what was granted.
+        let wide = try await refresh(narrow)
+        #expect(wide.scopes == [.openid, .offlineAccess])
+        for scope in ["openid email", "openid unheard_of", "openid openid:x"] {
+            do {
+                _ = try await refresh(wide, scope: scope)
+                Issue.record("\(scope)")
+            } catch {
+                #expect(code(of: error) == .invalidScope, "\(scope)")
+            }
+        }
+        #expect(try await refresh(wide).scopes == [.openid, .offlineAccess])
+    }
+
+    @Test("what the operator takes away from a client is gone at once")
+    func withdrawnRights() async throws {
+        let asked = try request([("scope", "openid email offline_access")].filter { _ in false })
+        #expect(asked.scopes == [.openid, .offlineAccess])
+        let signedIn = try await signIn()
+        let first = try await tokens(signedIn)
+        func change(_ edit: @escaping @Sendable (inout OpenIDClient) -> Void) async throws {
+            _ = try await database.changeOpenIDClients(at: now) { clients in
+                clients.map { client in
+                    var client = client
+                    edit(&client)
+                    return client
+                }
+            }
+        }
+        try await change { $0.scopes = [.openid] }
+        #expect(try await scopes(first.access) == [.openid])
+        await #expect(throws: ProviderFailure.self) { try await refresh(first) }
+        // Without offline access, the session's end is the end.
+        try await change { $0.scopes = OpenIDScope.allCases }
+        let second = try await refresh(first)
+        try await change { $0.groups = ["staff"] }
+        #expect(try await scopes(second.access) == nil)
+        await #expect(throws: ProviderFailure.self) { try await refresh(second) }
+        #expect(
+            try await database.patchUser(signedIn.user.id, UserPatch(groups: ["staff"]), at: now)
+                != .unknown)
+        #expect(try await scopes(second.access) != nil)
+        // Leaving ends it for good.
+        _ = try await database.patchUser(signedIn.user.id, UserPatch(groups: []), at: now)
+        _ = try await database.patchUser(signedIn.user.id, UserPatch(groups: ["staff"]), at: now)
+        #expect(try await scopes(second.access) == nil)
+        await #expect(throws: ProviderFailure.self) { try await refresh(second) }
+    }
+
+    @Test("who waits for approval again may no more than who is disabled", arguments: [User.State.pending, .disabled])
+    func withdrawnAdmission(state: User.State) async throws {
+        let signedIn = try await signIn()
+        let first = try await tokens(signedIn)
+        _ = try await database.patchUser(signedIn.user.id, UserPatch(state: state), at: now)
+        #expect(try await database.signedIn(token: signedIn.session.tokenHash, at: now) == nil)
+        _ = try await database.patchUser(signedIn.user.id, UserPatch(state: .active), at: now)
+        #expect(try await scopes(first.access) == nil)
+        await #expect(throws: ProviderFailure.self) { try await refresh(first) }
     }
 
     private func logout(_ hint: String) async throws -> LogoutAnswer {
@@ -94,16 +214,15 @@ import Testing
         let later = try await signIn()
         let answer = try await provider.authorize(
             request([("id_token_hint", hint), ("prompt", "none")]), signedIn: later, isCancelled: false)
-        guard case .redirect(let location) = answer else {
+        guard case .code = answer else {
             Issue.record("\(answer)")
             return
         }
-        #expect(location.contains("code=") && !location.contains("error="))
-        // The next key is made, signs, and an hour later the first is published no more.
-        for day in 1...32 {
+        // The next key is made, signs, and an hour later the first is published no more. It still verifies.
+        for day in 1...432 {
             bench.clock.advance(seconds: 86_400)
             try await keys.maintain()
-            if day == 29 { #expect(try await logout(hint).user == signedIn.user.id) }
+            if day % 10 == 9, day < 420 { #expect(try await logout(hint).user == signedIn.user.id, "day \(day)") }
         }
         let forgotten = try await logout(hint)
         #expect(forgotten.user == nil && forgotten.location == nil)
@@ -165,7 +284,7 @@ import Testing
         let signedIn = try await signIn()
         let marked = try request([("prompt", "login"), ("bramley_mark", String(mark.1))])
         func isAnswered() async throws -> Bool {
-            if case .redirect = try await provider.authorize(marked, signedIn: signedIn, isCancelled: false) {
+            if case .code = try await provider.authorize(marked, signedIn: signedIn, isCancelled: false) {
                 return true
             }
             return false

@@ -39,10 +39,13 @@ extension Bench {
         }
 
         func signIn(
-            _ subject: String = "ann", issuedAt: Timestamp? = nil, replacing: SessionID? = nil
+            _ subject: String = "ann", issuedAt: Timestamp? = nil, replacing: SessionID? = nil,
+            browser: String? = nil
         ) async throws -> Session {
             let result = try await store.completeSignIn(
-                record(subject, issuedAt: issuedAt, replacing: replacing, at: now))
+                record(
+                    subject, issuedAt: issuedAt, replacing: replacing, binding: browser.map { SHA256.hash(utf8: $0) },
+                    at: now))
             return try #require(result.session)
         }
 
@@ -109,7 +112,9 @@ extension Bench {
         let attempt = randomDigest()
         #expect(try await subject.store.usedAttempt(attempt, at: subject.now) == nil)
         let session = try #require(
-            try await subject.store.completeSignIn(record(attempt: attempt, at: subject.now)).session)
+            try await subject.store.completeSignIn(
+                record(attempt: attempt, binding: SHA256.hash(utf8: "binding"), at: subject.now)
+            ).session)
         let before = try await subject.journal()
         let used = UsedAttempt(bindingHash: SHA256.hash(utf8: "binding"), session: session.id, sessionIsLive: true)
         let replay = try await subject.store.completeSignIn(record("eve", attempt: attempt, at: subject.now))
@@ -210,7 +215,7 @@ extension Bench {
         let subject = try Subject(kind)
         let first = try await subject.signIn()
         let other = try await subject.signIn()
-        let third = try await subject.signIn(replacing: first.id)
+        let third = try await subject.signIn("bob", replacing: first.id)
         #expect(try await !subject.isLive(first))
         #expect(try await subject.isLive(other))
         #expect(try await subject.isLive(third))

@@ -92,9 +92,9 @@ struct WebhookBench: Sendable {
 /// Says what it was asked for, in place of a signature.
 struct FakeLogoutTokens: LogoutTokenSource {
     func logoutToken(
-        for client: String, of user: UserID, session: SessionID, at now: Timestamp
+        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
     ) async throws(StoreError) -> Secret {
-        Secret("\(client) \(user) \(session) \(now.seconds)")
+        Secret("\(client) \(user) \(session?.rawValue ?? "all") \(now.seconds)")
     }
 }
 

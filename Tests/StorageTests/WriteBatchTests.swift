@@ -107,7 +107,7 @@ import Testing
         defer { database.close() }
         let now = bench.clock.now()
         let old = try #require(try await database.completeSignIn(record("ann", at: now)).session)
-        let records = (0..<2).map { _ in record("ann", replacing: old.id, at: now) }
+        let records = ["bob", "carl"].map { record($0, replacing: old.id, at: now) }
         let results = await together(database, records.map { signIn(database, $0) })
         #expect(results.compactMap { $0?.session }.count == 2)
         #expect(try await database.signedIn(token: old.tokenHash, at: now) == nil)

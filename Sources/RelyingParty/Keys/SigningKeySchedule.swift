@@ -1,4 +1,5 @@
 package import Coding
+import Crypto
 
 /// When each key is published, when it signs, and when it is dropped: pure arithmetic, so that processes with the same
 /// keys and clock agree.
@@ -11,6 +12,9 @@ package struct SigningKeySchedule: Hashable, Sendable {
     package static let assertionLifetime: Int64 = 300
     /// How long a fetched key set may be cached, in seconds: `max-age`.
     package static let cacheLifetime: Int64 = 300
+    /// How long the public half of an RSA key still verifies `id_token_hint`, in seconds: an ID token names a session long
+    /// after it has expired (RP-Initiated Logout §2), and none lives longer.
+    static let verification: Int64 = 400 * 86_400
     /// How long a private key is kept after its successor began to sign, in seconds, for a process that is slightly
     /// behind.
     static let handover: Int64 = 60
@@ -44,6 +48,15 @@ package struct SigningKeySchedule: Hashable, Sendable {
         ordered(keys).filter { key in publishedUntil(key, among: keys).map { now < $0 } ?? true }
     }
 
+    /// Those that verify what they have signed, oldest first: the key set, and for `verification` retired RSA keys.
+    package func verifying(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
+        ordered(keys).filter { key in
+            guard let successor = successor(of: key, among: keys) else { return true }
+            let lifetime = key.algorithm == .rs256 ? max(retention, Self.verification) : retention
+            return now < successor.signsFrom.adding(seconds: lifetime)
+        }
+    }
+
     /// The key that signs at `now`: the latest whose `signsFrom` has passed. If that one is unusable, an earlier one
     /// that is still published, otherwise the nearest future one, which verifiers already have.
     /// - Parameter usable: IDs of keys whose private key is available.
@@ -64,7 +77,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
     package func renewed(
         _ keys: [SigningKeyRecord], usable: Set<String>, spare: SigningKeyRecord?, at now: Timestamp
     ) -> [SigningKeyRecord] {
-        let kept = published(keys, at: now).map { key in
+        let kept = verifying(keys, at: now).map { key in
             var key = key
             if let successor = successor(of: key, among: keys),
                 successor.signsFrom.adding(seconds: Self.handover) <= now
@@ -105,7 +118,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
     package func hurried(
         _ keys: [SigningKeyRecord], spare: SigningKeyRecord, at now: Timestamp
     ) -> [SigningKeyRecord] {
-        var keys = published(keys, at: now)
+        var keys = verifying(keys, at: now)
         if let index = keys.lastIndex(where: { now < $0.signsFrom }) {
             let ready = max(now, keys[index].createdAt.adding(seconds: hurriedAhead))
             keys[index].signsFrom = min(keys[index].signsFrom, ready)

@@ -99,11 +99,11 @@ package final class SigningKeys: Sendable {
         return writer.bytes
     }
 
-    /// A published RSA key, by its ID, to verify what one of ours has signed.
+    /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.
     package func publicKey(_ keyID: String, at now: Timestamp) async throws(StoreError) -> RSAPublicKey? {
         // Asks for no key to be made: without one, nothing of ours can be verified.
         if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
-        let keys = state.withLock { schedule.published($0.records(.rs256), at: now) }
+        let keys = state.withLock { schedule.verifying($0.records(.rs256), at: now) }
         guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
         else { return nil }
         return try? RSAPublicKey(modulus: modulus, exponent: exponent)

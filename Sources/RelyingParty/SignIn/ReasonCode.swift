@@ -50,6 +50,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case webhookNotFound = "webhook_not_found"
     case clientNotFound = "client_not_found"
     case externalIDTaken = "external_id_taken"
+    case operatorGroup = "operator_group"
     case preconditionFailed = "precondition_failed"
     case cursorExpired = "cursor_expired"
     case freshSignInRequired = "fresh_sign_in_required"
@@ -80,6 +81,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     // Programs that sign people in by OpenID Connect.
     case openIDNotConfigured = "openid_not_configured"
     case openIDClientUnknown = "openid_client_unknown"
+    case openIDErrorReturned = "openid_error_returned"
     case openIDRedirectRefused = "openid_redirect_refused"
     case openIDNotAllowed = "openid_not_allowed"
     case openIDClientRefused = "openid_client_refused"

@@ -102,20 +102,15 @@ package final class WebhookDispatcher: Sendable {
 
     /// Each attempt has a new token: the one before may have expired, or have been seen (Back-Channel Logout §2.6).
     private func sendLogoutToken(_ delivery: WebhookDelivery, to uri: String, at now: Timestamp) async {
-        guard let client = WebhookEndpoint.client(of: delivery.url), let session = delivery.entry.session else {
-            return
-        }
+        guard let client = WebhookEndpoint.client(of: delivery.url) else { return }
         let token: Secret
         do throws(StoreError) {
             token = try await logoutTokens.logoutToken(
-                for: client, of: delivery.entry.user, session: session, at: now)
+                for: client, of: delivery.entry.user, session: delivery.entry.session, at: now)
         } catch {
             return failed(error)
         }
-        var verdict = WebhookVerdict(await sender.send(logoutToken: token, to: uri))
-        // Only Standard Webhooks gives 410 a meaning.
-        if verdict == .gone { verdict = .failed("status 410", retryAfter: nil) }
-        await record(verdict, of: delivery)
+        await record(WebhookVerdict(logout: await sender.send(logoutToken: token, to: uri)), of: delivery)
     }
 
     private func record(_ verdict: WebhookVerdict, of delivery: WebhookDelivery) async {
@@ -125,6 +120,7 @@ package final class WebhookDispatcher: Sendable {
         case .abandoned: return
         case .delivered: record = .delivered
         case .gone: record = .gone
+        case .refused(let reason): record = .refused(reason)
         case .failed(let reason, let retryAfter):
             let bytes = random.bytes(2)
             let next = policy.schedule.next(
@@ -166,6 +162,11 @@ package final class WebhookDispatcher: Sendable {
             logger.info("webhook endpoint recovered", metadata: recovered)
         case .stopped:
             logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata)
+        }
+        if case .refused(let reason) = record {
+            metadata["event"] = .string(delivery.entry.id.rawValue)
+            metadata["cause"] = .string(reason)
+            logger.warning("logout token refused", metadata: metadata)
         }
         if case .failed(let reason, next: nil, _) = record {
             metadata["event"] = .string(delivery.entry.id.rawValue)

@@ -16,19 +16,22 @@ package struct WebhookDelivery: Hashable, Sendable {
     /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
+    /// What is sent one after another: of a line, one delivery at a time. A person's id; of a logout token, the session's.
+    package var line: String
     /// Failed attempts so far.
     package var attempts: Int
     package var queuedAt: Timestamp
 
     package init(
         endpoint: WebhookEndpointID, url: String, logoutURI: String? = nil, sequence: Int64, entry: JournalEntry,
-        attempts: Int, queuedAt: Timestamp
+        line: String? = nil, attempts: Int, queuedAt: Timestamp
     ) {
         self.endpoint = endpoint
         self.url = url
         self.logoutURI = logoutURI
         self.sequence = sequence
         self.entry = entry
+        self.line = line ?? entry.user.rawValue
         self.attempts = attempts
         self.queuedAt = queuedAt
     }
@@ -39,6 +42,8 @@ package enum WebhookRecord: Hashable, Sendable {
     case delivered
     /// Try again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
     case failed(String, next: Timestamp?, pausedUntil: Timestamp?)
+    /// The receiver will never take this one; it is not sent again, and is no fault of the endpoint.
+    case refused(String)
     /// Nothing more is sent to the endpoint until the operator resumes it; what waits stays.
     case gone
 }
@@ -238,7 +243,8 @@ package protocol WebhookSender: Sendable {
 
 /// Makes logout tokens.
 package protocol LogoutTokenSource: Sendable {
+    /// - Parameter session: nil for all that the person has at the client.
     func logoutToken(
-        for client: String, of user: UserID, session: SessionID, at now: Timestamp
+        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
     ) async throws(StoreError) -> Secret
 }

@@ -88,7 +88,19 @@ package enum WebhookVerdict: Hashable, Sendable {
     case gone
     /// `retryAfter` in milliseconds; only with 429 and 503.
     case failed(String, retryAfter: Int64?)
+    /// Only of a logout token: see `init(logout:)`.
+    case refused(String)
     case abandoned
+
+    /// The answer to a logout token. 400 says that the receiver cannot use it (Back-Channel Logout §2.8), and so does every
+    /// other client error that does not speak of time, and 501. Only Standard Webhooks gives 410 a meaning.
+    package init(logout answer: WebhookAnswer) {
+        switch answer {
+        case .status(let code, _) where code == 501 || (400...499).contains(code) && ![408, 425, 429].contains(code):
+            self = .refused("status \(code)")
+        default: self.init(answer)
+        }
+    }
 
     package init(_ answer: WebhookAnswer) {
         switch answer {
@@ -102,11 +114,11 @@ package enum WebhookVerdict: Hashable, Sendable {
     }
 }
 
-/// Deliveries in flight. One line per user and endpoint: while an event of a user is on its way to an endpoint, no
+/// Deliveries in flight. One line per user and endpoint (`WebhookDelivery.line`): while an event of a user is on its way to an endpoint, no
 /// other event of that user is sent there. Each endpoint has its own room.
 package struct WebhookLines: Sendable {
     private let capacity: Int
-    private var busy: [WebhookEndpointID: Set<UserID>] = [:]
+    private var busy: [WebhookEndpointID: Set<String>] = [:]
     /// Deliveries finished since the last read began, by position in the journal.
     private var finished: [WebhookEndpointID: Set<Int64>] = [:]
 
@@ -130,13 +142,13 @@ package struct WebhookLines: Sendable {
         due.filter { delivery in
             guard finished[delivery.endpoint]?.contains(delivery.sequence) != true else { return false }
             guard busy[delivery.endpoint, default: []].count < capacity else { return false }
-            return busy[delivery.endpoint, default: []].insert(delivery.entry.user).inserted
+            return busy[delivery.endpoint, default: []].insert(delivery.line).inserted
         }
     }
 
     package mutating func finish(_ delivery: WebhookDelivery) {
         finished[delivery.endpoint, default: []].insert(delivery.sequence)
-        busy[delivery.endpoint]?.remove(delivery.entry.user)
+        busy[delivery.endpoint]?.remove(delivery.line)
         if busy[delivery.endpoint]?.isEmpty == true { busy[delivery.endpoint] = nil }
     }
 }

@@ -22,7 +22,8 @@ extension Snapshot {
         for row in try rows(
             """
             SELECT user, max(CASE WHEN type = 'account.deleted' OR fields LIKE '%"identities"%' THEN 1 ELSE 0 END) AS erases FROM event
-            WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created') GROUP BY user
+            WHERE sequence > ? AND sequence <= ? AND type <> 'user.created'
+            AND (type <> 'session.created' OR cause IS NOT NULL) GROUP BY user
             """, [sequence, last])
         {
             changes.entries.append(.user(try row["user"]))

@@ -29,20 +29,26 @@ extension Transaction {
             [session, client])
     }
 
-    /// Queues the end of a session, whose journal entry is written, for each client that took part.
+    /// Queues the end of a session for each client that took part. Its journal entry is the last one written.
+    ///
+    /// Each session is a line of its own: a client that refuses one logout token still gets the others.
     func queueLogouts(ofSession session: SessionID) throws {
         try run(
             """
             INSERT INTO webhook_delivery (endpoint, sequence, user, queued_at, next_attempt_at)
-            SELECT w.id, e.sequence, e.user, ?2, CASE WHEN EXISTS (
-                SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line
-                WHERE p.endpoint = w.id AND p.user = e.user AND p.dead_at IS NULL)
-                THEN NULL ELSE CAST(?2 AS BIGINT) END
-            FROM openid_participant c
-            JOIN webhook_endpoint w ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.client
-            JOIN event e ON e.sequence = (SELECT sequence FROM event WHERE session = ?1 ORDER BY sequence DESC LIMIT 1)
-            WHERE c.session = ?1
+            SELECT w.id, \(WebhookQuery.lastSequence), c.session, ?2, ?2 FROM openid_participant c
+            JOIN webhook_endpoint w ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.client WHERE c.session = ?1
             """, [session, now])
         try run("DELETE FROM openid_participant WHERE session = ?", [session])
+    }
+
+    /// Queues the end of all that a person has at a client. The journal entry about it is the last one written.
+    func queueLogout(of client: OpenIDClientID) throws {
+        try run(
+            """
+            INSERT INTO webhook_delivery (endpoint, sequence, user, queued_at, next_attempt_at)
+            SELECT w.id, e.sequence, e.user || '/' || e.sequence, ?2, ?2 FROM webhook_endpoint w
+            JOIN event e ON e.sequence = \(WebhookQuery.lastSequence) WHERE w.url = ?1
+            """, [WebhookEndpoint.url(ofClient: client.rawValue), now])
     }
 }

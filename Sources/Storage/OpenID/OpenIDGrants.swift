@@ -1,5 +1,5 @@
 package import Coding
-import Crypto
+package import Crypto
 package import OpenIDProvider
 package import RelyingParty
 
@@ -16,11 +16,13 @@ extension HeldGrant {
     private static let columns = Storage.columns(
         "g.id", "g.client", "g.user", "g.session", "g.redirect_uri", "g.scopes", "g.nonce", "g.challenge",
         "g.authenticated_at", "g.code_hash", "g.code_expires_at", "g.is_code_used", "g.access_hash",
-        "g.access_expires_at", "g.refresh_hash", "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
+        "g.access_expires_at", "g.access_scopes", "g.former_access_hash", "g.former_access_expires_at",
+        "g.former_access_scopes", "g.refresh_hash", "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
 
     fileprivate static let byID = """
         SELECT \(columns), u.updated_at AS "u.updated_at", s.last_seen_at AS "s.last_seen_at", \
-        s.expires_at AS "s.expires_at", \(User.columns) FROM openid_grant g JOIN user u ON u.id = g.user \
+        s.expires_at AS "s.expires_at", c.scopes AS "c.scopes", c.groups AS "c.groups", \(User.columns) \
+        FROM openid_grant g JOIN user u ON u.id = g.user JOIN openid_client c ON c.id = g.client \
         JOIN apple_identity i ON i.user = u.id \
         AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1) \
         LEFT JOIN session s ON s.id = g.session WHERE g.id = ?
@@ -36,9 +38,8 @@ extension HeldGrant {
             authenticatedAt: try row["g.authenticated_at"],
             code: Grant.Token(hash: try row["g.code_hash"], expiresAt: try row["g.code_expires_at"]),
             isCodeUsed: try row["g.is_code_used"], expiresAt: try row["g.expires_at"])
-        if let hash: Digest256 = try row["g.access_hash"], let end: Timestamp = try row["g.access_expires_at"] {
-            grant.access = Grant.Token(hash: hash, expiresAt: end)
-        }
+        grant.access = try Self.access(row, "access", grant.scopes)
+        grant.formerAccess = try Self.access(row, "former_access", grant.scopes)
         if let hash: Digest256 = try row["g.refresh_hash"] {
             grant.refresh = Grant.Refresh(
                 hash: hash, former: try row["g.former_refresh_hash"], usedAt: try row["g.refreshed_at"])
@@ -47,9 +48,24 @@ extension HeldGrant {
         if let lastSeenAt: Timestamp = try row["s.last_seen_at"] {
             end = limits.end(lastSeenAt: lastSeenAt, expiresAt: try row["s.expires_at"])
         }
+        let (clientScopes, clientGroups): (TextList, TextList) = (try row["c.scopes"], try row["c.groups"])
         self.init(
             grant: grant, user: try User(row), userUpdatedAt: try row["u.updated_at"],
-            sessionEnd: end.flatMap { now < $0 ? $0 : nil })
+            sessionEnd: end.flatMap { now < $0 ? $0 : nil },
+            clientScopes: clientScopes.items.compactMap { OpenIDScope(rawValue: $0) },
+            clientGroups: clientGroups.items)
+    }
+
+    /// - Parameter scopes: of the grant, where the token has no others.
+    private static func access(
+        _ row: Row, _ name: String, _ scopes: [OpenIDScope]
+    ) throws(StoreError) -> Grant.Access? {
+        guard let hash: Digest256 = try row["g.\(name)_hash"],
+            let end: Timestamp = try row["g.\(name)_expires_at"]
+        else { return nil }
+        let own: TextList? = try row["g.\(name)_scopes"]
+        return Grant.Access(
+            hash: hash, expiresAt: end, scopes: own?.items.compactMap { OpenIDScope(rawValue: $0) } ?? scopes)
     }
 }
 
@@ -77,18 +93,41 @@ extension Transaction {
     fileprivate func update(_ grant: Grant) throws {
         try run(
             """
-            UPDATE openid_grant SET is_code_used = ?, access_hash = ?, access_expires_at = ?, refresh_hash = ?,
+            UPDATE openid_grant SET is_code_used = ?, access_hash = ?, access_expires_at = ?, access_scopes = ?,
+            former_access_hash = ?, former_access_expires_at = ?, former_access_scopes = ?, refresh_hash = ?,
             former_refresh_hash = ?, refreshed_at = ?, expires_at = ? WHERE id = ?
             """,
             [
-                grant.isCodeUsed, grant.access?.hash, grant.access?.expiresAt, grant.refresh?.hash,
-                grant.refresh?.former, grant.refresh?.usedAt, grant.expiresAt, grant.id,
+                grant.isCodeUsed, grant.access?.hash, grant.access?.expiresAt, Self.scopes(of: grant.access),
+                grant.formerAccess?.hash, grant.formerAccess?.expiresAt, Self.scopes(of: grant.formerAccess),
+                grant.refresh?.hash, grant.refresh?.former, grant.refresh?.usedAt, grant.expiresAt, grant.id,
             ])
+    }
+
+    private static func scopes(of access: Grant.Access?) -> TextList? {
+        access.map { TextList($0.scopes.map(\.rawValue)) }
     }
 
     /// Ends what a session allowed, except what outlives it.
     func endGrants(ofSession session: SessionID) throws {
         try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
+    }
+
+    /// Ends what a person allowed clients whose groups they have left, and tells those.
+    /// - Parameter user: as written, with the journal entry about it.
+    func endLeftClients(_ user: User) throws {
+        let clients = try rows(
+            """
+            SELECT c.id, c.groups FROM openid_client c WHERE c.groups <> '[]'
+            AND EXISTS (SELECT 1 FROM openid_grant g WHERE g.user = ? AND g.client = c.id)
+            """, [user.id])
+        for row in clients {
+            let groups: TextList = try row["groups"]
+            guard !OpenIDClient.admits(groups.items, groups: user.groups) else { continue }
+            let client: OpenIDClientID = try row["id"]
+            try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user.id, client])
+            try queueLogout(of: client)
+        }
     }
 
     /// Ends what a person allowed in sessions that have ended, refresh tokens too: they may not be here any more.
@@ -107,6 +146,26 @@ extension Database: OpenIDStore {
             try transaction.insert(grant)
             try transaction.recordParticipant(grant.client, in: grant.session)
             return true
+        }
+    }
+
+    package func keepAuthorizeRequest(
+        _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
+            // 32 KB each: one address after another could fill the disk.
+            let count: Int = try transaction.value("SELECT count(*) FROM authorize_request") ?? 0
+            guard count < 1_000 else { return false }
+            try transaction.run(
+                "INSERT INTO authorize_request (id, query, expires_at) VALUES (?, ?, ?)", [id, query, end])
+            return true
+        }
+    }
+
+    package func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> String? {
+        try await read(at: now) { snapshot in
+            try snapshot.value("SELECT query FROM authorize_request WHERE id = ? AND expires_at > ?", [id, now])
         }
     }
 

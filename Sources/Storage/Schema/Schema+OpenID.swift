@@ -63,4 +63,29 @@ extension Schema {
             ) STRICT, WITHOUT ROWID;
 
             """)
+
+    static let narrowedTokens = SchemaStep(
+        name: "0030-narrowed-tokens", admits: "0026-operator",
+        sql: """
+            -- access_scopes: of the access token; null: the grant's. former_access: the token before a refresh, for calls
+            -- that are in flight.
+            ALTER TABLE openid_grant ADD COLUMN access_scopes TEXT;
+            ALTER TABLE openid_grant ADD COLUMN former_access_hash BLOB;
+            ALTER TABLE openid_grant ADD COLUMN former_access_expires_at INTEGER;
+            ALTER TABLE openid_grant ADD COLUMN former_access_scopes TEXT;
+
+            -- Requests of programs that are too long for the way through Apple. id: SHA-256 of what names it.
+            CREATE TABLE authorize_request (
+                id BLOB PRIMARY KEY,
+                query TEXT NOT NULL,
+                expires_at INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+
+            -- The sessions that one browser has made.
+            CREATE INDEX used_attempt_binding ON used_attempt (binding_hash);
+
+            -- Lists of sessions, newest first.
+            CREATE INDEX session_created ON session (created_at, id);
+
+            """)
 }

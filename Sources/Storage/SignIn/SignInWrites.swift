@@ -65,6 +65,7 @@ extension Transaction {
         claim(.attempt(record.attempt), .subject(record.claims.subject))
         if let name = record.claims.transferSubject { claim(.transfer(TransferSubject(name))) }
         if let replaced = record.replacing { claim(.session(replaced)) }
+        if record.session.kind == .browser { claim(.browser(record.bindingHash)) }
         if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
         if try hasEnded(record) {
             // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
@@ -204,14 +205,19 @@ extension Transaction {
         try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
     }
 
-    /// Ends the session that the new one replaces, and creates it.
+    /// Renews the session that the person has in this browser, or creates one; ends another person's.
     func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
-        if let replaced = record.replacing { try endSessions(where: "s.id = ?", [replaced], cause: .replaced) }
+        let kept = try predecessor(of: record, user: person.user.id)
         let new = record.session
         let session = Session(
-            id: new.id, tokenHash: new.tokenHash, kind: new.kind, user: person.user.id,
+            id: kept?.id ?? new.id, tokenHash: new.tokenHash, kind: new.kind, user: person.user.id,
             clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt, createdAt: now,
             lastSeenAt: now, expiresAt: new.expiresAt)
+        if let kept {
+            // Its token was another browser window's: it ends, and so does what caches keep of it.
+            try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
+            invalidate(.token(kept.tokenHash))
+        }
         try run(
             """
             INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
@@ -224,7 +230,28 @@ extension Transaction {
                 examination(ofSessionEnding: context.sessionLimits.end(of: session)),
             ])
         try markUsed(record, session: session.id)
-        try self.record(.sessionCreated, user: session.user, session: session.id)
+        try self.record(
+            .sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
         return session
+    }
+
+    /// The session of the same person in the same browser, which goes on under a new token: what programs know of it
+    /// (`sid`) stays. It is the one that the browser had when the attempt began, or one that another of its windows has
+    /// made meanwhile. What the browser had of somebody else ends.
+    private func predecessor(of record: SignInRecord, user: UserID) throws -> Session? {
+        guard record.session.kind == .browser else { return nil }
+        let sessions = try rows(
+            """
+            SELECT \(Session.columns) FROM session s WHERE s.id IN (SELECT CAST(?1 AS TEXT)
+            UNION SELECT session FROM used_attempt WHERE binding_hash = ?2 AND session IS NOT NULL)
+            ORDER BY s.created_at DESC, s.id DESC
+            """, [record.replacing, record.bindingHash]
+        ).map { try Session($0) }
+        for session in sessions { claim(.session(session.id)) }
+        let kept = sessions.first { $0.user == user && now < context.sessionLimits.end(of: $0) }
+        for session in sessions where session.id != kept?.id {
+            try endSessions(where: "s.id = ?", [session.id], cause: .replaced)
+        }
+        return kept
     }
 }

@@ -110,6 +110,8 @@ class Snapshot {
 /// What rows hang on.
 enum TransactionKey {
     case attempt(Digest256)
+    /// By its binding.
+    case browser(Digest256)
     /// In whatever team: a person who is moving may have the same in two.
     case subject(AppleSubject)
     case transfer(TransferSubject)
@@ -122,6 +124,7 @@ enum TransactionKey {
     fileprivate var text: String {
         switch self {
         case .attempt(let id): "attempt \(id.hexadecimal)"
+        case .browser(let binding): "browser \(binding.hexadecimal)"
         case .subject(let subject): "subject \(subject.rawValue)"
         case .transfer(let subject): "transfer \(subject.rawValue)"
         case .user(let id): "user \(id.rawValue)"

@@ -18,6 +18,7 @@ extension Database: UserDirectory {
             guard let before = try transaction.user(id) else { return .unknown }
             guard condition?(before) ?? true else { return .conditionFailed }
             guard let patch = change(before) else { return .patched(before) }
+            guard !before.isProtected(from: patch) else { return .groupProtected }
             if let externalID = patch.externalID ?? nil,
                 let owner = try transaction.owner(ofExternalID: externalID), owner != id
             {
@@ -67,7 +68,9 @@ extension Transaction {
         try record(.userUpdated, user: before.id, fields: fields)
         try audit(before.state, to: after.state, of: before.id, reason: nil)
         invalidate(.user(before.id))
-        if after.state == .disabled, before.state != .disabled {
+        if fields.contains("groups") { try endLeftClients(after) }
+        // Who waits for approval may no more be here than who is disabled.
+        if after.state != .active, before.state == .active {
             try endSessions(of: before.id, cause: .userDisabled)
         }
     }

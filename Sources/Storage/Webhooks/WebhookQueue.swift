@@ -95,7 +95,7 @@ extension Database: WebhookStore {
         try await read(at: now) { snapshot in
             try snapshot.rows(
                 """
-                SELECT \(JournalEntry.columns), d.attempts, d.queued_at, w.url, c.back_channel_logout_uri
+                SELECT \(JournalEntry.columns), d.user AS line, d.attempts, d.queued_at, w.url, c.back_channel_logout_uri
                 FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
                 LEFT JOIN openid_client c ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.id
@@ -106,7 +106,8 @@ extension Database: WebhookStore {
                 WebhookDelivery(
                     endpoint: endpoint, url: try row["url"], logoutURI: try row["back_channel_logout_uri"],
                     sequence: try row["e.sequence"],
-                    entry: try JournalEntry(row), attempts: try row["attempts"], queuedAt: try row["queued_at"])
+                    entry: try JournalEntry(row), line: try row["line"], attempts: try row["attempts"],
+                    queuedAt: try row["queued_at"])
             }
         }
     }
@@ -117,6 +118,8 @@ extension Database: WebhookStore {
         try await write(at: now) { transaction in
             switch record {
             case .delivered: try transaction.recordDelivered(delivery)
+            // It works, though it could not use this one.
+            case .refused: try transaction.recordDelivered(delivery)
             case .failed(let reason, let next, let pause):
                 try transaction.recordFailed(delivery, reason, next: next, pausedUntil: pause)
             case .gone: try transaction.recordGone(delivery)
@@ -157,7 +160,7 @@ extension Transaction {
             UPDATE webhook_delivery SET next_attempt_at = ?3 WHERE endpoint = ?1 AND next_attempt_at IS NULL
             AND sequence = (SELECT min(sequence) FROM webhook_delivery INDEXED BY webhook_delivery_line
                 WHERE endpoint = ?1 AND user = ?2 AND dead_at IS NULL)
-            """, [delivery.endpoint, delivery.entry.user, now])
+            """, [delivery.endpoint, delivery.line, now])
     }
 
     fileprivate func recordDelivered(_ delivery: WebhookDelivery) throws -> WebhookTransition {

@@ -35,7 +35,7 @@ enum IntrospectionDocument {
         if let email = user.email, email.isVerified { writer.member("username", email.address) }
         writer.member("client_id", grant.client.rawValue)
         writer.member("token_type", "Bearer")
-        writer.member("scope", OpenIDScope.text(grant.scopes))
+        writer.member("scope", OpenIDScope.text(held.accessScopes))
         writer.member("iss", issuer)
         if let access = grant.access { writer.member("exp", access.expiresAt.seconds) }
         writer.member("sid", grant.session.rawValue)

@@ -74,7 +74,7 @@ extension WebhookTestResult {
         switch verdict {
         case .delivered: nil
         case .gone: "status 410"
-        case .failed(let reason, _): reason
+        case .failed(let reason, _), .refused(let reason): reason
         case .abandoned: "the server is stopping"
         }
     }

@@ -7,8 +7,10 @@ import RelyingParty
 /// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where a program sends people to sign in.
 struct AuthorizeRoute: Sendable {
     static let path = "/oidc/authorize"
-    /// Bytes of a request, in a query or a form.
-    static let limit = 16_384
+    /// Bytes of a request, in a query or a form: `state` and `nonce` at their longest, escaped.
+    static let limit = 32_768
+    /// The parameter that names a request kept here.
+    private static let keptName = "bramley_request"
 
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -16,52 +18,94 @@ struct AuthorizeRoute: Sendable {
     let login: LoginRoutes
     let provider: OpenIDProvider
     let targets: ReturnTargets
+    let limit: RateGate
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET (RFC 9700 §4.12).
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        let query = FormEncoder.encode(try Self.fields(request.body).map { ($0.name, $0.value) })
-        return responses.redirect(
-            to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self)
-        ).keepingOpener()
+        try limit.noting(request)
+        let fields = try Self.fields(request.body)
+        let encoded = FormEncoder.encode(fields.map { ($0.name, $0.value) })
+        var query = String(decoding: encoded, as: UTF8.self)
+        // Longer than every server and proxy takes an address.
+        if encoded.count > ReturnTargets.maximumAuthorizeLength {
+            let (_, address) = try await asking(AuthorizeRequest(fields))
+            guard let kept = try await keeping(query) else { return full(address) }
+            query = kept
+        }
+        return responses.redirect(to: configuration.publicURL.path(Self.path) + "?" + query).keepingOpener()
     }
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let asked = AuthorizeRequest(try Self.fields(Array((request.query ?? "").utf8)))
-        guard let id = asked.clientID,
-            let client = try await WebFailure.mapping(await provider.client(id))
-        else { throw .openIDClientUnknown }
-        guard let address = asked.answerAddress(of: client) else { throw .openIDAddressRefused(client) }
+        do {
+            try limit.noting(request)
+        } catch {
+            // Nobody would see a page of ours.
+            let asked = AuthorizeRequest(try Self.fields(Array((request.query ?? "").utf8)))
+            guard asked.wantsNoPage else { throw error }
+            let (client, address) = try await asking(asked)
+            return answer(ProviderError(.temporarilyUnavailable, "too many requests; try again later"), client, address)
+        }
+        let asked = AuthorizeRequest(try await fields(of: request))
+        let (client, address) = try await asking(asked)
         let valid: ValidatedAuthorizeRequest
         do throws(ProviderError) {
             valid = try ValidatedAuthorizeRequest(asked, client: client, address: address)
         } catch {
-            return responses.redirect(to: address.location(error, issuer: provider.issuer)).keepingOpener()
+            return answer(error, client, address)
         }
         let signedIn = try await signedIn(request)
-        let answer = try await WebFailure.mapping(
+        let result = try await WebFailure.mapping(
             await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled))
-        switch answer {
-        case .redirect(let location): return responses.redirect(to: location).keepingOpener()
+        switch result {
+        case .code(let code): return answer(address.answer(code: code, issuer: provider.issuer))
+        case .error(let error): return answer(error, client, address)
         case .signIn(let query):
-            guard let target = target(query) else {
-                let error = ProviderError(.invalidRequest, "the request is too long, or has control characters")
-                return responses.redirect(to: address.location(error, issuer: provider.issuer)).keepingOpener()
-            }
+            guard let target = try await target(query) else { return full(address) }
             let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
             return login.page(
                 request, for: target, signedIn, notice: .program(client.name, receives: received))
-        case .notAllowed(let declined):
+        case .notAllowed(let error):
             throw .openIDNotAllowed(
                 OpenIDRefusal(
-                    client: client, person: signedIn?.user, declined: declined,
+                    client: client, person: signedIn?.user, declined: declined(error, address, request),
                     target: targets.validate(
                         configuration.publicURL.path(Self.path) + "?" + (request.query ?? ""))))
         }
     }
 
-    private func target(_ query: String) -> ReturnTarget? {
-        targets.validate(configuration.publicURL.path(Self.path) + "?" + query)
+    // MARK: The request
+
+    /// Who asks, and where answers may go.
+    private func asking(_ asked: AuthorizeRequest) async throws(WebFailure) -> (OpenIDClient, AnswerAddress) {
+        guard let id = asked.clientID, let client = try await WebFailure.mapping(await provider.client(id))
+        else { throw .openIDClientUnknown }
+        guard let address = asked.answerAddress(of: client) else {
+            throw .openIDAddressRefused(
+                OpenIDAddress(client: client, name: "redirect_uri", sent: asked.redirectURI ?? ""))
+        }
+        return (client, address)
+    }
+
+    /// The parameters, of a request that was kept too; what else came with that is whether Apple's page was cancelled.
+    private func fields(of request: ServerRequest) async throws(WebFailure) -> [FormField] {
+        let fields = try Self.fields(Array((request.query ?? "").utf8))
+        guard let id = fields.first(where: { $0.name.isExactly(Self.keptName) })?.value else { return fields }
+        guard let query = try await WebFailure.mapping(await provider.kept(id)) else {
+            throw .badRequest("the request has expired; begin again at the application")
+        }
+        return try Self.fields(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
+    }
+
+    /// Where the sign-in leads back to; nil while too many long requests are kept.
+    private func target(_ query: String) async throws(WebFailure) -> ReturnTarget? {
+        let path = configuration.publicURL.path(Self.path) + "?"
+        if let target = targets.validate(path + query) { return target }
+        return try await keeping(query).flatMap { targets.validate(path + $0) }
+    }
+
+    private func keeping(_ query: String) async throws(WebFailure) -> String? {
+        try await WebFailure.mapping(await provider.keep(query)).map { "\(Self.keptName)=\($0)" }
     }
 
     /// The browser's session. An app's token is no sign-in of a browser.
@@ -76,6 +120,51 @@ struct AuthorizeRoute: Sendable {
             throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters")
         }
         return fields
+    }
+
+    // MARK: Answers
+
+    private func full(_ address: AnswerAddress) -> ServerResponse {
+        let error = ProviderError(.temporarilyUnavailable, "too many long requests are under way; try again later")
+        return answer(address.answer(error, issuer: provider.issuer))
+    }
+
+    /// Every error that goes to a client leaves a line in the log.
+    private func answer(_ error: ProviderError, _ client: OpenIDClient, _ address: AnswerAddress) -> ServerResponse {
+        responses.log(.openIDErrorReturned(error, client), route: Self.path)
+        return answer(address.answer(error, issuer: provider.issuer))
+    }
+
+    private func answer(_ answer: ClientAnswer) -> ServerResponse {
+        switch answer {
+        case .redirect(let location): return responses.redirect(to: location).keepingOpener()
+        case .post(let address, let fields): return responses.posting(fields, to: address).keepingOpener()
+        }
+    }
+
+    /// For a link: an answer that is to be posted is made when it is followed.
+    private func declined(_ error: ProviderError, _ address: AnswerAddress, _ request: ServerRequest) -> String {
+        switch address.answer(error, issuer: provider.issuer) {
+        case .redirect(let location): location
+        case .post:
+            configuration.publicURL.path(Self.path) + "?" + (request.query.map { "\($0)&" } ?? "")
+                + "error=user_cancelled_authorize"
+        }
+    }
+}
+
+/// An address that a program sent, which is not one of its own.
+struct OpenIDAddress: Sendable {
+    var client: OpenIDClient
+    /// The parameter.
+    var name: String
+    var sent: String
+
+    /// For the log: what came, and what would have been right.
+    var text: String {
+        let known = name == "redirect_uri" ? client.redirectURIs : client.logoutURIs
+        let registered = known.isEmpty ? "none" : known.prefix(10).joined(separator: " ")
+        return "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)"
     }
 }
 

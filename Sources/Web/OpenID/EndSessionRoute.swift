@@ -27,8 +27,13 @@ struct EndSessionRoute: Sendable {
     /// Ends the session of the person whom the ID token names. Anybody else is asked first, on the page of `/logout`:
     /// otherwise any site could sign people out.
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let asked = LogoutRequest(try AuthorizeRoute.fields(Array((request.query ?? "").utf8)))
+        let fields = try AuthorizeRoute.fields(Array((request.query ?? "").utf8))
+        let asked: LogoutRequest
+        do throws(ProviderError) { asked = try LogoutRequest(fields) } catch { throw .badRequest(error.text) }
         let answer = try await WebFailure.mapping(await provider.logout(asked))
+        if let (client, uri) = answer.refusal {
+            throw .openIDAddressRefused(OpenIDAddress(client: client, name: "post_logout_redirect_uri", sent: uri))
+        }
         let page = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         let onward = answer.location ?? page
         guard case .cookie(let token) = reader.credential(in: request.fields),

@@ -27,8 +27,13 @@ struct ProviderRoutes: Sendable {
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
     func token(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
-        let answer = try await Self.mapping { () async throws(ProviderFailure) in
-            try await provider.tokens(for: asked, of: client)
+        let answer: OpenIDProvider.TokenAnswer
+        do throws(WebFailure) {
+            answer = try await Self.mapping { () async throws(ProviderFailure) in
+                try await provider.tokens(for: asked, of: client)
+            }
+        } catch {
+            throw error.naming(client)
         }
         var writer = JSONWriter(reserving: 2_048)
         writer.beginObject()
@@ -69,11 +74,11 @@ struct ProviderRoutes: Sendable {
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { continue }
             found.append(String(parts[1].drop { $0 == " " }))
         }
-        if MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) {
+        if request.method == .post, MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) {
             found += form.filter { $0.name.isExactly("access_token") }.map(\.value)
         }
         guard found.count <= 1, authorizations.count <= 1 else {
-            throw .provider(ProviderError(.invalidRequest, "the access token is sent in two ways"))
+            throw .bearerMalformed
         }
         return found.first
     }
@@ -113,6 +118,15 @@ struct ProviderRoutes: Sendable {
             case .store(let error): throw .store(error)
             }
         }
+    }
+}
+
+extension WebFailure {
+    /// For the log.
+    fileprivate func naming(_ client: OpenIDClient) -> WebFailure {
+        guard case .provider(var error) = self else { return self }
+        error.cause = "client \(client.id): \(error.cause ?? error.text)"
+        return .provider(error)
     }
 }
 

@@ -79,9 +79,10 @@ enum LogoutPage {
 
 /// The form that is posted again from our own origin.
 enum RepostPage {
-    static func values(fields: [(name: String, value: String)], scriptNonce: String) -> PageValue {
+    /// - Parameter address: where the form is posted; it goes on there at once.
+    static func values(fields: [(name: String, value: String)], to address: String, scriptNonce: String) -> PageValue {
         [
-            "page": ["nonce": .text(scriptNonce)],
+            "page": ["nonce": .text(scriptNonce), "action": .text(address)],
             "fields": .list(fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
         ]
     }

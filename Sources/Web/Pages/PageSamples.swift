@@ -42,7 +42,8 @@ enum PageSamples {
                 PageSample(
                     template: "repost", name: "repost",
                     values: RepostPage.values(
-                        fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], scriptNonce: scriptNonce))
+                        fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], to: "/apple/callback",
+                        scriptNonce: scriptNonce))
             ]
             + AccountDeletionPage.Apple.allCases.map {
                 PageSample(

@@ -98,7 +98,9 @@ struct CallbackRoute: Sendable {
         let fields = known.compactMap { name, value in value.map { (name: name, value: $0) } }
         let nonce = Base64URL.encode(random.bytes(16))
         let page = responses.pages.render(
-            "repost", locale: locale, RepostPage.values(fields: fields, scriptNonce: nonce))
+            "repost", locale: locale,
+            RepostPage.values(
+                fields: fields, to: configuration.publicURL.path("/apple/callback"), scriptNonce: nonce))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }

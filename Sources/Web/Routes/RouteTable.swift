@@ -257,15 +257,15 @@ struct RouteTable: Sendable {
             provider: provider, bounces: login.bounces, clock: clock)
         let authorize = AuthorizeRoute(
             configuration: configuration, responses: responses, reader: login.reader, login: login, provider: provider,
-            targets: targets)
+            targets: targets, limit: signIns)
         let routes = ProviderRoutes(
             responses: responses, provider: provider,
             failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
             stopwatch: stopwatch)
         // What programs call is open to pages of every origin: it takes no cookie.
         return [
-            Entry(.get, "/oidc/authorize", limit: signIns, authorize.get),
-            Entry(.post, "/oidc/authorize", limit: signIns, body: AuthorizeRoute.limit, authorize.post),
+            Entry(.get, "/oidc/authorize", authorize.get),
+            Entry(.post, "/oidc/authorize", body: AuthorizeRoute.limit, authorize.post),
             Entry(.get, "/oidc/logout", limit: signIns, endSession.get),
             Entry(.post, "/oidc/logout", limit: signIns, body: AuthorizeRoute.limit, endSession.post),
             Entry(.post, "/oidc/token", body: BodyLimit.api, reader: .client, readers: .everyone, routes.token),

@@ -38,6 +38,12 @@ struct ContentSecurityPolicy: Sendable {
             + "img-src 'self' \(apple)\(logo); \(common)"
     }
 
+    /// A page that posts to a program, which sends the browser on to wherever it likes.
+    func posting(nonce: String) -> String {
+        scriptPrefix + nonce + "'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action http: https:; "
+            + "frame-ancestors 'none'"
+    }
+
     /// A page whose own scripts have this nonce.
     func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
 
