@@ -32,6 +32,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case unreachable(String, detail: String)
     /// A PostgreSQL that cannot hold our data.
     case unsuitable(String, detail: String)
+    /// Others may create in the schema of PostgreSQL's that holds the tables, or have.
+    case openSchema(String, schema: String, to: [String])
     /// libpq is not installed, or too old; `detail` is the loader's text.
     case noLibrary(String)
     case failed(String, detail: String)
@@ -82,6 +84,12 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "The database \(place) cannot be used: \(detail)."
         case .unsuitable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
+        case .openSchema(let place, let schema, let roles):
+            """
+            The database \(place) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \(schema), \
+            and they would run as Bramley. Run REVOKE CREATE ON SCHEMA \(schema) FROM \(roles.joined(separator: ", ")) and \
+            drop what others own in it, or give Bramley a schema of its own (docs/high-availability.md).
+            """
         case .noLibrary(let detail):
             "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"
                 + " your system's equivalent (\(detail))."

@@ -46,9 +46,13 @@ final class PostgresEngine: Engine {
         do {
             try writer.sync { connection in
                 try first.requireServer(place)
+                if options.use == .server {
+                    try first.prepareSchema(place)
+                } else {
+                    try first.requireOwnSchema(place)
+                }
                 try migrations.inspect(connection)
                 if options.use == .server {
-                    try connection.execute(sql: PostgresSchema.foundation)
                     try migrations.run(connection, context, at: now)
                 } else {
                     try migrations.requireCurrent(connection)

@@ -47,6 +47,8 @@ struct Migrations {
     static let oldestAdmitted = "oldest-admitted"
     /// Where `bramley move` has copied everything to.
     static let movedTo = "moved-to"
+    /// Made before the first step.
+    static let tables: Set = ["meta", "migration"]
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
