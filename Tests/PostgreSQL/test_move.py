@@ -90,6 +90,28 @@ def test_what_is_cut_is_not_moved_and_can_be_moved_again(house, cluster):
     assert node.verify(session) == 204
 
 
+def test_the_target_comes_from_a_file_or_the_environment(house, cluster, monkeypatch):
+    node = house.nodes[0]
+    node.start()
+    session = node.sign_in("ada")
+    node.program.stop()
+    assert "BRAMLEY_MOVE_TO" in node.bramley("move", "--yes", code=64)
+    file = node.folder / "target.url"
+    url = cluster.url(house.database) + " password=any"
+    file.write_text(url + "\n")
+    file.chmod(0o644)
+    assert "chmod 600" in node.bramley("move", "--to-file", str(file), "--yes", code=1)
+    file.chmod(0o600)
+    assert "not both" in node.bramley("move", "--to-file", str(file), "--to", "x", "--yes", code=64)
+    monkeypatch.setenv("BRAMLEY_MOVE_TO", "postgresql://a@nowhere.invalid/x")
+    assert "cannot be used" in node.bramley("move", "--yes", code=1)
+    # What is named on the command line wins; and no other command takes the variable for a mistake.
+    assert "has moved to PostgreSQL" in node.bramley("move", "--to-file", str(file), "--yes")
+    place(node, directory=node.settings["storage.directory"], postgres={"url": url})
+    node.start()
+    assert node.verify(session) == 204
+
+
 def test_what_cannot_be_moved(house, cluster, tmp_path):
     node, url = house.nodes[0], cluster.url(house.database)
     node.start()
@@ -98,7 +120,9 @@ def test_what_cannot_be_moved(house, cluster, tmp_path):
     node.program.stop()
     for target, said in (
         (str(tmp_path / "elsewhere"), "must be a connection string"),
-        ("postgresql://a:b@c@localhost/x", "two @"),
+        ("postgresql://a@c@localhost/x", "two @"),
+        ("postgresql://a:b@localhost/x", "--to-file"),
+        ("host=localhost dbname=x user=a password=b", "--to-file"),
         (cluster.url(house.database, "host=/nowhere"), "cannot be used"),
     ):
         code = 1 if "nowhere" in target else 64

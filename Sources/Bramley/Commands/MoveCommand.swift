@@ -19,16 +19,22 @@ struct MoveCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var confirmation: ConfirmationOptions
 
+    /// Other users can read a command's arguments.
+    static let variable = "BRAMLEY_MOVE_TO"
+
     @Option(
         help: ArgumentHelp(
-            "A connection string of PostgreSQL with an empty database, or a directory for SQLite.",
+            "A connection string of PostgreSQL with an empty database, without a password; or a directory for SQLite.",
             valueName: "postgresql://… | directory"))
-    var to: String
+    var to: String?
+
+    @Option(help: ArgumentHelp("A file with the connection string. (default: \(variable))", valueName: "file"))
+    var toFile: String?
 
     func run() async throws {
         try await CommandRun.reporting {
             let configuration = try ConfigurationLoader.loadDatabase(options.input)
-            let target = try MoveTarget.parse(to, from: configuration)
+            let target = try MoveTarget.parse(targetText(options.input), from: configuration)
             let storage = configuration.storage
             let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
             defer { extendLifetime(lock) }
@@ -48,6 +54,36 @@ struct MoveCommand: AsyncParsableCommand {
                 try CommandOutput.line(report.text)
             }
         }
+    }
+
+    private func targetText(_ input: ConfigurationInput) throws(CommandFailure) -> String {
+        let variable = input.environment[Self.variable].flatMap { $0.isEmpty ? nil : $0 }
+        switch (to, toFile, variable) {
+        case (let to?, nil, _):
+            guard !PostgresOptions.holdsPassword(to) else {
+                throw .usage(
+                    "--to holds a password, and every user of this machine can read it there: write the connection string "
+                        + "into a file and name that with --to-file, or set \(Self.variable).")
+            }
+            return to
+        case (nil, let file?, _): return try Self.read(file).trimmed
+        case (nil, nil, let text?): return text
+        case (_?, _?, _): throw .usage("Pass --to or --to-file, not both.")
+        case (nil, nil, nil): throw .usage("Pass --to or --to-file, or set \(Self.variable).")
+        }
+    }
+
+    private static func read(_ path: String) throws(CommandFailure) -> String {
+        let file: GuardedFile
+        do throws(GuardedFile.Failure) {
+            file = try GuardedFile.read(path, maximumBytes: 4_096)
+        } catch {
+            throw CommandFailure("\(path) \(error.fault)")
+        }
+        guard !file.isWorldReadable, !file.isWritableByOthers else {
+            throw CommandFailure("\(path) is open to others: run chmod 600 \(path).")
+        }
+        return String(decoding: file.bytes, as: UTF8.self)
     }
 
     private static func move(
@@ -91,7 +127,7 @@ private struct MoveTarget {
 
     static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
         var options = configuration.databaseOptions(for: .server)
-        let isPostgres = ["postgresql://", "postgres://"].contains(where: text.hasPrefix) || text.contains("dbname=")
+        let isPostgres = PostgresOptions.isMeant(by: text)
         guard isPostgres != (options.postgres != nil) else {
             throw .usage(
                 isPostgres
