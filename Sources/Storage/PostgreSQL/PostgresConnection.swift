@@ -24,6 +24,9 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
         /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
         static let poll = Patience(statement: 3_000)
+
+        /// Somebody looks at the terminal, and nothing was there before that could come back.
+        static let command = Patience(recovery: 3_000)
     }
 
     private let library: LibPQ
