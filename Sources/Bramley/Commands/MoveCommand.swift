@@ -38,7 +38,7 @@ struct MoveCommand: AsyncParsableCommand {
             let storage = configuration.storage
             let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
             defer { extendLifetime(lock) }
-            let source = try OperatorDatabase.open(options.input, isExclusive: true)
+            let source = try OperatorDatabase.open(options.input, isExclusive: true, admitsMoved: true)
             defer { source.database.close() }
             let start = ContinuousClock.now
             let moved = try await Self.move(source, to: target) {
@@ -98,21 +98,30 @@ struct MoveCommand: AsyncParsableCommand {
                 logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             defer { database.close() }
             let move = DatabaseMove(from: source.database, to: database)
+            if try await move.isToBeEnded() {
+                try await move.end()
+                return []
+            }
+            if let former = try await move.formerTarget() {
+                throw CommandFailure(
+                    StorageOpenError.moved(source.configuration.storage.place, to: former).description)
+            }
             guard try await move.isTargetEmpty() else {
                 throw CommandFailure("\(target.place) holds a database of Bramley already: name an empty one.")
             }
             try confirm()
             let moved = try await ProgressLine.during("moving") {
-                try move.run(to: target.place, at: source.now)
+                try move.run(to: target.place, id: source.random.bytes(16), at: source.now)
             }
+            try await move.end()
             try await database.record(.command, user: nil, object: "move", at: source.now)
             return moved
         } catch let error as StorageOpenError {
             throw CommandFailure(error.description)
         } catch let error as StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error.text). The old database is as it was; empty the target, and try "
-                    + "again.")
+                "The move was not completed: \(error.text). Run it again with the same target: nothing opens that one before."
+            )
         }
     }
 }
@@ -138,6 +147,7 @@ private struct MoveTarget {
         guard isPostgres else {
             options.postgres = nil
             options.directory = text
+            options.admitsMoved = true
             return MoveTarget(
                 options: options, place: text,
                 advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve."
@@ -145,6 +155,7 @@ private struct MoveTarget {
         }
         if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
         options.postgres = PostgresOptions(url: Secret(text))
+        options.admitsMoved = true
         return MoveTarget(
             options: options, place: "PostgreSQL",
             advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")
@@ -163,12 +174,15 @@ private struct MoveReport {
 
     /// For a person.
     var text: String {
-        """
-        The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
-        \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
-        \(Quantity.seconds(milliseconds)).
-        \(target.advice)
-        """
+        guard !tables.isEmpty else {
+            return "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
+        }
+        return """
+            The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
+            \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
+            \(Quantity.seconds(milliseconds)).
+            \(target.advice)
+            """
     }
 
     func write(to writer: inout JSONWriter) {

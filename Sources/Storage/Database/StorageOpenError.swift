@@ -28,6 +28,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case notDurable(String, synchronous: Int)
     /// `bramley move` has copied it elsewhere.
     case moved(String, to: String)
+    /// `bramley move` was killed when the copy was there and the old database was not marked yet, or had just been.
+    case unfinishedMove(String)
     /// PostgreSQL does not answer, or does not let us in.
     case unreachable(String, detail: String)
     /// A PostgreSQL that cannot hold our data.
@@ -80,6 +82,11 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
         case .moved(let place, let target):
             "The database \(place) was moved to \(target) and is not used any more: name that in the configuration."
+        case .unfinishedMove(let place):
+            """
+            A move into the database \(place) was not completed: run bramley move again with the old configuration and the \
+            same target, which ends it.
+            """
         case .unreachable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
         case .unsuitable(let place, let detail):

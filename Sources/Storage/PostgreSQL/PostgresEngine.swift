@@ -39,7 +39,9 @@ final class PostgresEngine: Engine {
         }
         let first = connection(writes: true)
         let place = place
-        let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
+        let migrations = Migrations(
+            place: place, steps: steps, origin: options.origin, keyring: context.keyring,
+            admitsMoved: options.admitsMoved)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
             connection(patience: .poll), waits: waits, node: node, context: context, invalidations: invalidations,

@@ -19,6 +19,8 @@ final class PostgresWatch: Sendable {
         var failure: (error: StoreError, at: ContinuousClock.Instant)?
         /// By the monotonic clock: that of the system may be set.
         var lastPoll: ContinuousClock.Instant
+        /// When a session was last looked up, to a quarter of a second.
+        var lastAsked: ContinuousClock.Instant
         /// How far the database's clock is ahead of ours, in milliseconds.
         var clockDifference: Int64 = 0
 
@@ -34,7 +36,11 @@ final class PostgresWatch: Sendable {
     private let invalidations: SessionInvalidations
     private let trust: Duration
     private let logger: Logger
-    private let state = Mutex(State(lastPoll: .now))
+    private let state = Mutex(State(lastPoll: .now, lastAsked: .now))
+
+    /// While nobody has looked up a session for a while, polls are a tenth: the first who does waits for one.
+    private static let idleAfter = Duration.seconds(10)
+    static let idlePause = Duration.milliseconds(2_500)
 
     init(
         _ connection: PostgresConnection, waits: Waits, node: String, context: StoreContext,
@@ -57,9 +63,11 @@ final class PostgresWatch: Sendable {
 
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
-        let begunAt = ContinuousClock.now
+        let (begunAt, isAsked) = (ContinuousClock.now, invalidations.takeAsked())
         let (isDue, isTooOld) = state.withLock { state in
-            let isDue = state.pollBegunAt == nil
+            if isAsked { state.lastAsked = begunAt }
+            let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
+            let isDue = state.pollBegunAt == nil && !(isIdle && begunAt - state.lastPoll < Self.idlePause)
             if isDue { state.pollBegunAt = begunAt }
             return (isDue, begunAt - state.lastPoll > trust)
         }
