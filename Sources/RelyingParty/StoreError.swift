@@ -8,6 +8,8 @@ package enum StoreError: Error, Hashable, Sendable {
     case corrupt(String)
     /// A constraint was violated: a bug in Bramley.
     case inconsistent(String)
+
+    package static let late = StoreError.unavailable("no answer in time")
 }
 
 /// The error type of code that calls the store.

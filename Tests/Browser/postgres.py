@@ -43,7 +43,8 @@ class Server:
 
     def sql(self, text: str, database: str = "postgres") -> str:
         return self.run(
-            "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-d", database, "-qAtc", text).strip()
+            "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-qAtc", text,
+            "-d", f"dbname={database} options='-c search_path=bramley,public'").strip()
 
     def configure(self, **settings: str) -> None:
         """While it runs."""

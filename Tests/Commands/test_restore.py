@@ -67,6 +67,57 @@ def test_a_backup_that_still_has_its_first_name_is_not_written_over(house):
     assert not target.with_name("backup.db.unfinished").exists()
 
 
+def test_a_backup_follows_no_link_that_somebody_has_put_there(house):
+    precious = house.folder / "precious"
+    precious.write_text("precious")
+    planted = house.folder / "new.db.unfinished"
+    planted.symlink_to(precious)
+    refused = house.run("backup", str(house.folder / "new.db"))
+    assert refused.returncode == 1 and "is a symbolic link" in refused.stderr, refused.stderr
+    assert precious.read_text() == "precious" and not (house.folder / "new.db").exists()
+    # One that leads nowhere makes nothing there.
+    planted.unlink()
+    planted.symlink_to(house.folder / "made")
+    assert house.run("backup", str(house.folder / "new.db")).returncode == 1
+    assert not (house.folder / "made").exists()
+
+
+def test_a_backup_is_not_written_into_a_file_that_others_can_open(house):
+    planted = house.folder / "new.db.unfinished"
+    planted.touch()
+    planted.chmod(0o666)
+    refused = house.run("backup", str(house.folder / "new.db"))
+    assert refused.returncode == 1 and "open to another user" in refused.stderr, refused.stderr
+    if os.getuid() == 0:
+        planted.chmod(0o600)
+        os.chown(planted, 65534, 65534)
+        assert "open to another user" in house.run("backup", str(house.folder / "new.db")).stderr
+    assert planted.stat().st_size == 0 and not (house.folder / "new.db").exists()
+    planted.unlink()
+    house.bramley("backup", str(house.folder / "new.db"))
+
+
+@pytest.mark.parametrize("name, command", [
+    ("restore.lock", ("users", "list")), ("restore.lock", ("backup", "new.db")), ("serve.lock", ("restore", "backup.db", "--yes")),
+    ("restoring", ("restore", "backup.db", "--yes")),
+])
+def test_no_command_follows_a_link_in_the_data_directory(house, name, command):
+    elsewhere = house.folder / "elsewhere"
+    planted = data(house) / name
+    if name == "restoring":
+        elsewhere.mkdir(mode=0o700)
+        (elsewhere / "bramley.db").write_text("precious")
+    planted.unlink(missing_ok=True)
+    planted.symlink_to(elsewhere)
+    words = [str(house.folder / word) if word.endswith(".db") else word for word in command]
+    refused = house.run(*words)
+    assert refused.returncode == 1 and planted.name in refused.stderr, refused.stderr
+    if name == "restoring":
+        assert (elsewhere / "bramley.db").read_text() == "precious"
+    else:
+        assert not elsewhere.exists()
+
+
 def untouched(house) -> tuple:
     """What a restore that is refused leaves alone."""
     return (data(house) / "bramley.db").stat().st_ino, sorted(

@@ -146,7 +146,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley restore --end-sessions /var/backups/bramley/today.db":
         Run(before="with_a_backup", typed=YES, stopped=True),
     "bramley restore /var/backups/bramley/today.db": Run(before="with_a_backup", typed=YES, stopped=True),
-    "bramley move --to 'postgresql://bramley@db1.internal/bramley?passfile=/etc/bramley/pgpass'": MOVE,
+    "bramley move --to 'postgresql://bramley@db1.internal/bramley?sslmode=verify-full&sslrootcert=/etc/bramley/db-ca.pem"
+    "&passfile=/etc/bramley/pgpass'": MOVE,
     "bramley move --to /var/lib/bramley/data-2": MOVE,
     "bramley restore copy.db": Run(before="with_a_backup", typed=YES, stopped=True),
     "litestream restore -o copy.db …": LITESTREAM,

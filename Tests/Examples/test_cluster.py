@@ -69,7 +69,8 @@ def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
     subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
                     keys / "AuthKey.p8"], check=True, stderr=subprocess.DEVNULL)
     (keys / "sealing.key").write_text("0" * 63 + "1")
-    (keys / "postgres.url").write_text("postgresql://bramley:secret@bramley-db-rw/bramley?sslmode=require\n")
+    (keys / "postgres.url").write_text("postgresql://bramley:secret@bramley-db-rw/bramley"
+                                      "?sslmode=verify-full&sslrootcert=/run/keys/db-ca.crt\n")
     for file in keys.iterdir():
         file.chmod(0o600)
     (tmp_path / "config.json").write_text(
@@ -78,6 +79,7 @@ def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
     done = subprocess.run([binaries / "bramley", "check", "--config", tmp_path / "config.json"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "TLS" not in done.stdout + done.stderr
 
 
 def test_the_compose_file_names_what_it_uses():

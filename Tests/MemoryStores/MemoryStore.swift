@@ -48,6 +48,7 @@ package final class MemoryStore: Sendable {
         var failures: [StoreError] = []
         var failure: StoreError?
         var touchFailure: StoreError?
+        var writeRefusal: StoreError?
     }
 
     package let invalidations = SessionInvalidations()
@@ -73,6 +74,11 @@ package final class MemoryStore: Sendable {
     /// From now on every call fails so.
     package func fail(with error: StoreError = .unavailable("disk full")) {
         state.withLock { $0.failure = error }
+    }
+
+    /// Says from now on that no write can succeed; nil: that one can.
+    package func refuseWrites(with error: StoreError?) {
+        state.withLock { $0.writeRefusal = error }
     }
 
     /// From now on the use of sessions and keys cannot be written.

@@ -14,6 +14,10 @@ extension MemoryStore: SignInStore {
         }
     }
 
+    package func requireWrites(at now: Timestamp) async throws(StoreError) {
+        if let refusal = try read({ $0.writeRefusal }) { throw refusal }
+    }
+
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
         try read { state in used(id, at: now, in: state) }
     }

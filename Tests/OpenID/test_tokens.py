@@ -307,6 +307,21 @@ def test_32_leaving_the_client_s_groups_ends_refreshing(site, browser):
     assert party.refresh(token).json()["error"] == "invalid_grant"
 
 
+def test_33_offline_access_outlives_the_end_of_all_sessions_by_the_api(site, grafana):
+    """As docs/api.md says of DELETE /api/v1/users/{id}/sessions."""
+    browser = Browser(site)
+    tokens = grafana.tokens(browser, "dana", scope="openid offline_access")
+    user = grafana.claims(tokens["id_token"])["sub"]
+    key = site.operator.bramley("api-keys", "create", "ends", "--scopes", "users:write").strip()
+    ended = call(site, "DELETE", f"/api/v1/users/{user}/sessions", headers={"Authorization": f"Bearer {key}"})
+    assert ended.status == 204 and browser.get("/account").status == 303
+    again = grafana.refresh(tokens["refresh_token"])
+    assert again.status == 200
+    site.operator.bramley("users", "disable", user)
+    assert grafana.refresh(again.json()["refresh_token"]).json()["error"] == "invalid_grant"
+    site.operator.bramley("users", "enable", user)
+
+
 @pytest.mark.parametrize("end", ["disable", "delete", "consent-revoked", "account-deleted"])
 def test_33_all_tokens_end_with_the_person_s_right(site, grafana, end):
     browser = Browser(site)

@@ -1,10 +1,13 @@
 """`bramley move`: from SQLite to PostgreSQL and back, with everybody still signed in."""
 
 import json
+import subprocess
+import threading
 
 import pytest
 
 from nodes import House, Node
+from patience import PATIENCE
 from wire import Wire
 
 
@@ -90,6 +93,28 @@ def test_what_is_cut_is_not_moved_and_can_be_moved_again(house, cluster):
     assert node.verify(session) == 204
 
 
+def test_the_target_comes_from_a_file_or_the_environment(house, cluster, monkeypatch):
+    node = house.nodes[0]
+    node.start()
+    session = node.sign_in("ada")
+    node.program.stop()
+    assert "BRAMLEY_MOVE_TO" in node.bramley("move", "--yes", code=64)
+    file = node.folder / "target.url"
+    url = cluster.url(house.database) + " password=any"
+    file.write_text(url + "\n")
+    file.chmod(0o644)
+    assert "chmod 600" in node.bramley("move", "--to-file", str(file), "--yes", code=1)
+    file.chmod(0o600)
+    assert "not both" in node.bramley("move", "--to-file", str(file), "--to", "x", "--yes", code=64)
+    monkeypatch.setenv("BRAMLEY_MOVE_TO", "postgresql://a@nowhere.invalid/x")
+    assert "cannot be used" in node.bramley("move", "--yes", code=1)
+    # What is named on the command line wins; and no other command takes the variable for a mistake.
+    assert "has moved to PostgreSQL" in node.bramley("move", "--to-file", str(file), "--yes")
+    place(node, directory=node.settings["storage.directory"], postgres={"url": url})
+    node.start()
+    assert node.verify(session) == 204
+
+
 def test_what_cannot_be_moved(house, cluster, tmp_path):
     node, url = house.nodes[0], cluster.url(house.database)
     node.start()
@@ -98,7 +123,9 @@ def test_what_cannot_be_moved(house, cluster, tmp_path):
     node.program.stop()
     for target, said in (
         (str(tmp_path / "elsewhere"), "must be a connection string"),
-        ("postgresql://a:b@c@localhost/x", "two @"),
+        ("postgresql://a@c@localhost/x", "two @"),
+        ("postgresql://a:b@localhost/x", "--to-file"),
+        ("host=localhost dbname=x user=a password=b", "--to-file"),
         (cluster.url(house.database, "host=/nowhere"), "cannot be used"),
     ):
         code = 1 if "nowhere" in target else 64
@@ -111,3 +138,55 @@ def test_what_cannot_be_moved(house, cluster, tmp_path):
     other.program.stop()
     assert "already: name an empty one" in node.bramley("move", "--to", url, "--yes", code=1)
     assert "Ada Byron" in node.bramley("users", "list")
+
+@pytest.mark.parametrize("when", ["the copy is there", "the old one is marked"])
+def test_a_move_that_is_killed_leaves_one_database_in_use(house, cluster, when):
+    node = house.nodes[0]
+    node.start()
+    session = node.sign_in("ada")
+    node.program.stop()
+    wire = Wire(cluster.folder)
+    old = {"directory": node.settings["storage.directory"]}
+    new = old | {"postgres": {"url": cluster.url(house.database)}}
+    url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
+    killed, copied = threading.Event(), threading.Event()
+    program = None
+
+    def decide(content: bytes, writes: bool) -> str:
+        if copied.is_set() and not killed.is_set():
+            killed.set()
+            program.kill()
+            return "cut before"
+        if b"DELETE FROM" in content and b"webhook_endpoint" in content:
+            decide.copies = True
+        if decide.copies and b"COMMIT" in content and not copied.is_set():
+            copied.set()
+            if when == "the copy is there":
+                killed.set()
+                program.kill()
+                return "cut after"
+        return "pass"
+
+    decide.copies = False
+    wire.decide = decide
+    try:
+        program = subprocess.Popen(
+            [house.site.binaries / "bramley", "move", "--to", url, "--yes", "--config", node.folder / "config.json"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        program.wait(PATIENCE)
+        assert killed.is_set()
+        wire.decide = lambda content, writes: "pass"
+        # At most one can be used, and the move can be done again.
+        opens = []
+        for storage in (old, new):
+            place(node, **storage)
+            opens.append("Ada Byron" in node.bramley("users", "list", code=None))
+        assert opens == [when == "the copy is there", False]
+        place(node, **old)
+        node.bramley("move", "--to", url, "--yes")
+        assert "is not used any more" in node.bramley("users", "list", code=1)
+    finally:
+        wire.end()
+    place(node, **new)
+    node.start()
+    assert node.verify(session) == 204

@@ -146,6 +146,17 @@ import Testing
         #expect(await bench.post(bench.form(attempt, user: "Ann Lee")).name == "signedIn")
     }
 
+    @Test("while no write can succeed, the code is not spent, and the same post succeeds later")
+    func keepsTheCodeWhileWritesFail() async {
+        let bench = SignInBench()
+        bench.store.refuseWrites(with: .busy("locked"))
+        let attempt = bench.begin()
+        #expect(await bench.post(bench.form(attempt)).name == "storage")
+        #expect(bench.apple.exchangedCodes.isEmpty)
+        bench.store.refuseWrites(with: nil)
+        #expect(await bench.post(bench.form(attempt)).name == "signedIn")
+    }
+
     @Test("a failed exchange leaves the attempt unused; a passing failure is not kept as the answer")
     func failedExchangeKeepsAttempt() async {
         let bench = SignInBench()

@@ -154,7 +154,12 @@ struct Restore {
         var path: String { Database.path(in: directory) }
 
         init(in parent: String) throws(CommandFailure) {
-            directory = parent + "/restoring"
+            let directory = parent + "/restoring"
+            // Before there is anything to be discarded.
+            guard !Files.isSymbolicLink(directory) else {
+                throw CommandFailure("\(directory) is a symbolic link, which is not followed: remove it.")
+            }
+            self.directory = directory
             do {
                 try Database.prepareDirectory(directory)
                 try clear()

@@ -20,6 +20,7 @@ final class RestoreLock: Sendable {
         do {
             return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
         } catch {
+            guard !error.isOfLink else { throw refusal(of: error, directory) }
             guard error.isHeldByAnother else { return nil }
             throw CommandFailure("A bramley restore is under way in \(directory): run this again afterwards.")
         }
@@ -30,9 +31,7 @@ final class RestoreLock: Sendable {
         do {
             return RestoreLock(try FileLock(path: path(in: directory)))
         } catch {
-            guard error.isHeldByAnother else {
-                throw CommandFailure("\(path(in: directory)) cannot be locked: \(error).")
-            }
+            guard error.isHeldByAnother else { throw refusal(of: error, directory) }
             throw CommandFailure(
                 "Another bramley command is using the database in \(directory): run this again afterwards.")
         }
@@ -64,6 +63,14 @@ final class RestoreLock: Sendable {
                 fix the cause, and the next command or start puts it there.
                 """)
         }
+    }
+
+    private static func refusal(of error: SystemError, _ directory: String) -> CommandFailure {
+        let path = path(in: directory)
+        return CommandFailure(
+            error.isOfLink
+                ? "\(path) is a symbolic link, which is not followed: remove it, and find out who put it there."
+                : "\(path) cannot be locked: \(error).")
     }
 
     private static func path(in directory: String) -> String { directory + "/restore.lock" }

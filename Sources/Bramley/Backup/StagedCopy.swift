@@ -22,18 +22,22 @@ final class StagedCopy {
             throw failure
         } catch let error as SystemError where error.isHeldByAnother {
             throw CommandFailure(Self.busy(target))
+        } catch let error as SystemError where error.isOfLink || error.isOfOthers {
+            throw CommandFailure(
+                "\(path) is \(error.isOfLink ? "a symbolic link" : "open to another user"), who might read or replace "
+                    + "what is written there: remove it, and find out who put it there.")
         } catch {
             throw CommandFailure("\(target) cannot be written: \(error).")
         }
     }
 
     private static func lock(_ path: String, _ target: String) throws -> FileLock {
-        var lock = try FileLock(path: path)
+        var lock = try FileLock(path: path, isPrivate: true)
         if try lock.hasOtherNames() {
             // A process that was killed while the finished copy was renamed has left this one as well: that copy is not
             // ours to empty.
             try Files.remove(path)
-            lock = try FileLock(path: path)
+            lock = try FileLock(path: path, isPrivate: true)
         }
         guard try lock.isStill(at: path) else { throw CommandFailure(busy(target)) }
         return lock
@@ -47,11 +51,16 @@ final class StagedCopy {
 
     /// - Throws: `CommandFailure` when a file with that name exists and may not be replaced.
     func land(replacing: Bool) throws(CommandFailure) {
-        do {
-            try Files.land(path, at: target, replacing: replacing)
+        var isOurs = false
+        do throws(SystemError) {
+            isOurs = try lock.isStill(at: path)
+            if isOurs { try Files.land(path, at: target, replacing: replacing) }
         } catch {
             throw CommandFailure(
                 error.isAlreadyThere ? Self.isThere(target) : "\(target) cannot be written: \(error).")
+        }
+        guard isOurs else {
+            throw CommandFailure("\(path) was replaced while it was written, so \(target) was not made.")
         }
         hasLanded = true
     }

@@ -19,20 +19,26 @@ struct MoveCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var confirmation: ConfirmationOptions
 
+    /// Other users can read a command's arguments.
+    static let variable = "BRAMLEY_MOVE_TO"
+
     @Option(
         help: ArgumentHelp(
-            "A connection string of PostgreSQL with an empty database, or a directory for SQLite.",
+            "A connection string of PostgreSQL with an empty database, without a password; or a directory for SQLite.",
             valueName: "postgresql://… | directory"))
-    var to: String
+    var to: String?
+
+    @Option(help: ArgumentHelp("A file with the connection string. (default: \(variable))", valueName: "file"))
+    var toFile: String?
 
     func run() async throws {
         try await CommandRun.reporting {
             let configuration = try ConfigurationLoader.loadDatabase(options.input)
-            let target = try MoveTarget.parse(to, from: configuration)
+            let target = try MoveTarget.parse(targetText(options.input), from: configuration)
             let storage = configuration.storage
             let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
             defer { extendLifetime(lock) }
-            let source = try OperatorDatabase.open(options.input, isExclusive: true)
+            let source = try OperatorDatabase.open(options.input, isExclusive: true, admitsMoved: true)
             defer { source.database.close() }
             let start = ContinuousClock.now
             let moved = try await Self.move(source, to: target) {
@@ -50,6 +56,36 @@ struct MoveCommand: AsyncParsableCommand {
         }
     }
 
+    private func targetText(_ input: ConfigurationInput) throws(CommandFailure) -> String {
+        let variable = input.environment[Self.variable].flatMap { $0.isEmpty ? nil : $0 }
+        switch (to, toFile, variable) {
+        case (let to?, nil, _):
+            guard !PostgresOptions.holdsPassword(to) else {
+                throw .usage(
+                    "--to holds a password, and every user of this machine can read it there: write the connection string "
+                        + "into a file and name that with --to-file, or set \(Self.variable).")
+            }
+            return to
+        case (nil, let file?, _): return try Self.read(file).trimmed
+        case (nil, nil, let text?): return text
+        case (_?, _?, _): throw .usage("Pass --to or --to-file, not both.")
+        case (nil, nil, nil): throw .usage("Pass --to or --to-file, or set \(Self.variable).")
+        }
+    }
+
+    private static func read(_ path: String) throws(CommandFailure) -> String {
+        let file: GuardedFile
+        do throws(GuardedFile.Failure) {
+            file = try GuardedFile.read(path, maximumBytes: 4_096)
+        } catch {
+            throw CommandFailure("\(path) \(error.fault)")
+        }
+        guard !file.isWorldReadable, !file.isWritableByOthers else {
+            throw CommandFailure("\(path) is open to others: run chmod 600 \(path).")
+        }
+        return String(decoding: file.bytes, as: UTF8.self)
+    }
+
     private static func move(
         _ source: OperatorDatabase, to target: MoveTarget, confirm: () throws -> Void
     ) async throws -> [MovedTable] {
@@ -62,21 +98,30 @@ struct MoveCommand: AsyncParsableCommand {
                 logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             defer { database.close() }
             let move = DatabaseMove(from: source.database, to: database)
+            if try await move.isToBeEnded() {
+                try await move.end()
+                return []
+            }
+            if let former = try await move.formerTarget() {
+                throw CommandFailure(
+                    StorageOpenError.moved(source.configuration.storage.place, to: former).description)
+            }
             guard try await move.isTargetEmpty() else {
                 throw CommandFailure("\(target.place) holds a database of Bramley already: name an empty one.")
             }
             try confirm()
             let moved = try await ProgressLine.during("moving") {
-                try move.run(to: target.place, at: source.now)
+                try move.run(to: target.place, id: source.random.bytes(16), at: source.now)
             }
+            try await move.end()
             try await database.record(.command, user: nil, object: "move", at: source.now)
             return moved
         } catch let error as StorageOpenError {
             throw CommandFailure(error.description)
         } catch let error as StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error.text). The old database is as it was; empty the target, and try "
-                    + "again.")
+                "The move was not completed: \(error.text). Run it again with the same target: nothing opens that one before."
+            )
         }
     }
 }
@@ -91,7 +136,7 @@ private struct MoveTarget {
 
     static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
         var options = configuration.databaseOptions(for: .server)
-        let isPostgres = ["postgresql://", "postgres://"].contains(where: text.hasPrefix) || text.contains("dbname=")
+        let isPostgres = PostgresOptions.isMeant(by: text)
         guard isPostgres != (options.postgres != nil) else {
             throw .usage(
                 isPostgres
@@ -102,6 +147,7 @@ private struct MoveTarget {
         guard isPostgres else {
             options.postgres = nil
             options.directory = text
+            options.admitsMoved = true
             return MoveTarget(
                 options: options, place: text,
                 advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve."
@@ -109,6 +155,7 @@ private struct MoveTarget {
         }
         if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
         options.postgres = PostgresOptions(url: Secret(text))
+        options.admitsMoved = true
         return MoveTarget(
             options: options, place: "PostgreSQL",
             advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")
@@ -127,12 +174,15 @@ private struct MoveReport {
 
     /// For a person.
     var text: String {
-        """
-        The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
-        \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
-        \(Quantity.seconds(milliseconds)).
-        \(target.advice)
-        """
+        guard !tables.isEmpty else {
+            return "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
+        }
+        return """
+            The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
+            \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
+            \(Quantity.seconds(milliseconds)).
+            \(target.advice)
+            """
     }
 
     func write(to writer: inout JSONWriter) {

@@ -150,6 +150,12 @@ package struct Configuration: Sendable {
         /// Whether there is a database, as far as that can be told without opening it.
         package var mayHoldDatabase: Bool { postgres != nil || Database.exists(in: directory) }
 
+        /// What to look at when it fails, as a sentence.
+        var advice: String {
+            postgres == nil
+                ? "Check the disk of storage.directory." : "Check PostgreSQL's log, and the network between."
+        }
+
         /// Of messages.
         package var place: String { postgres == nil ? directory : "storage.postgres.url" }
     }

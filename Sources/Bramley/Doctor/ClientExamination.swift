@@ -21,7 +21,7 @@ enum ClientExamination {
             return [
                 .wrong(
                     .databaseUnusable, "The OpenID Connect clients cannot be read: \(error.text).",
-                    next: "Look at the disk of storage.directory.")
+                    next: configuration.storage.advice)
             ]
         }
         guard !clients.isEmpty else { return [] }

@@ -68,7 +68,7 @@ struct ServerExamination: Sendable {
                 .wrong(
                     .serverNotReady,
                     "The server on \(place) says: \(verdict): \(problems.joined(separator: "; ")) (status \(status)).",
-                    next: "Check the disk of storage.directory and the server's log.")
+                    next: "Check the server's log. \(configuration.storage.advice)")
             ]
         }
         return [.good(.server, "The server on \(place) is ready: it writes to its database.")]
@@ -116,7 +116,7 @@ enum NotificationExamination {
             return [
                 .wrong(
                     .databaseUnusable, "The notifications cannot be read: \(error.text).",
-                    next: "Check the disk of storage.directory.")
+                    next: configuration.storage.advice)
             ]
         }
         let told =

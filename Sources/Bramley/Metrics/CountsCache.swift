@@ -6,7 +6,7 @@ internal import Synchronization
 /// Numbers that are read from the database, cached for a while.
 ///
 /// However often the page is fetched and however many sessions there are, counting takes at most a hundredth of one
-/// processor, and only the fetch that finds the numbers too old waits for new ones.
+/// processor, and only the fetch that finds the numbers too old waits for new ones, for a while.
 final class CountsCache: Sendable {
     /// The counts, and when they were made.
     struct Counted: Sendable {
@@ -18,6 +18,9 @@ final class CountsCache: Sendable {
     static let lifetime = Duration.seconds(15)
     /// … and how many times as long as the counting took.
     static let rest = 100
+
+    /// Prometheus gives up after ten seconds; what is counted then is on the next page.
+    private static let longestWait = Duration.seconds(3)
 
     private struct State {
         var counted: Counted?
@@ -49,13 +52,17 @@ final class CountsCache: Sendable {
             return true
         }
         guard isOurs else { return state.withLock { $0.counted } }
-        let counted = await count()
+        let counting = Task { finish(await count(), begunAt: start) }
+        _ = await StorePatience.value(of: counting, within: Self.longestWait)
+        return state.withLock { $0.counted }
+    }
+
+    private func finish(_ counted: Counted?, begunAt start: ContinuousClock.Instant) {
         let end = now()
-        return state.withLock { state in
+        state.withLock { state in
             state.isCounting = false
             state.dueAt = end + max(Self.lifetime, (end - start) * Self.rest)
             if let counted { state.counted = counted }
-            return state.counted
         }
     }
 }

@@ -19,7 +19,12 @@ struct Readiness: Sendable {
     let bundleIDs: [String]
     let clock: any WallClock
 
+    /// Whoever asks gives up soon, and a server that cannot say so is not ready either.
     func examine() async -> [HealthCheck] {
+        await StorePatience.within(.seconds(1)) { await examineAll() }
+    }
+
+    private func examineAll() async -> [HealthCheck] {
         var checks = [HealthCheck("draining", problem: draining.isSet ? "draining" : nil)]
         let now = clock.now()
         checks.append(await storage(at: now))
@@ -49,8 +54,8 @@ struct Readiness: Sendable {
     }
 
     private func storage(at now: Timestamp) async -> HealthCheck {
-        // A probe would wait for the lock as long as every write; the store's report continues to try.
-        if let trouble = database.trouble, trouble.isLock { return storage(trouble.error) }
+        // A probe would wait for the lock, or for PostgreSQL, as long as every write; the store's report continues to try.
+        if let obstacle = database.knownObstacle { return storage(obstacle) }
         do {
             try await database.ready(at: now)
             return HealthCheck("storage")
@@ -70,7 +75,7 @@ struct Readiness: Sendable {
             return HealthCheck(
                 "sealing_key", problem: opens ? nil : "a newer sealing key than this server's is in use: restart it")
         } catch {
-            return HealthCheck("sealing_key", problem: "the database cannot be read: \(error)")
+            return HealthCheck("sealing_key", problem: "the database cannot be read: \(error.text)")
         }
     }
 
@@ -80,7 +85,7 @@ struct Readiness: Sendable {
             return HealthCheck(
                 "schema", problem: fits ? nil : "a newer Bramley has changed the database: update this server")
         } catch {
-            return HealthCheck("schema", problem: "the database cannot be read: \(error)")
+            return HealthCheck("schema", problem: "the database cannot be read: \(error.text)")
         }
     }
 
@@ -91,7 +96,7 @@ struct Readiness: Sendable {
             for algorithm in algorithms { _ = try await signingKeys.signer(algorithm, at: now) }
             return algorithms.isEmpty ? nil : HealthCheck("signing_keys")
         } catch {
-            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error)")
+            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error.text)")
         }
     }
 

@@ -35,7 +35,10 @@ struct StoreReport {
         }
         guard now >= nextLine else { return }
         logger.error(
-            "database write failed: nobody can sign in; sessions continue",
+            // PostgreSQL may be away for readers too.
+            isShared
+                ? "database write failed: nobody can sign in"
+                : "database write failed: nobody can sign in; sessions continue",
             metadata: [
                 "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error, isShared: isShared))",
                 "failed": "\(trouble.failures)",

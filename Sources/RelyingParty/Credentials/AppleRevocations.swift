@@ -23,6 +23,7 @@ package final class AppleRevocations: LeasedQueue {
 
     private let queue: any RevocationQueue
     private let lease: LeaseHold
+    private let rest = StoreRest()
     private let revoker: any TokenRevoker
     private let keyring: SealingKeyring
     private let clock: any WallClock
@@ -41,8 +42,10 @@ package final class AppleRevocations: LeasedQueue {
     }
 
     package func round(while goesOn: () -> Bool = { true }) async {
+        guard rest.isOver(at: clock.now()) else { return }
         do throws(StoreError) {
             let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
+            _ = rest.end()
             if due.isEmpty { return }
             for entry in due where goesOn() {
                 guard try await lease.acquire(at: clock.now()) else { return }
@@ -50,7 +53,10 @@ package final class AppleRevocations: LeasedQueue {
             }
             await stop()
         } catch {
-            logger.error("revocation queue not readable", metadata: ["cause": "\(error.text)"])
+            // Logged once, not every second.
+            if rest.begin(at: clock.now()) {
+                logger.error("revocation queue not readable", metadata: ["cause": "\(error.text)"])
+            }
         }
     }
 

@@ -83,12 +83,31 @@ package final class SigningKeys: Sendable {
         return signer
     }
 
-    /// The public key set (RFC 7517 §5) at `now`.
-    package func document(at now: Timestamp) async throws(StoreError) -> [UInt8] {
-        for algorithm in try await algorithmsInUse() { _ = try await signer(algorithm, at: now) }
-        let keys = state.withLock { state in
+    /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, what was known last:
+    /// a key is published a day before it signs.
+    package func document(at now: Timestamp) async throws(StoreError) -> [UInt8]? {
+        do throws(StoreError) {
+            let inUse = try await StorePatience.within(Self.longestLook) { () async throws(StoreError) in
+                let algorithms = try await algorithmsInUse()
+                for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
+                return algorithms
+            }
+            if inUse.isEmpty { return nil }
+        } catch {
+            guard !published(at: now).isEmpty else { throw error }
+        }
+        return Self.document(of: published(at: now))
+    }
+
+    private static let longestLook = Duration.seconds(1)
+
+    private func published(at now: Timestamp) -> [SigningKeyRecord] {
+        state.withLock { state in
             SigningAlgorithm.allCases.flatMap { schedule.published(state.records($0), at: now) }
         }
+    }
+
+    private static func document(of keys: [SigningKeyRecord]) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
         writer.name("keys")

@@ -15,6 +15,7 @@ package final class Conversions: LeasedQueue {
 
     private let linking: Linking
     private let lease: LeaseHold
+    private let rest = StoreRest()
     private let clock: any WallClock
     private let logger: Logger
     private let hasWarned = Mutex(false)
@@ -29,16 +30,21 @@ package final class Conversions: LeasedQueue {
     }
 
     package func round(while goesOn: () -> Bool = { true }) async {
+        guard rest.isOver(at: clock.now()) else { return }
         do throws(StoreError) {
             guard linking.passwords != nil else { return try await warn() }
             let due = try await linking.links.dueConversions(at: clock.now(), limit: Self.batch)
+            _ = rest.end()
             if due.isEmpty { return }
             for link in due where goesOn() {
                 guard try await lease.acquire(at: clock.now()) else { return }
                 _ = try await linking.convert(link.key, onlyIfDue: true)
             }
         } catch {
-            logger.error("conversion queue not readable", metadata: ["cause": "\(error.text)"])
+            // Logged once, not every second.
+            if rest.begin(at: clock.now()) {
+                logger.error("conversion queue not readable", metadata: ["cause": "\(error.text)"])
+            }
         }
     }
 

@@ -30,6 +30,7 @@ package final class SessionInvalidations: Sendable {
     private let counter = Atomic<UInt64>(0)
     private let lastLook = Atomic<Int64>(SessionInvalidations.always)
     private let journal = Mutex(Journal())
+    private let isAsked = Atomic(false)
     private let trust: Int64
     private let capacity: Int
 
@@ -57,9 +58,13 @@ package final class SessionInvalidations: Sendable {
     package func isTrusted(at now: Timestamp) -> Bool {
         let look = lastLook.load(ordering: .acquiring)
         if look == Self.always { return true }
+        if !isAsked.load(ordering: .relaxed) { isAsked.store(true, ordering: .relaxed) }
         let age = now.milliseconds &- look
         return age <= trust && age >= -trust
     }
+
+    /// Whether anybody has asked for trust since the last call: otherwise nobody needs it.
+    package func takeAsked() -> Bool { isAsked.exchange(false, ordering: .relaxed) }
 
     /// The number of entries ever appended.
     package var generation: UInt64 {

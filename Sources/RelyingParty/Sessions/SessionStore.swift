@@ -9,7 +9,8 @@ package protocol SessionStore: Sendable {
     func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session]
     /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
     func endSession(_ id: SessionID, cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Bool
-    /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute.
+    /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute. Does not wait for a store that
+    /// hangs.
     func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError)
 }
 

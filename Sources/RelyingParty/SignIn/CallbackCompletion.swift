@@ -20,6 +20,9 @@ extension SignIn {
                 try await SignInFailure.mapping(
                     await store.saveFirstConsent(
                         team: consent.team, subject: consent.subject, name: consent.name, at: clock.now()))
+            } else {
+                // Otherwise the code would be spent for nothing, and the same post later could not succeed.
+                try await SignInFailure.mapping(await store.requireWrites(at: clock.now()))
             }
             let name = callback.name ?? kept
             let identity = try await exchange(callback, claims)

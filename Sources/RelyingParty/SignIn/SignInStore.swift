@@ -21,6 +21,9 @@ package protocol SignInStore: Sendable {
     /// The used attempt, for replays; nil when never used. `sessionIsLive` says whether its session still lives.
     func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt?
 
+    /// Returns when a write can succeed, as far as can be known: asked before a code is sent that nobody could use twice.
+    func requireWrites(at now: Timestamp) async throws(StoreError)
+
     // MARK: One code, sent once
 
     /// Takes the claim unless another request has it, and in the same transaction stores the name.

@@ -158,13 +158,25 @@ package struct FileLock: ~Copyable, Sendable {
     /// Another process held it before, and may still hold it.
     private let isInherited: Bool
 
-    /// Creates the file if it is missing.
-    /// - Parameter isShared: others may hold it too, if they also share it; nobody can then hold it exclusively.
-    /// - Throws: `EWOULDBLOCK` when another process holds the lock.
-    package init(path: String, isShared: Bool = false) throws(SystemError) {
+    /// Creates the file if it is missing. Follows no symbolic link, which somebody may have put there for us.
+    /// - Parameters:
+    ///   - isShared: others may hold it too, if they also share it; nobody can then hold it exclusively.
+    ///   - isPrivate: nobody but this user may own the file, or be able to open it.
+    /// - Throws: `EWOULDBLOCK` when another process holds the lock, `ELOOP` for a link, `EPERM` for a file that is not
+    ///   private.
+    package init(path: String, isShared: Bool = false, isPrivate: Bool = false) throws(SystemError) {
         let opened = Descriptor(
-            owning: try SystemCalls.retrying("open") { unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
+            owning: try SystemCalls.retrying("open") {
+                unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+            })
         let number = opened.number
+        var status = stat()
+        // Safe: fstat(2) writes one `stat` and keeps no pointer.
+        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &status) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(call: "open", code: EINVAL) }
+        guard !isPrivate || status.st_uid == geteuid() && status.st_mode & 0o077 == 0 else {
+            throw SystemError(call: "open", code: EPERM)
+        }
         _ = try SystemCalls.retrying("flock") { flock(number, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
         self.number = opened.release()
         isInherited = false
@@ -205,7 +217,7 @@ package struct FileLock: ~Copyable, Sendable {
         var (here, there) = (stat(), stat())
         // Safe, both: they write one `stat` and keep no pointer.
         _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
-        guard unsafe stat(path, &there) == 0 else { return false }
+        guard unsafe lstat(path, &there) == 0 else { return false }
         return here.st_dev == there.st_dev && here.st_ino == there.st_ino
     }
 
@@ -235,6 +247,12 @@ package struct FileLock: ~Copyable, Sendable {
 extension SystemError {
     /// Whether another process holds the lock.
     package var isHeldByAnother: Bool { code == EWOULDBLOCK }
+
+    /// Whether a lock's file is a symbolic link.
+    package var isOfLink: Bool { code == ELOOP }
+
+    /// Whether a lock's file is not this user's alone.
+    package var isOfOthers: Bool { code == EPERM }
 
     /// Whether a file to be created already exists.
     package var isAlreadyThere: Bool { code == EEXIST }

@@ -19,6 +19,7 @@ package final class Database: Sendable {
     let engine: any Engine
     private let clock: any WallClock
     private let commits: GroupCommit
+    private let probe = WriteProbe()
     /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
     private let migrations: Migrations
@@ -79,10 +80,33 @@ package final class Database: Sendable {
     /// look-up reads.
     package func tick(at now: Timestamp) {
         engine.watch(at: now)
+        if isShared { commits.giveUp(after: Waits.patience) }
     }
 
     /// For `/readyz`: makes a durable write. While writes fail, one of the size of a sign-in.
     package func ready(at now: Timestamp) async throws(StoreError) {
+        // SQLite's waits for the lock at most.
+        try await ready(at: now, within: isShared ? .seconds(1) : nil)
+    }
+
+    private func ready(at now: Timestamp, within limit: Duration?) async throws(StoreError) {
+        try await probe.run(within: limit) { () async throws(StoreError) in try await self.writeProbe(at: now) }
+    }
+
+    /// For what cannot be undone before its outcome is written, such as to send a code to Apple: asks whether a write can
+    /// succeed. One that just did is an answer, and so is what is known to be in the way.
+    package func requireWrites(at now: Timestamp) async throws(StoreError) {
+        if let knownObstacle { throw knownObstacle }
+        guard trouble != nil || !commits.hasJustCommitted else { return }
+        try await ready(at: now, within: Waits.patience)
+    }
+
+    /// Why no write can succeed now, where to try one would only mean to wait.
+    package var knownObstacle: StoreError? {
+        commits.trouble.flatMap { $0.isLock ? $0.error : nil } ?? engine.obstacle
+    }
+
+    private func writeProbe(at now: Timestamp) async throws(StoreError) {
         let known = commits.trouble
         var content = Array(String(now.milliseconds).utf8)
         if known != nil { content += [UInt8](repeating: 0, count: GroupCommit.probeSize) }
@@ -164,6 +188,22 @@ package final class Database: Sendable {
     ) async throws(StoreError) -> Value {
         try await commits.write(at: now ?? clock.now(), body)
     }
+
+    /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
+    func note(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void
+    ) async throws(StoreError) {
+        if let obstacle = trouble?.error ?? engine.obstacle { throw obstacle }
+        let task = Task { () -> Result<Void, StoreError> in
+            do throws(StoreError) { return .success(try await self.write(at: now, body)) } catch {
+                return .failure(error)
+            }
+        }
+        guard let result = await StorePatience.value(of: task, within: Self.longestNote) else { throw .late }
+        try result.get()
+    }
+
+    private static let longestNote = Duration.milliseconds(400)
 
     /// A read in one snapshot, concurrent with any write.
     func read<Value: Sendable>(

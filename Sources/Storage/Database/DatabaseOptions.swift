@@ -22,6 +22,8 @@ package struct DatabaseOptions: Sendable {
     package var use: Use
     /// The operating system user who runs the command: for the audit log.
     package var account: String?
+    /// For `bramley move`: also opens what was moved, or not completely.
+    package var admitsMoved = false
 
     /// Who opens the database.
     package enum Use: Hashable, Sendable {

@@ -28,10 +28,14 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case notDurable(String, synchronous: Int)
     /// `bramley move` has copied it elsewhere.
     case moved(String, to: String)
+    /// `bramley move` was killed when the copy was there and the old database was not marked yet, or had just been.
+    case unfinishedMove(String)
     /// PostgreSQL does not answer, or does not let us in.
     case unreachable(String, detail: String)
     /// A PostgreSQL that cannot hold our data.
     case unsuitable(String, detail: String)
+    /// Others may create in the schema of PostgreSQL's that holds the tables, or have.
+    case openSchema(String, schema: String, to: [String])
     /// libpq is not installed, or too old; `detail` is the loader's text.
     case noLibrary(String)
     case failed(String, detail: String)
@@ -78,10 +82,21 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
         case .moved(let place, let target):
             "The database \(place) was moved to \(target) and is not used any more: name that in the configuration."
+        case .unfinishedMove(let place):
+            """
+            A move into the database \(place) was not completed: run bramley move again with the old configuration and the \
+            same target, which ends it.
+            """
         case .unreachable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
         case .unsuitable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
+        case .openSchema(let place, let schema, let roles):
+            """
+            The database \(place) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \(schema), \
+            and they would run as Bramley. Run REVOKE CREATE ON SCHEMA \(schema) FROM \(roles.joined(separator: ", ")) and \
+            drop what others own in it, or give Bramley a schema of its own (docs/high-availability.md).
+            """
         case .noLibrary(let detail):
             "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"
                 + " your system's equivalent (\(detail))."

@@ -6,11 +6,15 @@ import Synchronization
 final class ConnectionQueue: Sendable {
     private let queue: DispatchQueue
     private let connection: any EngineConnection
+    private let waits: Waits?
 
-    /// - Parameter label: names the queue in a debugger.
-    init(_ connection: any EngineConnection, label: String) {
+    /// - Parameters:
+    ///   - label: names the queue in a debugger.
+    ///   - waits: ends the waiting for what takes too long; nil where nothing hangs, and where a write must be waited for.
+    init(_ connection: any EngineConnection, label: String, waits: Waits? = nil) {
         queue = DispatchQueue(label: label, qos: .userInitiated)
         self.connection = connection
+        self.waits = waits
     }
 
     /// Runs `body` on the queue and waits for it. Must not be called on the queue itself.
@@ -28,27 +32,63 @@ final class ConnectionQueue: Sendable {
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
         let handover = Handover<Value>()
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        var number: UInt64?
+        if let waits {
+            let end = waits.deadline()
+            guard end > .now else { throw .late }
+            number = waits.add(until: end) { handover.settle(.failure(.late)) }
+        }
+        await withCheckedContinuation { continuation in
+            handover.wait(continuation)
             async { connection in
-                handover.fill { try body(connection) }
-                continuation.resume()
+                if handover.isAwaited { handover.fill { try body(connection) } }
             }
         }
+        if let number { waits?.remove(number) }
         return try handover.take()
     }
 
     /// The result passes from thread to thread under a lock and not with the continuation: the thread sanitizer does not
     /// see that one which is resumed early has been waited for.
     private final class Handover<Value: Sendable>: Sendable {
-        private let result = Mutex<Result<Value, StoreError>>(.failure(.inconsistent("nothing was done")))
+        private struct State {
+            var result: Result<Value, StoreError>?
+            var waiter: CheckedContinuation<Void, Never>?
+        }
+
+        private let state = Mutex(State())
+
+        /// Whether there is no result yet.
+        var isAwaited: Bool { state.withLock { $0.result == nil } }
+
+        func wait(_ continuation: CheckedContinuation<Void, Never>) {
+            let isSettled = state.withLock { state in
+                if state.result == nil { state.waiter = continuation }
+                return state.result != nil
+            }
+            if isSettled { continuation.resume() }
+        }
 
         func fill(_ body: () throws -> Value) {
             let made: Result<Value, StoreError>
             do { made = .success(try body()) } catch { made = .failure(StoreError(error)) }
-            result.withLock { $0 = made }
+            settle(made)
         }
 
-        func take() throws(StoreError) -> Value { try result.withLock { $0 }.get() }
+        /// The first result counts.
+        func settle(_ result: Result<Value, StoreError>) {
+            let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+                guard state.result == nil else { return nil }
+                state.result = result
+                return state.waiter.take()
+            }
+            waiter?.resume()
+        }
+
+        func take() throws(StoreError) -> Value {
+            guard let result = state.withLock({ $0.result }) else { throw .inconsistent("nothing was done") }
+            return try result.get()
+        }
     }
 
     /// Closes the connection after what waits there; later calls fail.

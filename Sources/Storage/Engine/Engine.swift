@@ -26,6 +26,8 @@ protocol Engine: Sendable {
     func watch(at now: Timestamp)
     /// How far the clock that all processes share is ahead of this machine's, in milliseconds.
     var clockDifference: Int64 { get }
+    /// Why nothing can be read or written now; nil while all is well, as far as `watch` knows.
+    var obstacle: StoreError? { get }
     /// Erases from the files what was erased from the tables, if anything was since the last call.
     /// - Parameter isCertain: something was, though no event says so.
     func eraseRemains(isCertain: Bool) async throws(StoreError)
@@ -37,4 +39,5 @@ protocol Engine: Sendable {
 
 extension Engine {
     var clockDifference: Int64 { 0 }
+    var obstacle: StoreError? { nil }
 }

@@ -44,7 +44,7 @@ extension Database: APIKeyStore {
     }
 
     package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) {
-        try await write(at: now) { transaction in
+        try await note(at: now) { transaction in
             try transaction.run(
                 "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
                 [now, id])

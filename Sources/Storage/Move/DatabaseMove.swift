@@ -13,8 +13,8 @@ package struct MovedTable: Hashable, Sendable {
 /// Copies a whole database to the other engine while nobody else writes to either, compares the two, and marks the
 /// source as moved: nothing opens it any more.
 ///
-/// The copy is one transaction of the target, and the mark is set once that is committed: whatever is cut, the source is
-/// whole, and the target is empty or whole.
+/// The copy is one transaction of the target, which nothing opens until the source is marked. So never are both in use,
+/// whatever is cut, and `bramley move` again, with the same target, ends it.
 package struct DatabaseMove {
     /// Rows read, and written, at once.
     private static let page = 256
@@ -30,10 +30,32 @@ package struct DatabaseMove {
         self.target = target
     }
 
-    /// Whether the target holds nothing yet.
+    /// Whether an earlier move, with this target, has marked the source and nothing more.
+    package func isToBeEnded() async throws(StoreError) -> Bool {
+        let left = try await target.read { snapshot in try snapshot.stored(Migrations.unfinishedMoveID) }
+        let marked = try await source.read { snapshot in
+            try snapshot.stored(Migrations.movedTo).flatMap { _ in try snapshot.stored(Migrations.moveID) }
+        }
+        return left != nil && left == marked
+    }
+
+    /// Where the source was moved to; nil: it is in use.
+    package func formerTarget() async throws(StoreError) -> String? {
+        try await source.read { snapshot in
+            try snapshot.stored(Migrations.movedTo).map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    /// The last step: from now on the target may be used.
+    package func end() async throws(StoreError) {
+        try await target.write { transaction in try transaction.forget(Migrations.unfinishedMoveID) }
+    }
+
+    /// Whether the target holds nothing yet, or only the copy of a move that was cut.
     package func isTargetEmpty() async throws(StoreError) -> Bool {
         try await target.read { snapshot in
-            try ["user", "event", "audit", "api_key", "openid_client"].allSatisfy {
+            if try snapshot.stored(Migrations.unfinishedMoveID) != nil { return true }
+            return try ["user", "event", "audit", "api_key", "openid_client"].allSatisfy {
                 try !snapshot.exists("SELECT 1 FROM \($0) LIMIT 1")
             }
         }
@@ -43,13 +65,16 @@ package struct DatabaseMove {
     package static func isInUse(_ database: Database) async throws(StoreError) -> Bool {
         guard let engine = database.engine as? PostgresEngine else { return false }
         let before = try await engine.lastOtherPoll()
-        PostgresSession.pause(milliseconds: 1_000)
+        // Longer than two polls of one that nobody asks.
+        PostgresSession.pause(milliseconds: 5_500)
         return try await engine.lastOtherPoll() != before
     }
 
-    /// Blocks the calling thread.
-    /// - Parameter place: of the target, as whoever opens the source is told.
-    package func run(to place: String, at now: Timestamp) throws(StoreError) -> [MovedTable] {
+    /// Copies, and marks the source. Blocks the calling thread. `end` must follow.
+    /// - Parameters:
+    ///   - place: of the target, as whoever opens the source is told.
+    ///   - id: of this move.
+    package func run(to place: String, id: [UInt8], at now: Timestamp) throws(StoreError) -> [MovedTable] {
         do {
             let tables = try sqlite.engine.writer.sync { try MovingTable.all($0) }
             return try source.engine.writer.sync { from in
@@ -57,9 +82,15 @@ package struct DatabaseMove {
                     try from.awaitOtherSide()
                     let moved = try target.engine.writer.sync { into in
                         if !target.isShared { try into.execute(sql: "PRAGMA cache_spill = ON") }
-                        return try into.inTransaction { try copy(tables, from, into) }
+                        return try into.inTransaction {
+                            let moved = try copy(tables, from, into)
+                            try Transaction(into, target.context, at: now).store(Migrations.unfinishedMoveID, id)
+                            return moved
+                        }
                     }
-                    try Transaction(from, source.context, at: now).store(Migrations.movedTo, Array(place.utf8))
+                    let mark = Transaction(from, source.context, at: now)
+                    try mark.store(Migrations.movedTo, Array(place.utf8))
+                    try mark.store(Migrations.moveID, id)
                     return moved
                 }
             }

@@ -102,7 +102,7 @@ extension Database {
         _ id: OpenIDClientID, isRefused: Bool, at now: Timestamp
     ) async throws(StoreError) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
-        try await write(at: now) { transaction in
+        try await note(at: now) { transaction in
             transaction.claim(.client(id.rawValue))
             try transaction.run(
                 "UPDATE openid_client SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)",

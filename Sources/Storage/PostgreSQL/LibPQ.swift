@@ -21,6 +21,7 @@ import Glibc
     let errorMessage: @Sendable @convention(c) (Session) -> Text?
     let finish: @Sendable @convention(c) (Session) -> Void
     let setNonBlocking: @Sendable @convention(c) (Session, Int32) -> Int32
+    let setErrorVerbosity: @Sendable @convention(c) (Session, Int32) -> Int32
     let setNoticeProcessor:
         @Sendable @convention(c) (
             Session, (@convention(c) (UnsafeMutableRawPointer?, Text?) -> Void)?, UnsafeMutableRawPointer?
@@ -82,6 +83,7 @@ import Glibc
         unsafe errorMessage = try symbol("PQerrorMessage")
         unsafe finish = try symbol("PQfinish")
         unsafe setNonBlocking = try symbol("PQsetnonblocking")
+        unsafe setErrorVerbosity = try symbol("PQsetErrorVerbosity")
         unsafe setNoticeProcessor = try symbol("PQsetNoticeProcessor")
         unsafe sendQuery = try symbol("PQsendQuery")
         unsafe sendPrepare = try symbol("PQsendPrepare")

@@ -24,6 +24,9 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
         /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
         static let poll = Patience(statement: 3_000)
+
+        /// Somebody looks at the terminal, and nothing was there before that could come back.
+        static let command = Patience(recovery: 3_000)
     }
 
     private let library: LibPQ
@@ -35,6 +38,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private let losses: PostgresLosses
 
     private var session: PostgresSession?
+    /// Of the open connection.
+    private(set) var schema: PostgresOwnSchema?
     /// Of `losses`, from before the session was opened.
     private var lossesBefore = 0
     private var statements: [String: Prepared] = [:]
@@ -117,12 +122,15 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
                 ("keepalives_interval", "2"), ("keepalives_count", "3"), ("dbname", url.reveal()),
                 ("client_encoding", "UTF8"),
             ], patience: patience.connect)
+        let schema = try PostgresOwnSchema(of: session, patience: patience.connect)
         let answer = try session.query(
             """
-            SET statement_timeout = \(patience.statement - 500); SET lock_timeout = 5000;
+            SET search_path = \(schema.searchPath); SET statement_timeout = \(patience.statement - 500); SET lock_timeout = 5000;
             SET idle_in_transaction_session_timeout = 1000; SET standard_conforming_strings = on;
-            SET default_transaction_isolation = 'read committed'; SELECT CAST(pg_backend_pid() AS TEXT)
+            SET default_transaction_isolation = 'read committed';
+            SELECT CAST(pg_catalog.pg_backend_pid() AS pg_catalog.text)
             """, patience: patience.connect)
+        self.schema = schema
         // A pooler greets with a number of its own. It may give each transaction another connection, which knows neither
         // these settings nor our prepared statements.
         guard try answer.rows().first?.values == [.text("\(session.backendPID)")] else { throw .pooled }
@@ -406,7 +414,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         try allTables().subtracting(PostgresSchema.foundationTables)
     }
 
-    private func allTables() throws -> Set<String> {
+    func allTables() throws -> Set<String> {
         let found = try rows(
             "SELECT CAST(tablename AS TEXT) AS name FROM pg_tables WHERE schemaname = current_schema()")
         return Set(try found.map { row -> String in try row["name"] })

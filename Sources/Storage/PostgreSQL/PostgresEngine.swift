@@ -14,6 +14,7 @@ final class PostgresEngine: Engine {
     private let lookUpCount = Atomic(0)
     private let counter: ConnectionQueue
     private let watch: PostgresWatch
+    private let waits = Waits()
     private let sessions: PostgresSessions
     private let invalidations: SessionInvalidations
     private let context: StoreContext
@@ -31,24 +32,30 @@ final class PostgresEngine: Engine {
         let node = Hexadecimal.encode(random.bytes(16))
         self.node = node
         let losses = PostgresLosses()
-        func connection(writes: Bool = false, patience: PostgresConnection.Patience = .init()) -> PostgresConnection {
+        func connection(writes: Bool = false, patience: PostgresConnection.Patience? = nil) -> PostgresConnection {
             PostgresConnection(
-                library, url: postgres.url, node: writes ? node : nil, patience: patience, random: random,
-                losses: losses)
+                library, url: postgres.url, node: writes ? node : nil,
+                patience: patience ?? (options.use == .command ? .command : .init()), random: random, losses: losses)
         }
         let first = connection(writes: true)
         let place = place
-        let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
+        let migrations = Migrations(
+            place: place, steps: steps, origin: options.origin, keyring: context.keyring,
+            admitsMoved: options.admitsMoved)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
-            connection(patience: .poll), node: node, context: context, invalidations: invalidations,
+            connection(patience: .poll), waits: waits, node: node, context: context, invalidations: invalidations,
             trust: postgres.trust, logger: logger)
         do {
             try writer.sync { connection in
                 try first.requireServer(place)
+                if options.use == .server {
+                    try first.prepareSchema(place)
+                } else {
+                    try first.requireOwnSchema(place)
+                }
                 try migrations.inspect(connection)
                 if options.use == .server {
-                    try connection.execute(sql: PostgresSchema.foundation)
                     try migrations.run(connection, context, at: now)
                 } else {
                     try migrations.requireCurrent(connection)
@@ -58,9 +65,10 @@ final class PostgresEngine: Engine {
         } catch {
             throw StorageOpenError(error, place: place)
         }
-        reader = ConnectionQueue(connection(), label: "reader")
-        lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups") }
-        counter = ConnectionQueue(connection(), label: "counts")
+        let waits = waits
+        reader = ConnectionQueue(connection(), label: "reader", waits: waits)
+        lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups", waits: waits) }
+        counter = ConnectionQueue(connection(), label: "counts", waits: waits)
         sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
         self.invalidations = invalidations
         self.context = context
@@ -80,6 +88,16 @@ final class PostgresEngine: Engine {
     /// From the cache while it is trusted; otherwise asks. Whoever hears nothing from the database is told so, and
     /// nobody is signed in or out by what was true a while ago.
     func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        if invalidations.isTrusted(at: now), let kept = sessions.kept(token, at: now) { return kept }
+        return try await StorePatience.within(Self.longestLookUp) { () async throws(StoreError) -> SignedIn? in
+            try await ask(token, at: now)
+        }
+    }
+
+    /// Of a session. With what else a check does, the answer is there within two seconds.
+    private static let longestLookUp = Duration.milliseconds(1_250)
+
+    private func ask(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
         try await watch.ensureTrust(at: now)
         if let kept = sessions.kept(token, at: now) { return kept }
         let (context, generation) = (context, invalidations.generation)
@@ -91,7 +109,10 @@ final class PostgresEngine: Engine {
 
     func watch(at now: Timestamp) {
         watch.tick(at: now)
+        waits.sweep(silentSince: watch.silentSince)
     }
+
+    var obstacle: StoreError? { watch.obstacle }
 
     var clockDifference: Int64 { watch.clockDifference }
 

@@ -12,6 +12,28 @@ struct PostgresError: Error, Hashable {
         self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 
+    /// Of an attempt to connect, by libpq's verbose text: `… FATAL:  3D000: database "x" does not exist`, one such line for
+    /// each server that was tried. It has a state when all of them have refused for good: nothing is gained by waiting.
+    init(connecting text: String) {
+        let lines = text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("LOCATION:") }
+        let attempts = lines.filter { $0.contains("connection to server") }.count
+        let states = lines.compactMap { line in
+            line.split(separator: ":").map { $0.drop { $0 == " " } }.first(where: Self.isState).map { String($0) }
+        }
+        let isFinal = !states.isEmpty && states.count >= attempts && states.allSatisfy(Self.isFinal)
+        let message = states.reduce(lines.joined(separator: " ")) { $0.replacing("\($1): ", with: "") }
+        self.init(state: isFinal ? states.last : nil, message: message)
+    }
+
+    private static func isState(_ text: Substring) -> Bool {
+        text.count == 5 && text.contains { $0.isNumber } && text.allSatisfy { $0.isNumber || $0.isUppercase }
+    }
+
+    /// No such database or role, a wrong password, no right to connect.
+    private static func isFinal(_ state: String) -> Bool {
+        state.hasPrefix("28") || state == "3D000" || state == "42501"
+    }
+
     static let closed = PostgresError(message: "the database is closed")
 
     static let pooled = PostgresError(
@@ -48,6 +70,7 @@ extension PostgresError: EngineError {
         case "55P03", "40001", "40P01": return .busy(detail)
         case "XX001", "XX002": return .corrupt(detail)
         // Connection, resources, the operator's intervention, a system error, a statement that took too long.
+        case _ where Self.isFinal(state): return .unavailable(detail)
         case _ where ["08", "53", "57", "58"].contains(state.prefix(2)) || state == "25006" || state == "25P03":
             return .unavailable(detail)
         default: return .inconsistent(detail)

@@ -31,17 +31,22 @@ extension PostgresSchema {
     /// What the engine itself keeps.
     static let foundationTables: Set = ["store_lock", "store_node", "store_poll"]
 
-    /// Made before the first transaction, by one process at a time.
+    /// Of this version's schema.
+    static let allTables = Schema.steps.reduce(into: foundationTables.union(Migrations.tables)) { tables, step in
+        tables.formUnion(step.tables)
+    }
+
+    /// Made in a transaction of its own before the first of the others, by one process at a time: whoever starts takes
+    /// the row that nobody without a right on our tables can hold.
     ///
     /// store_lock: its one row is taken by every transaction that writes. store_node: by process, what its last such
     /// transaction left (`PostgresConnection.commit`). store_poll: what shows a process that it still commits
     /// (`PostgresWatch`), by PostgreSQL's clock; it
     /// had a column of another name before the first release.
     static let foundation = """
-        BEGIN;
-        SELECT pg_advisory_xact_lock(\(Schema.applicationID));
         CREATE TABLE IF NOT EXISTS store_lock (id BIGINT PRIMARY KEY CHECK (id = 1));
         INSERT INTO store_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING;
+        SELECT id FROM store_lock WHERE id = 1 FOR UPDATE;
         CREATE TABLE IF NOT EXISTS store_node (id TEXT COLLATE "C" PRIMARY KEY, receipt TEXT COLLATE "C" NOT NULL);
         CREATE TABLE IF NOT EXISTS store_poll (id TEXT COLLATE "C" PRIMARY KEY, polled_at BIGINT NOT NULL);
         DO $$ BEGIN
@@ -55,7 +60,6 @@ extension PostgresSchema {
         CREATE OR REPLACE FUNCTION max(BIGINT, BIGINT) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
             RETURN CASE WHEN $1 > $2 THEN $1 WHEN $2 IS NOT NULL AND $1 IS NOT NULL THEN $2 END;
         CREATE OR REPLACE FUNCTION json_each(TEXT) RETURNS TABLE (value TEXT) LANGUAGE sql IMMUTABLE PARALLEL SAFE
-            AS 'SELECT json_array_elements_text(CAST($1 AS json))';
-        COMMIT
+            AS 'SELECT json_array_elements_text(CAST($1 AS json))'
         """
 }

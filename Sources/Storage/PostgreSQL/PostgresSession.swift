@@ -25,21 +25,25 @@ import Glibc
         unsafe self.session = unsafe session
         // Notices are for people at a terminal; the default writes them there.
         _ = unsafe library.setNoticeProcessor(session, { _, _ in }, nil)
+        // PQERRORS_VERBOSE: only so does a refused connection say why in a way that does not depend on the language.
+        _ = unsafe library.setErrorVerbosity(session, 2)
         let end = Moment.now.adding(milliseconds: patience)
         do throws(PostgresError) {
             // "Before the first call, behave as if it had returned PGRES_POLLING_WRITING."
             var waitsFor = Int16(POLLOUT)
             // Safe: as above. 0 is CONNECTION_OK, 1 CONNECTION_BAD.
             while unsafe library.status(session) != 0 {
-                guard unsafe library.status(session) != 1 else { throw failure() }
+                guard unsafe library.status(session) != 1 else { throw PostgresError(connecting: errorText) }
                 try wait(for: waitsFor, until: end)
                 switch unsafe library.connectPoll(session) {
                 case 1: waitsFor = Int16(POLLIN)
                 case 2: waitsFor = Int16(POLLOUT)
                 case 3: break
-                default: throw failure()
+                default: throw PostgresError(connecting: errorText)
                 }
             }
+            // PQERRORS_DEFAULT.
+            _ = unsafe library.setErrorVerbosity(session, 1)
             guard unsafe library.setNonBlocking(session, 1) == 0 else { throw failure() }
         } catch {
             close()
@@ -218,10 +222,12 @@ import Glibc
         }
     }
 
-    private func failure() -> PostgresError {
+    private func failure() -> PostgresError { PostgresError(message: errorText) }
+
+    private var errorText: String {
         // Safe: the text belongs to the connection, and is copied here.
         let text = unsafe session.flatMap { unsafe library.errorMessage($0) }.map { unsafe String(cString: $0) }
-        return PostgresError(message: text.flatMap { $0.isEmpty ? nil : $0 } ?? "the connection was lost")
+        return text.flatMap { $0.isEmpty ? nil : $0 } ?? "the connection was lost"
     }
 }
 

@@ -13,13 +13,20 @@ import Synchronization
 final class PostgresWatch: Sendable {
     private struct State {
         var sequence: Int64?
-        var isPolling = false
+        /// When the poll under way began.
+        var pollBegunAt: ContinuousClock.Instant?
         /// What the last poll failed with, and when it ended.
         var failure: (error: StoreError, at: ContinuousClock.Instant)?
         /// By the monotonic clock: that of the system may be set.
         var lastPoll: ContinuousClock.Instant
+        /// When a session was last looked up, to a quarter of a second.
+        var lastAsked: ContinuousClock.Instant
         /// How far the database's clock is ahead of ours, in milliseconds.
         var clockDifference: Int64 = 0
+
+        func isSilent(longest: Duration) -> Bool {
+            failure != nil || pollBegunAt.map { ContinuousClock.now - $0 > longest } ?? false
+        }
     }
 
     private let node: String
@@ -29,15 +36,20 @@ final class PostgresWatch: Sendable {
     private let invalidations: SessionInvalidations
     private let trust: Duration
     private let logger: Logger
-    private let state = Mutex(State(lastPoll: .now))
+    private let state = Mutex(State(lastPoll: .now, lastAsked: .now))
+
+    /// While nobody has looked up a session for a while, polls are a tenth: the first who does waits for one.
+    private static let idleAfter = Duration.seconds(10)
+    static let idlePause = Duration.milliseconds(2_500)
 
     init(
-        _ connection: PostgresConnection, node: String, context: StoreContext, invalidations: SessionInvalidations,
+        _ connection: PostgresConnection, waits: Waits, node: String, context: StoreContext,
+        invalidations: SessionInvalidations,
         trust: Int64, logger: Logger
     ) {
         self.connection = connection
         self.node = node
-        queue = ConnectionQueue(connection, label: "watch")
+        queue = ConnectionQueue(connection, label: "watch", waits: waits)
         self.context = context
         self.invalidations = invalidations
         self.trust = .milliseconds(trust)
@@ -51,16 +63,35 @@ final class PostgresWatch: Sendable {
 
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
+        let (begunAt, isAsked) = (ContinuousClock.now, invalidations.takeAsked())
         let (isDue, isTooOld) = state.withLock { state in
-            defer { state.isPolling = true }
-            return (!state.isPolling, ContinuousClock.now - state.lastPoll > trust)
+            if isAsked { state.lastAsked = begunAt }
+            let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
+            let isDue = state.pollBegunAt == nil && !(isIdle && begunAt - state.lastPoll < Self.idlePause)
+            if isDue { state.pollBegunAt = begunAt }
+            return (isDue, begunAt - state.lastPoll > trust)
         }
         if isTooOld { invalidations.distrust() }
         guard isDue else { return }
-        let begunAt = ContinuousClock.now
         queue.async { _ in
             try? self.attempt(at: now, begunAt: begunAt)
-            self.state.withLock { $0.isPolling = false }
+            self.state.withLock { $0.pollBegunAt = nil }
+        }
+    }
+
+    /// A poll takes milliseconds.
+    private static let longestPoll = Duration.milliseconds(1_000)
+
+    /// Since when nothing is heard from the database; nil while it answers.
+    var silentSince: ContinuousClock.Instant? {
+        state.withLock { state in state.isSilent(longest: Self.longestPoll) ? state.lastPoll : nil }
+    }
+
+    /// Why nothing can be read or written: what the last poll failed with, or that one takes too long.
+    var obstacle: StoreError? {
+        state.withLock { state in
+            if let failure = state.failure { return failure.error }
+            return state.isSilent(longest: Self.longestPoll) ? .unavailable("PostgreSQL does not answer") : nil
         }
     }
 

@@ -28,7 +28,9 @@ final class SQLiteEngine: Engine {
         try files.prepare()
         let place = files.databasePath
         let connections = Connections(path: place, busyTimeout: options.busyTimeout, use: options.use)
-        let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
+        let migrations = Migrations(
+            place: place, steps: steps, origin: options.origin, keyring: context.keyring,
+            admitsMoved: options.admitsMoved)
         do {
             writer = try connections.openWriter()
             try writer.sync { connection in

@@ -35,11 +35,7 @@ enum FormerSchema {
         try connection.run("DELETE FROM migration WHERE name < ?", [Schema.first.name])
     }
 
-    /// Those that others refer to come first.
-    private static let tables: [String] = Schema.first.sql.split(separator: "\n").compactMap { line in
-        let words = line.split(separator: " ")
-        return words.starts(with: ["CREATE", "TABLE"]) ? String(words[2]) : nil
-    }
+    private static let tables = Schema.first.tables
 }
 
 /// A connection whose tables can be replaced.

@@ -47,6 +47,11 @@ struct Migrations {
     static let oldestAdmitted = "oldest-admitted"
     /// Where `bramley move` has copied everything to.
     static let movedTo = "moved-to"
+    /// The number of that move: in the old database, and in the new one until the old one is marked.
+    static let moveID = "move-id"
+    static let unfinishedMoveID = "unfinished-move-id"
+    /// Made before the first step.
+    static let tables: Set = ["meta", "migration"]
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
@@ -54,9 +59,14 @@ struct Migrations {
     let origin: DatabaseOrigin
     let keyring: SealingKeyring
     let schema: SchemaCheck
+    /// For `bramley move`, which ends what a killed one has left.
+    private let admitsMoved: Bool
 
-    init(place: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring) {
+    init(
+        place: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring, admitsMoved: Bool = false
+    ) {
         self.place = place
+        self.admitsMoved = admitsMoved
         self.origin = origin
         self.keyring = keyring
         schema = SchemaCheck(place: place, steps: steps)
@@ -127,8 +137,11 @@ struct Migrations {
     }
 
     private func checkStamps(_ connection: any EngineConnection) throws {
-        if let moved = try value(Self.movedTo, connection) {
-            throw StorageOpenError.moved(place, to: String(decoding: moved, as: UTF8.self))
+        if !admitsMoved {
+            if let moved = try value(Self.movedTo, connection) {
+                throw StorageOpenError.moved(place, to: String(decoding: moved, as: UTF8.self))
+            }
+            if try value(Self.unfinishedMoveID, connection) != nil { throw StorageOpenError.unfinishedMove(place) }
         }
         if let found = try value(Self.originKey, connection) {
             let text = String(decoding: found, as: UTF8.self)
@@ -183,6 +196,11 @@ extension Snapshot {
 }
 
 extension Transaction {
+    /// Deletes a value of `meta`.
+    func forget(_ key: String) throws {
+        try run("DELETE FROM meta WHERE key = ?", [key])
+    }
+
     /// Writes a value of `meta`.
     func store(_ key: String, _ value: [UInt8]) throws {
         try run(

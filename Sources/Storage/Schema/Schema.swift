@@ -7,6 +7,14 @@ struct SchemaStep: Sendable {
     /// The newest step that a version must know to go on with a database that has this one; nil: this one.
     var admits: String?
     let sql: String
+
+    /// The tables that it makes; those that others refer to come first.
+    var tables: [String] {
+        sql.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ")
+            return words.starts(with: ["CREATE", "TABLE"]) ? String(words[2]) : nil
+        }
+    }
 }
 
 /// The schema, step by step.

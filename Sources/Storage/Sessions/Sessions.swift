@@ -113,7 +113,7 @@ extension Database: SessionStore {
     }
 
     package func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError) {
-        try await write(at: now) { transaction in
+        try await note(at: now) { transaction in
             transaction.claim(.session(id))
             try transaction.run(
                 "UPDATE session SET last_seen_at = ?1 WHERE id = ?2 AND last_seen_at < ?1", [now, id])

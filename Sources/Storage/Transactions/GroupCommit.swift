@@ -5,6 +5,7 @@ import Synchronization
 
 /// One write waiting for its transaction.
 struct PendingWrite: Sendable {
+    let since = ContinuousClock.now
     /// Performs the write. May run twice when a transaction was lost or given up in between, so it has no effects
     /// outside the transaction.
     let run: @Sendable (any EngineConnection) throws -> FinishedWrite
@@ -52,6 +53,7 @@ final class GroupCommit: Sendable {
         var isClosed = false
         var statistics = WriteStatistics()
         var trouble: StoreTrouble?
+        var lastCommit: ContinuousClock.Instant?
 
         mutating func fail(_ error: StoreError, writes: Int) {
             guard StoreTrouble.isMeant(by: error) else { return }
@@ -68,6 +70,8 @@ final class GroupCommit: Sendable {
         case spoiled
         /// SQLite ended the transaction: likewise.
         case lost
+        /// No transaction could be begun.
+        case refused(StoreError)
     }
 
     private typealias Answers = [@Sendable () -> Void]
@@ -139,11 +143,30 @@ final class GroupCommit: Sendable {
     /// Nil while writes succeed.
     var trouble: StoreTrouble? { state.withLock { $0.trouble } }
 
+    /// Whether writes succeeded a moment ago.
+    var hasJustCommitted: Bool {
+        state.withLock { state in state.lastCommit.map { ContinuousClock.now - $0 < .seconds(1) } ?? false }
+    }
+
     /// A probe that began during the trouble `known` succeeded, and nothing has failed since.
     func endTrouble(_ known: StoreTrouble) {
         state.withLock { state in
             if state.trouble == known { state.trouble = nil }
         }
+    }
+
+    /// Refuses what has waited too long behind a batch that hangs.
+    func giveUp(after limit: Duration) {
+        let late = state.withLock { state -> [PendingWrite] in
+            // Only while a batch runs: otherwise one of those that wait may have been told to lead.
+            guard state.statistics.running > 0, let first = state.pending.first,
+                ContinuousClock.now - first.since > limit
+            else { return [] }
+            let late = state.pending.prefix { ContinuousClock.now - $0.since > limit }
+            state.pending.removeFirst(late.count)
+            return Array(late)
+        }
+        for write in late { write.fail(.late) }
     }
 
     /// Refuses further writes; accepted ones are done when this returns.
@@ -195,17 +218,37 @@ final class GroupCommit: Sendable {
         defer { state.withLock { $0.statistics.running = 0 } }
         var outcome = commit(batch, isolating: false, on: connection)
         if case .spoiled = outcome { outcome = commit(batch, isolating: true, on: connection) }
-        if case .answers(let answers) = outcome { return answers }
-        // The writes of a lost transaction, each alone.
-        return batch.flatMap { commitAlone($0, on: connection) }
+        switch outcome {
+        case .answers(let answers): return answers
+        case .refused(let failure): return refuse(batch[...], failure)
+        case .spoiled, .lost: break
+        }
+        // The writes of a lost transaction, each alone, until no further one can be begun: each would wait for that.
+        var answers: Answers = []
+        for (index, write) in batch.enumerated() {
+            switch commitAlone(write, on: connection) {
+            case .answers(let more): answers += more
+            case .refused(let failure): return answers + refuse(batch[index...], failure)
+            case .spoiled, .lost: break
+            }
+        }
+        return answers
     }
 
-    private func commitAlone(_ write: PendingWrite, on connection: any EngineConnection) -> Answers {
+    private func commitAlone(_ write: PendingWrite, on connection: any EngineConnection) -> Outcome {
         for attempt in 1...Self.attempts {
-            let outcome = commit([write], isolating: false, isLast: attempt == Self.attempts, on: connection)
-            if case .answers(let answers) = outcome { return answers }
+            switch commit([write], isolating: false, isLast: attempt == Self.attempts, on: connection) {
+            case .spoiled, .lost: continue
+            case let outcome: return outcome
+            }
         }
-        return []
+        return .answers([])
+    }
+
+    private func refuse(_ writes: ArraySlice<PendingWrite>, _ failure: StoreError) -> Answers {
+        metrics.failures.increment()
+        state.withLock { $0.fail(failure, writes: writes.count) }
+        return writes.map { write in { write.fail(failure) } }
     }
 
     /// One transaction. A batch of one gets its answer, unless it may be run again.
@@ -221,10 +264,7 @@ final class GroupCommit: Sendable {
         do {
             try isolating ? connection.begin(.write) : connection.begin(for: bodies)
         } catch {
-            let failure = StoreError(error)
-            metrics.failures.increment()
-            state.withLock { $0.fail(failure, writes: batch.count) }
-            return .answers(batch.map { write in { write.fail(failure) } })
+            return .refused(StoreError(error))
         }
         var invalidations: [SessionInvalidations.Entry] = []
         var answers: Answers = []
@@ -254,6 +294,7 @@ final class GroupCommit: Sendable {
             state.statistics.transactions += 1
             state.statistics.writes += batch.count
             if state.trouble?.isLock == true { state.trouble = nil }
+            state.lastCommit = .now
         }
         metrics.commits.record(since: start)
         metrics.batches.record(Int64(batch.count))

@@ -48,10 +48,9 @@ struct AssertionRoutes: Sendable {
 
     /// The public keys, for anyone; cached for less than a key is published before it signs.
     func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let keys, try await !WebFailure.mapping(await keys.algorithmsInUse()).isEmpty else {
+        guard let keys, let document = try await WebFailure.mapping(await keys.document(at: clock.now())) else {
             throw .assertionNotConfigured
         }
-        let document = try await WebFailure.mapping(await keys.document(at: clock.now()))
         var response = responses.empty(
             .ok,
             fields: [

@@ -37,6 +37,17 @@ struct VerifyRoute: Sendable {
     func answer(
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
     ) async throws(WebFailure) -> ServerResponse {
+        try await StorePatience.within(Self.longestDecision) { () async throws(WebFailure) -> ServerResponse in
+            try await decide(request, original, demands: demands)
+        }
+    }
+
+    /// Every page of a site waits for it: within two seconds, the last of which are the engine's.
+    private static let longestDecision = Duration.milliseconds(1_250)
+
+    private func decide(
+        _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
+    ) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkFlags(Query(request))
         // Refused whoever asks: then the first request shows a misspelt name, not the first visitor who is signed in.
         _ = try assertions.audience(in: Query(request))

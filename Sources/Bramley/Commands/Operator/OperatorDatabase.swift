@@ -38,10 +38,12 @@ package struct OperatorDatabase: Sendable {
     }
 
     /// Creates nothing: neither a database, nor a sealing key, nor a step of the schema.
-    /// - Parameter isExclusive: whether other commands on this machine must wait.
+    /// - Parameters:
+    ///   - isExclusive: whether other commands on this machine must wait.
+    ///   - admitsMoved: for `bramley move`.
     /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
     package static func open(
-        _ input: ConfigurationInput, isExclusive: Bool = false
+        _ input: ConfigurationInput, isExclusive: Bool = false, admitsMoved: Bool = false
     ) throws -> OperatorDatabase {
         Files.keepNewFilesPrivate()
         let configuration = try ConfigurationLoader.loadDatabase(input)
@@ -59,6 +61,7 @@ package struct OperatorDatabase: Sendable {
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
             var options = configuration.databaseOptions(for: .command)
+            options.admitsMoved = admitsMoved
             options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
             let database = try Database(
                 options: options, keyring: keyring, clock: clock,

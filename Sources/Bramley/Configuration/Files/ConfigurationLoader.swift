@@ -46,6 +46,8 @@ package enum ConfigurationLoader {
     package static let systemPath = "/etc/bramley/config.json"
     /// The environment variable that names the file; not a key.
     package static let pathVariable = "BRAMLEY_CONFIG"
+    /// Those that begin with `BRAMLEY_` and are no keys.
+    static let otherVariables: Set = [pathVariable, MoveCommand.variable]
     /// For `--help`.
     package static let pathHelp =
         "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"

@@ -12,6 +12,15 @@ extension ConfigurationBuilder {
                     + "a file that `passfile` names.")
             return
         }
-        storage.postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust * 1_000)
+        let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust * 1_000)
+        if postgres.mayShowPassword {
+            values.warn(
+                given.key,
+                given.subject + "does not require TLS: whoever answers in PostgreSQL's place gets the password in the "
+                    + "clear.",
+                "Add sslmode=verify-full, and sslrootcert=FILE with the authority that issued PostgreSQL's certificate."
+            )
+        }
+        storage.postgres = postgres
     }
 }

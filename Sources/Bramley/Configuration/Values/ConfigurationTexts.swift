@@ -16,10 +16,10 @@ struct ConfigurationTexts {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix("BRAMLEY_") && name != ConfigurationLoader.pathVariable {
+        where name.hasPrefix("BRAMLEY_") && !ConfigurationLoader.otherVariables.contains(name) {
             guard let key = byName[name] else {
                 let nearest = ConfigurationTable.nearest(
-                    to: name, among: byName.keys.sorted() + [ConfigurationLoader.pathVariable])
+                    to: name, among: byName.keys.sorted() + ConfigurationLoader.otherVariables.sorted())
                 if let meant = nearest.flatMap({ byName[$0] }) { refused.insert(meant.name) }
                 problems.add(
                     ConfigurationProblem(

@@ -1,0 +1,166 @@
+/// The schema of PostgreSQL's that holds the tables, and nothing that others have made.
+///
+/// A name in a statement is looked up along `search_path`; a function or an operator that fits the arguments better than
+/// PostgreSQL's own wins. So whoever may create something in a schema of that path runs code as our role
+/// (CVE-2018-1058). Every connection therefore searches one schema alone, after `pg_catalog`, which is always first
+/// when the path does not name it, and that schema is refused while others may create in it.
+struct PostgresOwnSchema {
+    static let name = "bramley"
+
+    /// The schema of one connection.
+    let name: String
+    /// Where earlier versions made the tables; nil where the operator has named a schema.
+    let former: String?
+
+    /// - Parameters:
+    ///   - path: `search_path`, as the connection string, the role or the database sets it.
+    ///   - current: the first schema of it that exists.
+    /// - Throws: when it names none that exists.
+    init(path: String, current: String?) throws(PostgresError) {
+        // PostgreSQL's own default; some hosts add schemas to its end.
+        guard !path.isEmpty, !path.hasPrefix("\"$user\"") else {
+            (name, former) = (Self.name, current == Self.name ? nil : current)
+            return
+        }
+        guard let current else {
+            throw PostgresError(state: "3F000", message: "the schema that search_path names does not exist: create it")
+        }
+        (name, former) = (current, nil)
+    }
+
+    /// Asked of a new connection, before any name is looked up along its path.
+    init(of session: PostgresSession, patience: Int) throws(PostgresError) {
+        let answer = try session.query(
+            "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schema()", patience: patience)
+        guard let values = try answer.rows().first?.values, values.count == 2, case .text(let path) = values[0] else {
+            throw PostgresError(message: "the connection does not say what it searches")
+        }
+        try self.init(path: path, current: String(values[1]))
+    }
+
+    /// Set on every connection. Temporary objects come last: they are this connection's own.
+    var searchPath: String { "\(Self.quoted(name)), pg_temp" }
+
+    static func quoted(_ name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}
+
+extension PostgresConnection {
+    /// Refuses a schema in which others than its owner may create something, or have.
+    func requireOwnSchema(_ place: String) throws {
+        guard let schema = schema?.name else { return }
+        let others = try rows(PostgresOwnSchema.others, [schema]).map { row -> String in try row["name"] }
+        guard others.isEmpty else {
+            throw StorageOpenError.openSchema(place, schema: schema, to: Set(others).sorted())
+        }
+    }
+
+    /// Makes the schema and the tables that transactions need, or takes over what an earlier version has made elsewhere.
+    func prepareSchema(_ place: String) throws {
+        for _ in 0..<9 {
+            do {
+                return try prepareSchemaOnce(place)
+            } catch let error as PostgresError where PostgresOwnSchema.isRace(error) {
+                // Another server starts too, and was first.
+                PostgresSession.pause(milliseconds: 100)
+            }
+        }
+        try prepareSchemaOnce(place)
+    }
+
+    private func prepareSchemaOnce(_ place: String) throws {
+        try beginAlone()
+        do {
+            try makeSchema()
+            try requireOwnSchema(place)
+            try adoptFormerTables(place)
+            try execute(sql: PostgresSchema.foundation)
+            try commit()
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    private func makeSchema() throws {
+        // Asked first: CREATE SCHEMA IF NOT EXISTS wants a right on the database even where nothing is to do.
+        guard let schema = schema?.name,
+            try firstRow("SELECT 1 AS found FROM pg_namespace WHERE nspname = CAST(? AS name)", [schema]) == nil
+        else { return }
+        try execute(sql: "CREATE SCHEMA \(PostgresOwnSchema.quoted(schema))")
+    }
+
+    /// Earlier versions made the tables in the first schema of the path, as a rule `public`.
+    private func adoptFormerTables(_ place: String) throws {
+        guard let former = schema?.former, try allTables().isEmpty else { return }
+        let found = try rows(
+            """
+            SELECT CAST(tablename AS TEXT) AS name, CAST(tableowner AS TEXT) AS owner,
+                CAST(tableowner = current_user AS INTEGER) AS is_ours
+            FROM pg_tables WHERE schemaname = CAST(? AS name)
+            """, [former]
+        ).map { row -> (name: String, owner: String, isOurs: Int) in
+            (try row["name"], try row["owner"], try row["is_ours"])
+        }.filter { PostgresSchema.allTables.contains($0.name) }
+        guard Set(found.map(\.name)).isSuperset(of: PostgresSchema.foundationTables) else { return }
+        // What a stranger has prepared, or an operator has restored under another role.
+        if let other = found.first(where: { $0.isOurs == 0 }) {
+            throw StorageOpenError.unsuitable(
+                place,
+                detail: "the table \(other.name) in its schema \(former) belongs to \(other.owner); give the tables to "
+                    + "Bramley's role (REASSIGN OWNED), or remove them")
+        }
+        let schema = PostgresOwnSchema.quoted(former)
+        let target = PostgresOwnSchema.quoted(PostgresOwnSchema.name)
+        // Nobody writes meanwhile, and whoever starts too finds them moved.
+        try execute(sql: "LOCK TABLE \(schema).store_lock")
+        for table in found.map(\.name).sorted() {
+            try execute(sql: "ALTER TABLE \(schema).\(PostgresOwnSchema.quoted(table)) SET SCHEMA \(target)")
+        }
+        let functions = try rows(
+            """
+            SELECT CAST(CAST(oid AS regprocedure) AS TEXT) AS signature FROM pg_proc
+            WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = CAST(? AS name))
+            AND proname IN ('min', 'max', 'json_each') AND pg_get_userbyid(proowner) = current_user
+            """, [former]
+        ).map { row -> String in try row["signature"] }
+        for function in functions { try execute(sql: "DROP FUNCTION \(function)") }
+    }
+}
+
+extension PostgresOwnSchema {
+    /// Two servers make the same thing at once: the second may find it made, or moved, when it tries again.
+    fileprivate static func isRace(_ error: PostgresError) -> Bool {
+        // Unique violation, duplicate schema, table, object and function, a table gone, deadlock; and "tuple concurrently
+        // updated", which has no state of its own.
+        ["23505", "42P06", "42P07", "42710", "42723", "42P01", "40P01", "XX000"].contains(error.state)
+    }
+
+    /// Who else may create in the schema, or owns code in it: what it does, it would do as our role. Trusted are those
+    /// who need no such way: superusers, the database's owner, and the roles that ours is a member of.
+    fileprivate static let others = """
+        WITH place AS (
+            SELECT oid, nspowner, nspacl FROM pg_namespace WHERE nspname = CAST(? AS name)
+        ), trusted AS (
+            SELECT oid FROM pg_roles
+            WHERE rolsuper OR rolname = current_user OR rolname = 'pg_database_owner'
+            OR oid = (SELECT datdba FROM pg_database WHERE datname = current_database())
+        )
+        SELECT CAST(pg_get_userbyid(nspowner) AS TEXT) AS name FROM place
+        WHERE nspowner NOT IN (SELECT oid FROM trusted) AND NOT pg_has_role(nspowner, 'MEMBER')
+        UNION
+        SELECT CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE CAST(pg_get_userbyid(granted.grantee) AS TEXT) END
+        FROM place, aclexplode(place.nspacl) AS granted
+        WHERE granted.privilege_type = 'CREATE' AND granted.grantee <> place.nspowner
+        AND granted.grantee NOT IN (SELECT oid FROM trusted)
+        UNION
+        SELECT CAST(pg_get_userbyid(code.owner) AS TEXT)
+        FROM place, (
+            SELECT proowner AS owner, pronamespace AS schema FROM pg_proc
+            UNION ALL SELECT oprowner, oprnamespace FROM pg_operator
+        ) AS code
+        WHERE code.schema = place.oid AND code.owner <> place.nspowner
+        AND code.owner NOT IN (SELECT oid FROM trusted)
+        """
+}
