@@ -24,6 +24,8 @@ package enum ConfigurationReference {
         the environment, `--apple-services-id` as a flag. In the environment and in flags a list is comma-separated, and \
         nothing is the empty list.
         - **Unknown names are errors**: in the file, among the variables that begin with `BRAMLEY_`, and on the command line.
+        - **What pasting adds or loses does not count**, where no other meaning is possible: blanks, line ends and a byte \
+        order mark around a value or a file, quotes around a variable or a secret, the line ends of a key or certificate.
         - **Durations are seconds, sizes are bytes.** Values are texts, whole numbers, true or false, or lists of texts.
         - **Secrets** have two keys: one names a file (`apple.privateKeyFile`), the other holds the text itself \
         (`apple.privateKey`). Both at once is an error. Inline secrets are refused as flags, which other users of the \

@@ -1,3 +1,5 @@
+import Coding
+
 /// The keys that the environment and the flags set, and their texts, checked against the table.
 struct ConfigurationTexts {
     let problems: ProblemList
@@ -76,7 +78,8 @@ struct ConfigurationTexts {
             refused.insert(key.name)
             return
         }
-        values[key.shoutedName] = value
+        // Flags come through a shell, which has taken the quotes.
+        values[key.shoutedName] = source.isEnvironment ? PastedText.value(value) : value
         sources[key.name] = source
     }
 }
