@@ -13,12 +13,14 @@ struct ConfigurationTexts {
         self.problems = problems
     }
 
-    /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem.
+    /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem, unless Kubernetes wrote it.
     mutating func read(environment: [String: String]) {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix("BRAMLEY_") && name != ConfigurationLoader.pathVariable {
+        where name.hasPrefix("BRAMLEY_") && name != ConfigurationLoader.pathVariable
+            && !Self.isServiceLink(name, value)
+        {
             guard let key = byName[name] else {
                 let nearest = ConfigurationTable.nearest(
                     to: name, among: byName.keys.sorted() + [ConfigurationLoader.pathVariable])
@@ -32,6 +34,15 @@ struct ConfigurationTexts {
             }
             set(key, to: value, from: .environment(name))
         }
+    }
+
+    /// Whether Kubernetes wrote it about a Service whose name begins with `bramley`, for every container of the
+    /// namespace: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
+    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        if name.hasSuffix("_SERVICE_HOST") || name.contains(/_SERVICE_PORT(_[A-Z0-9_]+)?$/) { return true }
+        if name.contains(/_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/) { return true }
+        // `BRAMLEY_SERVER_PORT` is a key as well, but no port is written so.
+        return name.hasSuffix("_PORT") && value.contains(/^(tcp|udp|sctp):\/\//)
     }
 
     /// Reads `--server-port 8081` and `--server-port=8081`. Anything else is a problem.
