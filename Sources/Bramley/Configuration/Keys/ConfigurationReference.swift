@@ -22,7 +22,7 @@ package enum ConfigurationReference {
         - **Precedence**: flags, then the environment, then the file.
         - **Every key has three spellings**: `{"apple": {"servicesID": "…"}}` in the file, `BRAMLEY_APPLE_SERVICES_ID` in \
         the environment, `--apple-services-id` as a flag. In the environment and in flags a list is comma-separated, and \
-        nothing is the empty list.
+        nothing is the empty list; `["a", "b"]` and `[]`, as in the file, are read as well.
         - **Unknown names are errors**: in the file, among the variables that begin with `BRAMLEY_`, and on the command line. \
         What Kubernetes writes about Services whose names begin with `bramley` (`BRAMLEY_SERVICE_HOST`, \
         `BRAMLEY_PORT=tcp://…`) is ignored.

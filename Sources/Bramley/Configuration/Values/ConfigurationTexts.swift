@@ -84,13 +84,23 @@ struct ConfigurationTexts {
                 remedy: nearest.map { "Did you mean \($0)?" } ?? "Remove it; docs/configuration.md lists every flag."))
     }
 
+    /// A list as it stands in the file, `["a", "b"]` or `[]`, with commas alone.
+    private static func plainList(_ text: String) -> String {
+        let bytes = Array(PastedText.trimmed(text).utf8)
+        guard bytes.first == UInt8(ascii: "["), let value = try? JSONReader.parse(bytes),
+            let entries = value.arrayValue?.map(\.stringValue), !entries.contains(where: { $0?.contains(",") ?? true })
+        else { return text }
+        return entries.compactMap(\.self).joined(separator: ",")
+    }
+
     private mutating func set(_ key: ConfigurationKey, to value: String, from source: ConfigurationSource) {
         guard KeyAdmission(problems: problems).admits(key, from: source) else {
             refused.insert(key.name)
             return
         }
         // Flags come through a shell, which has taken the quotes.
-        values[key.shoutedName] = source.isEnvironment ? PastedText.value(value) : value
+        let text = source.isEnvironment ? PastedText.value(value) : value
+        values[key.shoutedName] = key.type == .list ? Self.plainList(text) : text
         sources[key.name] = source
     }
 }
