@@ -65,13 +65,27 @@ package struct AppleProbe: Sendable {
         var form = [("code", Self.dummyCode), ("grant_type", "authorization_code")]
         if clientID == configuration.servicesID { form.append(("redirect_uri", configuration.redirectURI)) }
         do throws(TokenClientFailure) {
-            return ClientProbe(try await tokens.post("/auth/token", as: clientID, form: form))
+            let answer = ClientProbe(try await tokens.post("/auth/token", as: clientID, form: form))
+            guard case .codeRefused = answer else { return answer }
+            return try await authentication(of: clientID, tokens) ?? answer
         } catch {
             switch error {
             case .secret(let error): return .unsigned("\(error)")
             case .transport(let error): return .unreachable(error)
             }
         }
+    }
+
+    /// Asks for an access token of the scope `user.migration` (TN3159), which names no person and is dropped: this
+    /// request has no code that Apple could examine before the client and its key.
+    /// - Returns: nil when the answer says nothing about them.
+    private func authentication(
+        of clientID: ClientID, _ tokens: TokenClient
+    ) async throws(TokenClientFailure) -> ClientProbe? {
+        let response = try await tokens.post("/auth/token", as: clientID, form: TeamMigration.tokenForm)
+        if response.status.code == 200 { return .accepted }
+        guard let refusal = response.tokenEndpointRefusal, refusal.error.isExactly("invalid_client") else { return nil }
+        return .clientRefused(refusal.text)
     }
 }
 
@@ -111,6 +125,8 @@ package struct ClockOffset: Hashable, Sendable {
 
 /// The token endpoint's answer for a client and a code that does not exist. Texts are Apple's, safe for a log.
 package enum ClientProbe: Hashable, Sendable {
+    /// Apple took the client and the key.
+    case accepted
     /// The code was refused. Apple examines it before the client, so this says nothing about the client.
     case codeRefused(String)
     /// `invalid_client` or `unauthorized_client`.

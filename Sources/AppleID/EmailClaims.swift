@@ -1,4 +1,4 @@
-import Coding
+package import Coding
 import RelyingParty
 
 /// Reads an address with its flags from verified claims.
@@ -15,34 +15,53 @@ package enum EmailClaims {
             isPrivate: isTrue(claims["is_private_email"]))
     }
 
-    /// Apple sent strings until February 2024 and sends booleans since. Anything else, including absence, is false.
-    static func isTrue(_ value: JSONValue?) -> Bool {
-        value == .bool(true) || value == .string("true")
+    /// Apple sent strings until February 2024 and sends booleans since. Nil for anything else, including absence.
+    package static func flag(_ value: JSONValue?) -> Bool? {
+        switch value {
+        case true, "true": true
+        case false, "false": false
+        default: nil
+        }
     }
 
-    /// RFC 5322 §3.4.1, only the dot-atom form: no quoting, no comments, no literals, only ASCII.
+    package static func isTrue(_ value: JSONValue?) -> Bool {
+        flag(value) == true
+    }
+
+    /// RFC 5322 §3.4.1, only the dot-atom form: no quoting, no comments, no literals. Letters, marks and digits of any
+    /// script (RFC 6531 §3.3), nothing else of Unicode.
     package static func isSafe(_ address: String) -> Bool {
         guard address.utf8.count <= maximumSize, let at = address.utf8.firstIndex(of: UInt8(ascii: "@")) else {
             return false
         }
-        let (local, domain) = (address.utf8[..<at], address.utf8[address.utf8.index(after: at)...])
-        return local.count <= 64 && isDotAtom(local, also: "!#$%&'*+-/=?^_`{|}~") && isDotAtom(domain, also: "-")
+        let (local, domain) = (address[..<at], address[address.index(after: at)...])
+        return local.utf8.count <= 64 && isDotAtom(local, also: "!#$%&'*+-/=?^_`{|}~") && isDotAtom(domain, also: "-")
     }
 
-    private static func isDotAtom(_ text: Substring.UTF8View, also symbols: String) -> Bool {
+    private static func isDotAtom(_ text: Substring, also symbols: String) -> Bool {
         // An atom is not empty: neither at the ends nor between two dots.
         var isEmpty = true
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "."):
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case ".":
                 if isEmpty { return false }
                 isEmpty = true
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: isEmpty = false
+            case "0"..."9", "A"..."Z", "a"..."z": isEmpty = false
             default:
-                guard symbols.utf8.contains(byte) else { return false }
+                guard scalar.isASCII ? symbols.unicodeScalars.contains(scalar) : isLetter(scalar) else { return false }
                 isEmpty = false
             }
         }
         return !isEmpty
+    }
+
+    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+        guard !scalar.properties.isDefaultIgnorableCodePoint else { return false }
+        return switch scalar.properties.generalCategory {
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .nonspacingMark,
+            .spacingMark, .decimalNumber:
+            true
+        default: false
+        }
     }
 }

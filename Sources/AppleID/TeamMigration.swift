@@ -9,6 +9,8 @@ import Synchronization
 package final class TeamMigration: TeamMigrator {
     /// How long an access token is used, in seconds; Apple gives it an hour.
     private static let tokenUse: Int64 = 3000
+    /// What an access token is asked for with, besides the client's own fields.
+    static let tokenForm = [("grant_type", "client_credentials"), ("scope", "user.migration")]
     private static let path = "/auth/usermigrationinfo"
 
     private struct AccessToken: Sendable {
@@ -51,9 +53,7 @@ package final class TeamMigration: TeamMigrator {
     /// Apple reports only relay addresses. One that is not marked as such, or that could break a program, is ignored.
     private static func relayAddress(in answer: JSONObject) -> EmailAddress? {
         guard let address = answer["email"]?.stringValue, EmailClaims.isSafe(address) else { return nil }
-        // Apple has sent its flags as strings and as booleans.
-        let flag = answer["is_private_email"]
-        guard flag?.boolValue ?? flag?.stringValue?.isExactly("true") ?? false else { return nil }
+        guard EmailClaims.isTrue(answer["is_private_email"]) else { return nil }
         return EmailAddress(address: address, isVerified: true, isPrivate: true)
     }
 
@@ -76,8 +76,7 @@ package final class TeamMigration: TeamMigrator {
         {
             return kept
         }
-        let form = [("grant_type", "client_credentials"), ("scope", "user.migration")]
-        let response = try await post("/auth/token", form, bearer: nil)
+        let response = try await post("/auth/token", Self.tokenForm, bearer: nil)
         if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
         guard let text = try read(response)["access_token"]?.stringValue, isPlainToken(text) else {
             throw .unavailable("token endpoint: no access_token")

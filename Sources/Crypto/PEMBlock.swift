@@ -17,9 +17,9 @@ enum PEMBlock {
 
     /// - Parameter counts: whether a block that begins with this line is a key; there must be exactly one.
     private static func parse(
-        _ text: String, labels: [Substring], counts: (Substring) -> Bool
+        _ text: String, labels: [Substring], counts: (String) -> Bool
     ) throws(KeyError) -> SecretBytes {
-        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingBlanks() }
+        let lines = PastedText.pem(text).split(whereSeparator: \.isNewline).map { PastedText.trimmed(String($0)) }
         let begins = lines.indices.filter { lines[$0].hasPrefix("-----BEGIN ") && lines[$0].hasSuffix("-----") }
         let keys = begins.filter { counts(lines[$0]) }
         guard keys.count == 1, let begin = keys.first else { throw .malformed }
@@ -34,13 +34,5 @@ enum PEMBlock {
             throw .malformed
         }
         return SecretBytes(consuming: &bytes)
-    }
-}
-
-extension Substring {
-    fileprivate func trimmingBlanks() -> Substring {
-        var trimmed = drop { $0 == " " || $0 == "\t" }
-        while let last = trimmed.last, last == " " || last == "\t" { trimmed.removeLast() }
-        return trimmed
     }
 }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Coding
 
 /// Owns one `X509`. Not Sendable; `CertificateSummary` is.
 @safe final class X509Certificate {
@@ -35,6 +36,7 @@ internal import COpenSSL
     static func parse(pem: [UInt8], maximum: Int) throws(CertificateChain.Flaw) -> [X509Certificate] {
         defer { ErrorQueue.clear() }
         ErrorQueue.clear()
+        let pem = PastedText.pem(pem)
         guard let count = Int32(exactly: pem.count) else { throw .tooLong }
         var found: [X509Certificate] = []
         // Safe: the BIO reads the buffer only within this closure, and is freed in it.

@@ -76,7 +76,7 @@ enum PersonClaims {
             claims["family_name"] = user.name.family.map { .string($0) }
             claims["updated_at"] = .integer(held.userUpdatedAt.seconds)
         }
-        if scopes.contains(.email), let email = user.email, !email.address.isEmpty {
+        if scopes.contains(.email), let email = user.email, email.isPlain {
             claims["email"] = .string(email.address)
             // Apple's word alone.
             claims["email_verified"] = .bool(email.isVerified)

@@ -141,7 +141,14 @@ package final class WebApplication: RequestHandler {
         let match = router.match(request.method, path: OAuth2ProxyPath.full(request.path, publicURL))
         var response = await router.respond(to: request, match)
         // Added to every response, whatever made it.
-        SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)
+        SecurityHeaders.add(
+            to: &response.fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
+        // Of a visitor who came to the proxy by plain http (RFC 6797 §7.2); the answers of verify go to the proxy alone.
+        if match.pattern != VerifyRoute.pattern, request.isFromTrustedProxy,
+            request.fields[KnownField.xForwardedProto.name]?.lowercased() == "http"
+        {
+            response.fields[.strictTransportSecurity] = nil
+        }
         // Verify's good answers are the same bytes on the fast path, which makes no ids.
         if match.pattern != VerifyRoute.pattern || response.status != .noContent {
             response.fields[RequestID.field] = id.text

@@ -46,7 +46,8 @@ struct WebResponses: Sendable {
         var fields = fields
         fields[.contentType] = "text/html; charset=utf-8"
         describe(locale, in: &fields)
-        SecurityHeaders.add(to: &fields, policy: policy ?? self.policy.plain, referrer: referrer)
+        SecurityHeaders.add(
+            to: &fields, policy: policy ?? self.policy.plain, isSecure: self.policy.isSecure, referrer: referrer)
         add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
     }
@@ -56,7 +57,7 @@ struct WebResponses: Sendable {
         -> ServerResponse
     {
         var fields: HTTPFields = [.location: location]
-        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .noReferrer)
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
         add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields)
     }
@@ -76,7 +77,7 @@ struct WebResponses: Sendable {
         -> ServerResponse
     {
         var fields = fields
-        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .noReferrer)
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
         add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields)
     }

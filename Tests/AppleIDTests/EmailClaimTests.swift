@@ -31,6 +31,7 @@ struct EmailClaimTests {
 
     @Test(arguments: [
         "a@b", "ada.lovelace+news@mail.example.com", "o'brien@example.com", "x_1@example.co.uk",
+        "zoë@example.com", "ada@exämple.com", "李@例え.jp", "उदाहरण@example.com",
         String(repeating: "l", count: 64) + "@" + String(repeating: "d", count: 185) + ".com",
     ])
     func keepsAnAddress(address: String) async throws {
@@ -39,7 +40,8 @@ struct EmailClaimTests {
 
     @Test(arguments: [
         "", " ", "ada", "@example.com", "ada@", "a@b@c", "ada@exa mple.com", "ada@example.com\r\nX-Evil: 1",
-        "zoë@example.com", "ada@exämple.com", "\"a b\"@example.com", "<ada@example.com>", "ada@[127.0.0.1]",
+        "ada\u{200B}@example.com", "ada\u{202E}@example.com", "ada@example\u{3002}com", "ada@\u{3164}.com",
+        "\"a b\"@example.com", "<ada@example.com>", "ada@[127.0.0.1]",
         ".ada@example.com", "a..b@example.com", "ada@example.com.", "ada@example..com",
         "ada,eve@example.com", "ada@example.com\u{0}", "ada@example_1.com",
         String(repeating: "l", count: 65) + "@example.com",

@@ -12,7 +12,33 @@ import Testing
         ("ssh", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI ada@example.com", "is a public key, not a private one."),
         (
             "cut short", String(ConfigurationFixture.pem.split(separator: "\n").prefix(2).joined(separator: "\n")),
-            "is a private key that is damaged or cut short."
+            "is a private key that is damaged or cut short: its last line, -----END …, is missing."
+        ),
+        (
+            "a foreign character", ConfigurationFixture.pem.replacing("ZMDK", with: "ZM\u{2026}K"),
+            "is a private key that is damaged or cut short: \"\u{2026}\" (U+2026) is in it."
+        ),
+        (
+            "dashes of a word processor", ConfigurationFixture.pem.replacing("-----", with: "\u{2014}"),
+            "has other characters where its first line needs five hyphens on both sides."
+        ),
+        (
+            "base64 once more", Data(ConfigurationFixture.pem.utf8).base64EncodedString(),
+            "is encoded in base64 once more: decode it with base64 -d."
+        ),
+        (
+            "without its first line",
+            ConfigurationFixture.pem.split(separator: "\n").dropFirst().joined(separator: "\n"),
+            "has no line -----BEGIN PRIVATE KEY-----, or none with END."
+        ),
+        (
+            "the middle alone",
+            ConfigurationFixture.pem.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n"),
+            "has no line -----BEGIN PRIVATE KEY-----, or none with END."
+        ),
+        (
+            "the name of a file", "keys/AuthKey_F6G7H8I9J0.p8",
+            "is the name of a file: give it in the key whose name ends with File."
         ),
         (
             "RSA",
@@ -153,6 +179,27 @@ import Testing
         #expect(problems.map(\.key) == ["apple.privateKeyFile"], "\(file.name)")
         #expect(problems.first?.fault == "\"\(path)\" \(file.said)", "\(file.name)")
         #expect(problems.first?.description.contains("PRIVATE KEY-----\n") == false, "\(file.name)")
+    }
+
+    /// What editors and environments make of a sound key.
+    static let pasted: [(String, String)] = [
+        ("\n", " "), ("\n", ""), ("\n", "\r\n"), ("\n", "\\n"), ("\n-----END", "-----END"), ("\n", "\n  "),
+    ]
+
+    @Test("A sound key is taken however its lines were lost", arguments: pasted)
+    func takesAPastedKey(line: String, become: String) throws {
+        let text = ConfigurationFixture.pem.replacing(line, with: become)
+        let fixture = try ConfigurationFixture()
+        for form in ["%", "\u{FEFF}%", "\"%\"", "'%'\n", "%\n\n"] {
+            let pasted = form.replacing("%", with: text)
+            let path = try fixture.write(pasted, to: "AuthKey_F6G7H8I9J0.p8")
+            #expect(try fixture.problems(["apple": ["privateKeyFile": path]]).isEmpty, "\(form)")
+            let inline = try fixture.problems(["apple": ["privateKeyFile": NSNull(), "privateKey": pasted]])
+            #expect(inline.isEmpty, "\(form)")
+            let environment = try fixture.problems(
+                ["apple": ["privateKeyFile": NSNull()]], environment: ["BRAMLEY_APPLE_PRIVATE_KEY": pasted])
+            #expect(environment.isEmpty, "\(form)")
+        }
     }
 
     @Test func theTextInTheEnvironmentIsJudgedAlike() throws {

@@ -1,6 +1,7 @@
-@testable import Bramley
 import Foundation
 import Testing
+
+@testable import Bramley
 
 struct ConfigurationSecretTests {
     let fixture: ConfigurationFixture
@@ -13,6 +14,25 @@ struct ConfigurationSecretTests {
     private func problems(ofKeyFile text: String, mode: Int = 0o600) throws -> [ConfigurationProblem] {
         let path = try fixture.write(text, to: "other.p8", mode: mode)
         return try fixture.problems(["apple": ["privateKeyFile": path]])
+    }
+
+    @Test(arguments: ["%", "\u{FEFF}%", "\"%\"\r\n", "  '%'"])
+    func takesAPastedSealingKey(form: String) throws {
+        let path = try fixture.write(form.replacing("%", with: Self.sealingKey), to: "sealing.key")
+        #expect(try fixture.problems(["secrets": ["sealingKeyFile": path]]).isEmpty)
+    }
+
+    /// Never the text itself.
+    @Test(arguments: [
+        ("00112233", "has 8 digits"), (String(sealingKey.dropLast()), "has 63 digits"),
+        (String(sealingKey.prefix(32)) + "\n" + sealingKey.dropFirst(32), "has blanks or line ends between its digits"),
+        ("!" + sealingKey.dropFirst(), "has 1 characters that are not hexadecimal digits"),
+    ])
+    func saysWhatASealingKeyHasInTheWay(text: String, says: String) throws {
+        let path = try fixture.write(text, to: "sealing.key")
+        let problem = try #require(try fixture.problems(["secrets": ["sealingKeyFile": path]]).first)
+        #expect(problem.fault.contains(says))
+        #expect(!problem.description.contains(text))
     }
 
     @Test(arguments: [

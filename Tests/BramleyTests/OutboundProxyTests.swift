@@ -22,6 +22,7 @@ struct OutboundProxyTests {
     }
 
     @Test(arguments: [
+        "http://proxy.example:31 28", "http://proxy.example\n:3128",
         "https://proxy.example", "socks5://proxy.example", "http://u:secret%zz@proxy", "http://", "http://p/x",
     ])
     func whatCannotBeUsedIsAnErrorThatHoldsNoPassword(value: String) throws {

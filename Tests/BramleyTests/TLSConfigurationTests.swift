@@ -47,6 +47,19 @@ struct TLSConfigurationTests {
 
     // MARK: What is taken
 
+    @Test("A pair is taken however its lines were lost", arguments: [" ", "", "\r\n", "\\n", "\n\t"])
+    func takesAPastedPair(become: String) throws {
+        let issued = try maker.issue(["id.example.com"])
+        func pasted(_ text: String) -> String { "\u{FEFF}" + text.replacing("\n", with: become) }
+        let loaded = try fixture.load(["server": try write(pasted(issued.chain), pasted(issued.key))])
+        #expect(loaded.configuration.server.tls != nil)
+        let environment = [
+            "BRAMLEY_SERVER_CERTIFICATE": "\"" + pasted(issued.chain) + "\"",
+            "BRAMLEY_SERVER_PRIVATE_KEY": pasted(issued.key),
+        ]
+        #expect(try fixture.load(["server": [:]], environment: environment).configuration.server.tls != nil)
+    }
+
     @Test func thereIsNoneUnlessItIsNamed() throws {
         let server = try fixture.load().configuration.server
         #expect(server.tls == nil)

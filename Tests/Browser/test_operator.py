@@ -67,7 +67,7 @@ def test_somebody_waits_and_is_approved(anyone):
         ("user.created",), ("user.pending",), ("user.updated",)]
     # Nobody is left, and the picture of the day has them all.
     anyone.open("/operator")
-    assert "Nobody waits." in anyone.text() and "Waits for approval" in anyone.text()
+    assert "Nobody waits." in anyone.text() and "Everything worked." in anyone.text()
     assert [item.text for item in anyone.all(".legend li")] == ["Signed in: 1", "Refused: 2", "Failed: 0"]
     anyone.check()
 
@@ -168,4 +168,53 @@ def test_every_page(make_site, make_visitor, gallery, count, tmp_path):
         there = Elsewhere(site, "ada", AGENT)
         rows = there.send("GET", "/operator/users?format=csv").text.splitlines()
         assert len(rows) == count + 3 and len(set(rows)) == len(rows)
+    visitor.check()
+
+
+def failures(there: Elsewhere) -> str:
+    """What did not work, as its table says it."""
+    page = there.send("GET", "/operator").text
+    return page[page.index("What did not work"):page.index("Apple’s last notification")]
+
+
+def test_advice_for_the_disabled_and_waiting_is_true(make_site):
+    """Regression: "nothing" was advised for somebody the operator had disabled, and those approved since still counted."""
+    site = make_site(SETTINGS | {"access.signUp": "approval"})
+    for who in ("ada", "boris", "dana"):
+        let_in(site, who)
+    people = users(site)
+    site.operator.bramley("users", "approve", people["ada"]["id"])
+    there = make_operator(site)
+    assert re.search(r">2<(?s:.){1,200}user_pending", failures(there))
+    site.operator.bramley("users", "approve", people["boris"]["id"])
+    assert re.search(r">1<(?s:.){1,200}user_pending", failures(there))
+    site.operator.bramley("users", "approve", people["dana"]["id"])
+    assert "user_pending" not in failures(there)
+
+    site.operator.bramley("users", "disable", people["boris"]["id"])
+    let_in(site, "boris")
+    assert re.search(r">1<(?s:.){1,200}user_disabled(?s:.){1,400}Enable those who may come back", failures(there))
+    site.operator.bramley("users", "enable", people["boris"]["id"])
+    assert "user_disabled" not in failures(there)
+
+
+def test_the_chart_runs_as_its_hours_do_and_keeps_its_colours(make_site, make_visitor):
+    site = make_site(SETTINGS)
+    make_operator(site)
+    visitor = make_visitor(site)
+    visitor.signs_in("ada", "/operator", "/operator")
+    for language, is_mirrored in (("en", False), ("ar", True)):
+        visitor.open(f"/operator?ui_locales={language}")
+        for parts in (".chart .ground", ".hours span"):
+            first, last = visitor.driver.execute_script(
+                "const all = document.querySelectorAll(arguments[0]);"
+                "return [all[0], all[all.length - 1]].map((one) => one.getBoundingClientRect().left)", parts)
+            assert (first > last) == is_mirrored, (language, parts)
+    # A brand of the colour of what failed.
+    colours = visitor.driver.execute_script(
+        "const root = document.documentElement.style, look = (kind) =>"
+        " getComputedStyle(document.querySelector(`.swatch.${kind}`)).backgroundColor;"
+        "root.setProperty('--accent', look('failed'));"
+        "return ['signedIn', 'refused', 'failed'].map(look)")
+    assert len(set(colours)) == 3, colours
     visitor.check()

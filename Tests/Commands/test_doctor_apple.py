@@ -126,7 +126,11 @@ def test_no_date(place, apple):
 
 def test_what_the_probe_sends(place, apple):
     place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
-    web, app = [dict(urllib.parse.parse_qsl(body)) for body in apple.seen]
+    web, web_alone, app, app_alone = [dict(urllib.parse.parse_qsl(body)) for body in apple.seen]
+    # Without a code: the client and its key alone.
+    for sent, client in ((web_alone, SERVICES_ID), (app_alone, "com.example.app")):
+        assert set(sent) == {"client_id", "client_secret", "grant_type", "scope"} and sent["client_id"] == client
+        assert (sent["grant_type"], sent["scope"]) == ("client_credentials", "user.migration")
     assert web["client_id"] == SERVICES_ID and app["client_id"] == "com.example.app"
     assert web["redirect_uri"] == place.site.url("/apple/callback")
     # An app's exchange names no redirect URI.
@@ -183,13 +187,35 @@ def test_one_client_of_two_refused(place):
 def test_one_key_of_two_refused(place, tmp_path, key):
     """Each is asked about alone: the one that works does not answer for the other."""
     write_private(tmp_path / "next.p8", key)
+    place.site.apple.call("POST", "clients", {
+        "id": "com.example.clip", "team": TEAM_ID, "keyID": "NEXTKEY001", "key": key.decode()})
     place.fault("token", {"error": "invalid_client", "remaining": 1})
     report = place.doctor(
         APPLE_BUNDLE_IDS="", APPLE_NEXT_KEY_ID="NEXTKEY001", APPLE_NEXT_PRIVATE_KEY_FILE=tmp_path / "next.p8")
+    place.site.apple.call("POST", "reset")
     assert KEY_ID in report.one("client_refused")["about"]
     good = [item["about"] for item in report.items if item["check"] == "client" and item["state"] == "good"]
     assert good and all("NEXTKEY001" in about for about in good)
     assert report.wrong == ["client_refused"]
+
+
+def test_a_revoked_key_is_not_called_good(place):
+    """Apple looks for a code before it looks at the client, so a made-up code alone proves nothing."""
+    assert [item["state"] for item in place.doctor().items if item["check"] in ("apple_key", "client")] == ["good"] * 3
+    place.site.apple.call("DELETE", f"client-keys/{KEY_ID}")
+    try:
+        report = place.doctor()
+    finally:
+        place.site.apple.call("POST", "reset")
+    assert report.wrong == ["client_refused", "client_refused"]
+    assert not [item for item in report.items if item["check"] in ("apple_key", "client") and item["state"] == "good"]
+    assert "not be revoked" in report.one("apple_key_refused")["nextStep"]
+
+
+def test_an_answer_to_the_code_alone_proves_nothing(place, apple):
+    report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    assert report.wrong == []
+    assert [item["state"] for item in report.items if item["finding"] == "client_unproven"] == ["unsure", "unsure"]
 
 
 def test_an_unexpected_word(place):

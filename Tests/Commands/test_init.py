@@ -319,6 +319,21 @@ def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
     assert json.loads((folder / "config.json").read_text())["server"] == {"trustedProxies": []}
 
 
+def test_takes_the_empty_list_that_it_suggests(terminal, folder):
+    """Its errors say that [] is the empty list."""
+    child = terminal(*sum(map(list, (FLAGS | {"--scopes": "[]"}).items()), []), "--site-name", "Example")
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    answer(child, "apple.bundleIDs", "[]")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "[]", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "[]", offer="none")
+    finish(child)
+    written = json.loads((folder / "config.json").read_text())
+    assert (written["apple"]["scopes"], written["apple"]["bundleIDs"]) == ([], [])
+    assert written["server"] == {"trustedProxies": []}
+
+
 def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
     for name, host in (("own", "id.example.com"), ("other", "www.example.com")):
         chain, key = certificate(host)

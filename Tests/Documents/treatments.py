@@ -257,7 +257,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley users import users.json --from auth0": IMPORTS,
     "jq -c '.users[]' users.json | bramley users import - --from firebase": IMPORTS,
     "jq -c '.users[]' realm.json | bramley users import - --from keycloak": IMPORTS,
-    'psql -Atc "select row_to_json(i) from auth.identities i" | bramley users import - --from supabase': IMPORTS,
+    'psql -Atc "$(cat identities.sql)" | bramley users import - --from supabase': IMPORTS,
     'psql -Atc "$(cat accounts.sql)" | bramley users import - --from next-auth': IMPORTS,
     "bramley users import people.jsonl --dry-run": Run(says="1 lines?: "),
     "bramley users import people.jsonl": Run(says="1 lines?: "),

@@ -48,6 +48,7 @@ def test_a_server_that_is_not_ready_gets_no_requests(cluster):
 def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
     parts = {part["kind"]: part for part in yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())}
     pod = parts["Deployment"]["spec"]["template"]
+    assert pod["spec"]["enableServiceLinks"] is False
     labels = pod["metadata"]["labels"]
     for selector in (
         parts["Deployment"]["spec"]["selector"]["matchLabels"], parts["Service"]["spec"]["selector"],

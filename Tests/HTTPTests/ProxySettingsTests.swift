@@ -21,8 +21,8 @@ import Testing
         arguments: [
             ("https://proxy:443", .scheme), ("socks5://proxy:1080", .scheme), ("http://", .address),
             ("http://proxy:0", .address), ("http://proxy:65536", .address), ("http://proxy:", .address),
-            ("http://proxy:http", .address), ("http://:3128", .address), ("http://pro xy:1", .address),
-            ("http://proxy\r\n:1", .address), ("http://pr%6Fxy:1", .address), ("http://[::1", .address),
+            ("http://proxy:http", .address), ("http://:3128", .address), ("http://pro xy:1", .blanks),
+            ("http://proxy\r\n:1", .blanks), ("http://pr%6Fxy:1", .address), ("http://[::1", .address),
             ("http://[192.0.2.1]:1", .address), ("http://proxy:1/path", .path), ("http://proxy:1?q", .path),
             ("http://proxy:1#f", .path), ("http://@proxy:1", .credentials), ("http://:pass@proxy:1", .credentials),
             ("http://us%3Aer:pass@proxy:1", .credentials), ("http://user:%zz@proxy:1", .credentials),

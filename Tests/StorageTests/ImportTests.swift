@@ -138,6 +138,15 @@ import Testing
         #expect(try await run([again]) == [.imported(again.newUser)])
     }
 
+    @Test func whoWasShutOutElsewhereComesInDisabled() async throws {
+        var ann = person("ann")
+        ann.state = .disabled
+        #expect(try await run([ann]) == [.imported(ann.newUser)])
+        #expect(try await user("ann")?.state == .disabled)
+        let result = try await database.completeSignIn(record("ann", policy: .closed, at: bench.clock.now()))
+        #expect(result.session == nil)
+    }
+
     @Test func disabledPeopleStayDisabled() async throws {
         let ann = person("ann")
         _ = try await run([ann])

@@ -41,6 +41,18 @@ import Web
         }
     }
 
+    /// RFC 6797 §7.2.
+    @Test("Strict-Transport-Security is not sent over plain http", arguments: requests)
+    func plain(_ method: HTTPRequest.Method, _ target: String) async throws {
+        let site = try Site(publicURL: "http://localhost:8080")
+        site.signIn()
+        for cookie in ["", site.cookie] {
+            let response = await site.send(method, target, [.cookie: cookie])
+            #expect(response.fields[.strictTransportSecurity] == nil)
+            #expect(response.fields[.xContentTypeOptions] == "nosniff")
+        }
+    }
+
     @Test func loginPolicyNamesAppleAndTheNonce() async throws {
         let site = try Site()
         let page = await site.get("/login")

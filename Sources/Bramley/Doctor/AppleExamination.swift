@@ -101,7 +101,12 @@ struct AppleExamination: Sendable {
                 .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
                 next: "Use the .p8 file as downloaded from Apple.")
         }
-        return .good(.appleKey, about: keyID, "The .p8 holds a P-256 key, and it signs.")
+        let signs = "The .p8 holds a P-256 key, and it signs"
+        if answers.contains(.accepted) { return .good(.appleKey, about: keyID, signs + ", and Apple accepts it.") }
+        guard answers.contains(where: \.isRefusal) else { return .good(.appleKey, about: keyID, signs + ".") }
+        return .unsure(
+            .appleKeyRefused, about: keyID, signs + ", but Apple accepts no client with it.", next: remedy(ofKey: keyID)
+        )
     }
 
     private func client(
@@ -109,11 +114,14 @@ struct AppleExamination: Sendable {
     ) -> Diagnosis {
         let about = "\(id) with key \(keyID)"
         switch answer {
+        case .accepted:
+            return .good(.client, about: about, "Apple accepts this client and the key.")
         case .codeRefused(let text):
-            return .good(
-                .client, about: about,
-                "Apple refused the invented code (\(text)), not the client. Apple checks the code first, so only a "
-                    + "sign-in proves that the client is right.")
+            return .unsure(
+                .clientUnproven, about: about,
+                "Apple refused the invented code (\(text)), not the client. Apple checks the code first, so this proves "
+                    + "neither the client nor the key.",
+                next: "Sign in once, and look for client_refused in the log.")
         case .clientRefused(let text):
             return .wrong(
                 .clientRefused, about: about, "Apple refused this client (\(text)).",
@@ -150,25 +158,32 @@ struct AppleExamination: Sendable {
             return clock + "The key is good: Apple accepts it from another client. In Apple's portal, Identifiers: "
                 + ofClient + "."
         }
-        let ofKey =
-            "In Apple's portal, Keys: \(keyID) must exist, not be revoked, and have Sign in with Apple enabled, and the .p8 "
-            + "must belong to it. Membership details: the Team ID must be \(team)."
-        return clock + ofKey + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
+        return clock + remedy(ofKey: keyID) + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
+    }
+
+    private func remedy(ofKey keyID: String) -> String {
+        "In Apple's portal, Keys: \(keyID) must exist, not be revoked, and have Sign in with Apple enabled, and the .p8 "
+            + "must belong to it. Membership details: the Team ID must be \(configuration.apple.teamID)."
     }
 
     /// The likely cause of a refused client, by Apple's answers to others with the same key.
     private enum Suspicion {
-        /// Another one got as far as its code.
+        /// Another one was accepted.
         case client
         /// There are several, and all were refused.
         case key
         case either
 
         init(_ answers: [ClientProbe]) {
-            let refused = answers.count { if case .clientRefused = $0 { true } else { false } }
-            let isKeyTaken = answers.contains { if case .codeRefused = $0 { true } else { false } }
-            self = isKeyTaken ? .client : refused == answers.count && refused > 1 ? .key : .either
+            let refused = answers.count(where: \.isRefusal)
+            self = answers.contains(.accepted) ? .client : refused == answers.count && refused > 1 ? .key : .either
         }
+    }
+}
+
+extension ClientProbe {
+    fileprivate var isRefusal: Bool {
+        if case .clientRefused = self { true } else { false }
     }
 }
 

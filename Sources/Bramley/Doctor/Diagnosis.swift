@@ -56,6 +56,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case configurationDoubtful = "configuration_doubtful"
     case appleKeyUnusable = "apple_key_unusable"
     case appleKeyIDDoubtful = "apple_key_id_doubtful"
+    case appleKeyRefused = "apple_key_refused"
     case databaseMissing = "database_missing"
     case databaseUnusable = "database_unusable"
     case databaseClock = "database_clock"
@@ -73,6 +74,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case clockSkewed = "clock_skewed"
     case clockUnknown = "clock_unknown"
     case clientRefused = "client_refused"
+    case clientUnproven = "client_unproven"
     case clientUnexpected = "client_unexpected"
     case clientUnanswered = "client_unanswered"
     case publicURLUnreachable = "public_url_unreachable"
@@ -115,14 +117,14 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     package var check: Diagnosis.Check {
         switch self {
         case .configurationRefused, .configurationDoubtful: .configuration
-        case .appleKeyUnusable, .appleKeyIDDoubtful: .appleKey
+        case .appleKeyUnusable, .appleKeyIDDoubtful, .appleKeyRefused: .appleKey
         case .databaseMissing, .databaseUnusable, .databaseClock, .databaseNotDurable, .replicationAsynchronous:
             .database
         case .serverNotRunning, .serverNotReady, .serverElsewhere: .server
         case .certificateDoubtful, .certificateNotShown, .certificateStale: .certificate
         case .appleUnreachable, .appleTLS, .appleKeySetUnusable: .appleKeySet
         case .clockSkewed, .clockUnknown: .clock
-        case .clientRefused, .clientUnexpected, .clientUnanswered: .client
+        case .clientRefused, .clientUnproven, .clientUnexpected, .clientUnanswered: .client
         case .publicURLUnreachable, .publicURLUnavailable, .publicURLRedirects, .publicURLElsewhere,
             .publicURLPathChanged, .publicURLPrivate, .publicURLForTests:
             .publicURL

@@ -14,7 +14,7 @@ struct VerifierExamination: Sendable {
 
     func run() async -> [Diagnosis] {
         guard let url = ClientURL(upgrade.verifierURL), let secrets = secrets(),
-            let stranger = WebhookSecret(parsing: WebhookSecret.prefix + Base64.encode(random.bytes(32)))
+            let stranger = try? WebhookSecret(parsing: WebhookSecret.prefix + Base64.encode(random.bytes(32)))
         else { return [] }
         let forged: ClientResponse
         do throws(HTTPClientError) {

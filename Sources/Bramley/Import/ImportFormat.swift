@@ -1,5 +1,5 @@
 internal import ArgumentParser
-package import Coding
+internal import Coding
 
 /// Whose export the lines of an import are. Each line is one person, as that product writes it.
 package enum ImportFormat: String, CaseIterable, Sendable {
@@ -11,75 +11,64 @@ package enum ImportFormat: String, CaseIterable, Sendable {
     /// Enough for every export; Bramley's own lines need 4.
     var depth: Int { self == .bramley ? 4 : 32 }
 
-    /// - Returns: the line with the members of `bramley`; nil for a person who has no Apple identity.
-    package func person(_ line: JSONObject) -> JSONObject? {
+    /// Nil for Bramley's own.
+    var layout: ImportLayout? {
         switch self {
-        case .bramley: return line
-        case .auth0: return auth0(line)
-        case .firebase:
-            let entry = identity(in: line["providerUserInfo"], named: "providerId", "apple.com")
-            return person(
-                subject: entry?["rawId"], id: line["localId"], email: line["email"] ?? entry?["email"],
-                isVerified: line["emailVerified"], given: line["displayName"] ?? entry?["displayName"])
-        case .keycloak:
-            let entry = identity(in: line["federatedIdentities"], named: "identityProvider", "apple")
-            return person(
-                subject: entry?["userId"], id: line["id"], email: line["email"], isVerified: line["emailVerified"],
-                given: line["firstName"], family: line["lastName"])
-        case .supabase:
-            guard line["provider"]?.stringValue == "apple" else { return nil }
-            let data = line["identity_data"]?.objectValue
-            return person(
-                subject: data?["sub"] ?? line["provider_id"], id: line["user_id"], email: data?["email"],
-                isVerified: data?["email_verified"], given: data?["full_name"] ?? data?["name"],
-                isPrivate: data?["custom_claims"]?.objectValue?["is_private_email"])
-        case .nextAuth:
-            guard line["provider"]?.stringValue == "apple" else { return nil }
-            // A time, or null.
-            let isVerified = line["emailVerified"].map { !$0.isNull } ?? false
-            return person(
-                subject: line["providerAccountId"], id: line["userId"], email: line["email"],
-                isVerified: .bool(isVerified), given: line["name"])
+        case .bramley: nil
+        case .auth0: .auth0
+        case .firebase: .firebase
+        case .keycloak: .keycloak
+        case .supabase: .supabase
+        case .nextAuth: .nextAuth
         }
-    }
-
-    /// With `identities`, or with what an export has that names no fields: `user_id` is `apple|` and the subject.
-    private func auth0(_ line: JSONObject) -> JSONObject? {
-        var subject = identity(in: line["identities"], named: "provider", "apple")?["user_id"]
-        if line["identities"] == nil, let id = line["user_id"]?.stringValue, id.hasPrefix("apple|") {
-            subject = .string(String(id.dropFirst("apple|".count)))
-        }
-        let hasParts = line["given_name"] != nil || line["family_name"] != nil
-        return person(
-            subject: subject, id: line["user_id"], email: line["email"], isVerified: line["email_verified"],
-            given: hasParts ? line["given_name"] : line["name"], family: line["family_name"])
-    }
-
-    private func identity(in list: JSONValue?, named member: String, _ provider: String) -> JSONObject? {
-        guard case .array(let entries) = list else { return nil }
-        return entries.lazy.compactMap(\.objectValue).first { $0[member]?.stringValue == provider }
-    }
-
-    /// - Parameter given: the given name, or the whole name where the product keeps no parts: Apple does not repeat it.
-    private func person(
-        subject: JSONValue?, id: JSONValue?, email: JSONValue?, isVerified: JSONValue?, given: JSONValue? = nil,
-        family: JSONValue? = nil, isPrivate: JSONValue? = nil
-    ) -> JSONObject? {
-        guard let subject, !subject.isNull else { return nil }
-        var result = JSONObject([("appleSubject", subject)])
-        if let id { result["externalID"] = id }
-        if let email, !email.isNull, email.stringValue != "" {
-            result["email"] = email
-            if let isVerified { result["emailVerified"] = isVerified }
-            if let isPrivate { result["isPrivateEmail"] = isPrivate }
-        }
-        var name = JSONObject()
-        // Auth0 writes the address as the name of people without one.
-        if let given, given != email { name["given"] = given }
-        if let family { name["family"] = family }
-        if !name.isEmpty { result["name"] = .object(name) }
-        return result
     }
 }
 
 extension ImportFormat: ExpressibleByArgument {}
+
+extension ImportLayout {
+    /// https://auth0.com/docs/manage-users/user-accounts/user-profiles/user-profile-structure: the account has the
+    /// profile of the identity that made it, the others have theirs in `profileData`. An export that names no fields
+    /// has no `identities`.
+    fileprivate static let auth0 = ImportLayout(
+        identities: "identities", provider: "provider", apple: "apple",
+        identity: Fields(
+            subject: ["user_id"], email: ["profileData.email"], isVerified: ["profileData.email_verified"],
+            isPrivate: ["profileData.is_private_email"], given: ["profileData.given_name"],
+            family: ["profileData.family_name"], name: ["profileData.name"]),
+        account: Fields(
+            email: ["email"], isVerified: ["email_verified"], isPrivate: ["is_private_email"], given: ["given_name"],
+            family: ["family_name"], name: ["name"]),
+        id: "user_id", idPrefix: "apple|", disabled: "blocked")
+
+    /// https://firebase.google.com/docs/cli/auth: passwords are no entry of `providerUserInfo`.
+    fileprivate static let firebase = ImportLayout(
+        identities: "providerUserInfo", provider: "providerId", apple: "apple.com",
+        identity: Fields(subject: ["rawId"], email: ["email"], name: ["displayName"]),
+        account: Fields(email: ["email"], isVerified: ["emailVerified"], name: ["displayName"]),
+        id: "localId", otherWays: ["passwordHash"], disabled: "disabled")
+
+    /// https://www.keycloak.org/docs-api/latest/rest-api/index.html#UserRepresentation: a federated identity has no
+    /// address. `federationLink` names a directory that the account came from.
+    fileprivate static let keycloak = ImportLayout(
+        identities: "federatedIdentities", provider: "identityProvider", apple: "apple",
+        identity: Fields(subject: ["userId"]),
+        account: Fields(email: ["email"], isVerified: ["emailVerified"], given: ["firstName"], family: ["lastName"]),
+        id: "id", otherWays: ["credentials", "federationLink"], enabled: "enabled")
+
+    /// https://supabase.com/docs/guides/auth/identities: the table `auth.identities`, and two columns of `auth.users`.
+    fileprivate static let supabase = ImportLayout(
+        provider: "provider", apple: "apple",
+        identity: Fields(
+            subject: ["identity_data.sub", "provider_id"], email: ["identity_data.email"],
+            isVerified: ["identity_data.email_verified"],
+            isPrivate: ["identity_data.custom_claims.is_private_email", "identity_data.is_private_email"],
+            name: ["identity_data.full_name", "identity_data.name"]),
+        id: "user_id", disabled: "disabled", disabledSince: ["banned_until", "deleted_at"])
+
+    /// https://authjs.dev/concepts/database-models: address and name are the user's, who may have other accounts.
+    fileprivate static let nextAuth = ImportLayout(
+        provider: "provider", apple: "apple", identity: Fields(subject: ["providerAccountId"]),
+        account: Fields(email: ["email"], verifiedAt: ["emailVerified"], name: ["name"]),
+        id: "userId", otherWays: ["otherAccounts"])
+}

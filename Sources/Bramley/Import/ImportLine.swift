@@ -11,18 +11,22 @@ package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertib
     }
 }
 
-/// One line of an import, parsed and bounded: `{appleSubject, externalID, email, emailVerified, isPrivateEmail, name:
-/// {given, family}, clientID, refreshToken}`. Only the first is required; null counts as absent; other members are
-/// refused, since a misspelt one would be silently lost.
+/// One line of an import, parsed and bounded: `{appleSubject, externalID, disabled, email, emailVerified,
+/// isPrivateEmail, name: {given, family}, clientID, refreshToken}`. Only the first is required; null counts as absent;
+/// other members are refused, since a misspelt one would be silently lost.
 package struct ImportLine: Sendable {
     package var subject: AppleSubject
     package var externalID: String?
+    package var isDisabled: Bool
     package var name: PersonName
     package var email: EmailAddress?
     package var credential: (clientID: ClientID, token: RefreshToken)?
+    /// Of further Apple identities, which are not imported.
+    package var otherSubjects: [String]
 
     private static let members = [
-        "appleSubject", "externalID", "email", "emailVerified", "isPrivateEmail", "name", "clientID", "refreshToken",
+        "appleSubject", "externalID", "disabled", "email", "emailVerified", "isPrivateEmail", "name", "clientID",
+        "refreshToken",
     ]
     /// Printable ASCII without blanks, in bytes.
     package static let longestSubject = 255
@@ -33,19 +37,27 @@ package struct ImportLine: Sendable {
     package static func parse(
         _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
     ) throws(ImportLineError) -> ImportLine? {
-        guard let object = format.person(try object(bytes, depth: format.depth)) else { return nil }
+        var object = try object(bytes, depth: format.depth)
+        var otherSubjects: [String] = []
+        if let layout = format.layout {
+            guard let person = try layout.person(object) else { return nil }
+            (object, otherSubjects) = (person.members, person.others)
+        }
         if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
             throw ImportLineError("\(unknown.name.quoted) is not a member of a person")
         }
         let fields = Fields(object: object)
-        guard let subject = try fields.text("appleSubject") else { throw ImportLineError("appleSubject is missing") }
+        guard let subject = try fields.identifier("appleSubject") else {
+            throw ImportLineError("appleSubject is missing")
+        }
         guard isToken(subject, longest: longestSubject) else {
             throw ImportLineError(
                 "appleSubject is not 1 to \(longestSubject) printable ASCII characters without blanks")
         }
         return ImportLine(
-            subject: AppleSubject(subject), externalID: try externalID(fields), name: try name(fields),
-            email: try email(fields), credential: try credential(fields, clientIDs))
+            subject: AppleSubject(subject), externalID: try externalID(fields),
+            isDisabled: try fields.flag("disabled") ?? false, name: try name(fields), email: try email(fields),
+            credential: try credential(fields, clientIDs), otherSubjects: otherSubjects)
     }
 
     private static func object(_ bytes: [UInt8], depth: Int) throws(ImportLineError) -> JSONObject {
@@ -61,7 +73,7 @@ package struct ImportLine: Sendable {
     }
 
     private static func externalID(_ fields: Fields) throws(ImportLineError) -> String? {
-        guard let text = try fields.text("externalID") else { return nil }
+        guard let text = try fields.identifier("externalID") else { return nil }
         guard UserLimits.accepts(externalID: text) else {
             throw ImportLineError("externalID is not 1 to \(UserLimits.externalID) bytes without control characters")
         }
@@ -128,9 +140,24 @@ private struct Fields {
         return text
     }
 
+    /// A text, or a whole number: databases write either.
+    func identifier(_ name: String) throws(ImportLineError) -> String? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let text = value.identifierText else {
+            throw ImportLineError("\(prefix)\(name) is neither a string nor a whole number")
+        }
+        return text
+    }
+
     func flag(_ name: String) throws(ImportLineError) -> Bool? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let flag = value.boolValue else { throw ImportLineError("\(prefix)\(name) is neither true nor false") }
+        guard let flag = EmailClaims.flag(value) else {
+            throw ImportLineError("\(prefix)\(name) is neither true nor false")
+        }
         return flag
     }
+}
+
+extension JSONValue {
+    var identifierText: String? { stringValue ?? int64Value.map { String($0) } }
 }

@@ -8,6 +8,10 @@ package struct ImportReport: Hashable, Sendable {
     package var refused = 0
     /// People of another product who have no Apple identity.
     package var withoutApple = 0
+    /// Further Apple identities of people who have one already.
+    package var otherIdentities = 0
+    /// Lines that named somebody, refused or not.
+    package var recognised = 0
     /// False when interrupted.
     package var isComplete = true
     package var isRehearsal = false
@@ -20,6 +24,7 @@ package struct ImportReport: Hashable, Sendable {
         var text =
             "\(lines) lines: \(imported) imported, \(updated) updated, \(unchanged) unchanged, \(refused) refused."
         if withoutApple > 0 { text += " \(withoutApple) have no Apple identity." }
+        if otherIdentities > 0 { text += " \(otherIdentities) further Apple identities were not imported." }
         if isRehearsal { text += " Nothing was written." }
         return text
     }

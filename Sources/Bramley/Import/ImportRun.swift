@@ -19,6 +19,8 @@ struct ImportRun {
     private var progress: ProgressLine
     private var pending: [(line: Int, entry: Entry)] = []
     private let format: ImportFormat
+    /// For an import that recognises nobody.
+    private(set) var advice: ImportAdvice
     private let reader: LineReader
     private let clientIDs: [String]
 
@@ -26,10 +28,13 @@ struct ImportRun {
     private enum Entry {
         case person(ImportedPerson)
         case refused(String)
+        /// A further identity of the person before.
+        case other(AppleSubject)
     }
 
     init(_ file: InputFile, from format: ImportFormat, place: OperatorDatabase, isRehearsal: Bool) {
         self.format = format
+        advice = ImportAdvice(format)
         self.place = place
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
@@ -43,7 +48,7 @@ struct ImportRun {
         do {
             while !Task.isCancelled, let line = try reader.next() {
                 read(line)
-                if pending.count == Self.batch { try await write() }
+                if pending.count >= Self.batch { try await write() }
                 progress.update(count: report.lines + pending.count, done: reader.bytesRead)
             }
             report.isComplete = !Task.isCancelled
@@ -59,19 +64,24 @@ struct ImportRun {
     }
 
     private mutating func read(_ line: LineReader.Line) {
+        guard case .text(let bytes) = line else {
+            if report.recognised == 0 { advice.lookAtLongLine() }
+            pending.append((reader.number, .refused("longer than \(LineReader.longestLine) bytes")))
+            return
+        }
+        if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
         do throws(ImportLineError) {
-            guard case .text(let bytes) = line else {
-                throw ImportLineError("longer than \(LineReader.longestLine) bytes")
-            }
-            if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
-            guard let parsed = try ImportLine.parse(bytes, from: format, clientIDs: clientIDs) else {
-                report.withoutApple += 1
+            if let parsed = try ImportLine.parse(bytes, from: format, clientIDs: clientIDs) {
+                report.recognised += 1
+                pending.append((reader.number, .person(person(parsed))))
+                for subject in parsed.otherSubjects { pending.append((reader.number, .other(AppleSubject(subject)))) }
                 return
             }
-            pending.append((reader.number, .person(person(parsed))))
+            report.withoutApple += 1
         } catch {
             pending.append((reader.number, .refused(error.description)))
         }
+        if report.recognised == 0 { advice.look(at: bytes) }
     }
 
     private func person(_ line: ImportLine) -> ImportedPerson {
@@ -84,8 +94,8 @@ struct ImportRun {
                     Array(credential.token.value.utf8), purpose: .refreshToken, context: context))
         }
         return ImportedPerson(
-            newUser: place.identifiers.make(), subject: line.subject, externalID: line.externalID, name: line.name,
-            email: line.email, credential: credential)
+            newUser: place.identifiers.make(), subject: line.subject, externalID: line.externalID,
+            state: line.isDisabled ? .disabled : .active, name: line.name, email: line.email, credential: credential)
     }
 
     private mutating func write() async throws {
@@ -102,6 +112,9 @@ struct ImportRun {
         for (line, entry) in batch {
             switch entry {
             case .refused(let reason): refuse(line, reason)
+            case .other(let subject):
+                report.otherIdentities += 1
+                remark(line, "a further Apple identity of this person is not imported: \(subject.rawValue)")
             case .person:
                 guard let (person, result) = next.next() else { return }
                 count(isRehearsal ? rehearsed.result(result, of: person) : result, line: line)
@@ -123,8 +136,12 @@ struct ImportRun {
 
     private mutating func refuse(_ line: Int, _ reason: String) {
         report.refused += 1
+        remark(line, reason)
+    }
+
+    private mutating func remark(_ line: Int, _ text: String) {
         progress.clear()
-        CommandOutput.remark("line \(line): \(reason)")
+        CommandOutput.remark("line \(line): \(text)")
     }
 }
 

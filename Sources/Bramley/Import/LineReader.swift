@@ -63,6 +63,8 @@ package final class LineReader {
             if Task.isCancelled { return false }
         }
         let count = try file.read(Self.piece, appendingTo: &buffer)
+        // A byte order mark, as some editors write one.
+        if bytesRead == 0, buffer.starts(with: [0xEF, 0xBB, 0xBF]) { start = 3 }
         bytesRead += count
         isAtEnd = count == 0
         return true

@@ -81,8 +81,11 @@ enum SealingKeyFile {
         guard !file.isWorldReadable, !file.isGroupReadable, !file.isWritableByOthers else {
             throw StartFailure("The sealing key \(path) is open to others: run chmod 600 \(path).")
         }
-        guard let key = SealingKeyText.parse(String(decoding: file.bytes, as: UTF8.self)) else {
-            throw StartFailure("The sealing key \(path) does not hold 64 hexadecimal digits: restore it from a backup.")
+        let text = String(decoding: file.bytes, as: UTF8.self)
+        guard let key = SealingKeyText.parse(text) else {
+            throw StartFailure(
+                "The sealing key \(path) does not hold 64 hexadecimal digits: it \(SealingKeyText.flaw(in: text)). "
+                    + "Restore it from a backup.")
         }
         return key
     }

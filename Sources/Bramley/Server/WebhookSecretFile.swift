@@ -132,7 +132,13 @@ extension WebhookSecrets.Flaw {
         switch self {
         case .empty: "holds no secret."
         case .tooMany: "holds more than \(WebhookSecrets.maximum) secrets."
-        case .invalid(let line): "holds in line \(line) no secret that signs."
+        case .invalid(let line, .prefix):
+            "holds in line \(line) no secret: it does not begin with \(WebhookSecret.prefix)."
+        case .invalid(let line, .base64):
+            "holds in line \(line) no secret: what follows \(WebhookSecret.prefix) is not base64 with its padding."
+        case .invalid(let line, .size):
+            "holds in line \(line) no secret: it has not "
+                + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes."
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Coding
+
 /// Why `bramley init` ends without a configuration. Nothing was written.
 package enum SetupFailure: Error, CustomStringConvertible {
     /// The input ended before the last answer.
@@ -45,7 +47,7 @@ struct SetupDialogue {
             let offer = question.offer(draft, surroundings)
             write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
             guard let line = readLine() else { throw .ended }
-            let answer = line.trimmed
+            let answer = PastedText.value(line)
             if answer.isEmpty, offer == nil, let need = question.need {
                 show(need)
                 continue
@@ -64,15 +66,5 @@ struct SetupDialogue {
     /// Whole lines, as wide as the terminal.
     private func show(_ text: String) {
         write(TerminalText.wrapped(text.replacing("`", with: ""), to: width) + "\n")
-    }
-}
-
-extension String {
-    /// Without surrounding blanks.
-    var trimmed: String {
-        var text = self[...]
-        while text.first?.isWhitespace == true { text.removeFirst() }
-        while text.last?.isWhitespace == true { text.removeLast() }
-        return String(text)
     }
 }

@@ -95,6 +95,6 @@ struct SetupQuestion: Sendable {
             return answer
         }
         let entries = answer.split { $0 == "," || $0.isWhitespace }
-        return entries == ["none"] ? "" : entries.joined(separator: ",")
+        return entries == ["none"] || entries == ["[]"] ? "" : entries.joined(separator: ",")
     }
 }

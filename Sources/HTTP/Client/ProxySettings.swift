@@ -77,7 +77,8 @@ package struct ProxySettings: Hashable, Sendable {
     package init(environment: [String: String]) throws(ProxySettingsError) {
         func value(_ name: String) -> (name: String, text: String)? {
             for name in [name, name.uppercased()] {
-                if let text = environment[name], !text.isEmpty { return (name, text) }
+                let text = PastedText.value(environment[name] ?? "")
+                if !text.isEmpty { return (name, text) }
             }
             return nil
         }
@@ -104,6 +105,7 @@ package struct ProxySettings: Hashable, Sendable {
 package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Cause: Error, Hashable, Sendable {
         case scheme
+        case blanks
         case address
         case path
         case credentials
@@ -121,7 +123,8 @@ package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConver
         let words =
             switch cause {
             case .scheme: "only proxies of the form http://host:port are supported"
-            case .address: "its host or its port is none"
+            case .blanks: "a space, a line end or another control character is in it"
+            case .address: "after http:// come a host and a port, and one of them is not valid"
             case .path: "nothing may follow the port"
             case .credentials: "user and password must be percent-encoded, and the user without a colon"
             }
@@ -132,6 +135,7 @@ package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConver
 extension ProxyServer {
     /// Reads `[http://][user[:password]@]host[:port][/]`; port 80 when there is none.
     package init(url: String) throws(ProxySettingsError.Cause) {
+        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { throw .blanks }
         var rest = Substring(url)
         if rest.prefix(7).lowercased() == "http://" {
             rest = rest.dropFirst(7)

@@ -95,11 +95,14 @@ package struct EmailAddress: Hashable, Sendable {
 }
 
 extension EmailAddress {
-    /// The address that applications may be told: one that Apple verified, of visible ASCII only, since it goes into
-    /// header fields and is compared by programs that fold other scripts differently. Otherwise nil.
-    package var forApplications: String? {
-        isVerified && !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? address : nil
+    /// Whether it may stand in header fields and in protocols that know ASCII addresses alone (RFC 5322), where programs
+    /// that fold other scripts differently compare it.
+    package var isPlain: Bool {
+        !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
+
+    /// The address that applications may be told: one that Apple verified, and a plain one. Otherwise nil.
+    package var forApplications: String? { isVerified && isPlain ? address : nil }
 }
 
 /// `real_user_status`: native apps only, first time only.

@@ -18,17 +18,20 @@ package struct ImportedPerson: Hashable, Sendable {
     package var newUser: UserID
     package var subject: AppleSubject
     package var externalID: String?
+    /// If they are new.
+    package var state: User.State
     package var name: PersonName
     package var email: EmailAddress?
     package var credential: Credential?
 
     package init(
-        newUser: UserID, subject: AppleSubject, externalID: String? = nil, name: PersonName = PersonName(),
-        email: EmailAddress? = nil, credential: Credential? = nil
+        newUser: UserID, subject: AppleSubject, externalID: String? = nil, state: User.State = .active,
+        name: PersonName = PersonName(), email: EmailAddress? = nil, credential: Credential? = nil
     ) {
         self.newUser = newUser
         self.subject = subject
         self.externalID = externalID
+        self.state = state
         self.name = name
         self.email = email
         self.credential = credential

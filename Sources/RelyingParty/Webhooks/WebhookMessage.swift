@@ -43,12 +43,16 @@ package struct WebhookSecret: Sendable {
 
     private let key: SecretBytes
 
-    /// Nil for another prefix, another length, or invalid padded base64.
-    package init?(parsing text: String) {
+    /// Why a text is none.
+    package enum Flaw: Error, Hashable, Sendable {
+        case prefix, base64, size
+    }
+
+    package init(parsing text: String) throws(Flaw) {
         let bytes = Array(text.utf8)
-        guard bytes.starts(with: Self.prefix.utf8),
-            var key = Base64.decode(Array(bytes.dropFirst(Self.prefix.utf8.count))), Self.sizes.contains(key.count)
-        else { return nil }
+        guard bytes.starts(with: Self.prefix.utf8) else { throw .prefix }
+        guard var key = Base64.decode(Array(bytes.dropFirst(Self.prefix.utf8.count))) else { throw .base64 }
+        guard Self.sizes.contains(key.count) else { throw .size }
         self.key = SecretBytes(consuming: &key)
     }
 
@@ -83,7 +87,7 @@ package struct WebhookSecrets: Sendable {
     package enum Flaw: Error, Hashable, Sendable {
         case empty, tooMany
         /// Counted from 1.
-        case invalid(line: Int)
+        case invalid(line: Int, WebhookSecret.Flaw)
     }
 
     package init(_ secret: WebhookSecret) {
@@ -95,13 +99,13 @@ package struct WebhookSecrets: Sendable {
         var found: [WebhookSecret] = []
         let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
-            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
-            let bytes = Array(line.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
-            if bytes.isEmpty { continue }
-            guard let secret = WebhookSecret(parsing: String(decoding: bytes, as: UTF8.self)) else {
-                throw .invalid(line: index + 1)
+            let text = PastedText.value(String(decoding: line, as: UTF8.self))
+            if text.isEmpty { continue }
+            do throws(WebhookSecret.Flaw) {
+                found.append(try WebhookSecret(parsing: text))
+            } catch {
+                throw .invalid(line: index + 1, error)
             }
-            found.append(secret)
         }
         guard !found.isEmpty else { throw .empty }
         guard found.count <= Self.maximum else { throw .tooMany }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Coding
 
 /// A server's certificate chain and key, read from PEM and checked against each other.
 @safe final class ServerCredentials {
@@ -8,8 +9,8 @@ internal import COpenSSL
 
     init(certificate: [UInt8], privateKey: [UInt8]) throws(TLSConfigurationError) {
         ERR_clear_error()
-        try readChain(MemoryBIO(certificate))
-        try readKey(MemoryBIO(privateKey))
+        try readChain(MemoryBIO(PastedText.pem(certificate)))
+        try readKey(MemoryBIO(PastedText.pem(privateKey)))
         guard let first = unsafe chain.first, let key = unsafe key else { throw .mismatch }
         try unsafe Self.checkKind(key)
         // With mismatched parameters OpenSSL leaves an error behind; the answer is the same.

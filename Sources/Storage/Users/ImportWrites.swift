@@ -2,8 +2,8 @@ package import Coding
 package import RelyingParty
 
 extension Database {
-    /// Imports people in one transaction, in order, each with an event. New ones are `active`, whatever the sign-up
-    /// policy: the operator vouches for them.
+    /// Imports people in one transaction, in order, each with an event. New ones have the state of their line, whatever
+    /// the sign-up policy: the operator vouches for them. Known ones keep theirs.
     /// - Parameter isRehearsal: reports what would happen to each, and writes nothing.
     /// - Returns: one result for each, in the same order.
     package func importPeople(
@@ -65,7 +65,7 @@ extension Transaction {
             created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                person.newUser, User.State.active, person.externalID, person.name.given, person.name.family,
+                person.newUser, person.state, person.externalID, person.name.given, person.name.family,
                 person.email?.address, person.email?.isVerified ?? false, person.email?.isPrivate ?? false, now, now,
             ])
         let identity: Int64 = try insert(

@@ -11,7 +11,7 @@ enum IntrospectionDocument {
         writer.beginObject()
         writer.member("active", true)
         writer.member("sub", user.id.rawValue)
-        if let email = user.email, email.isVerified { writer.member("username", email.address) }
+        if let email = user.email?.forApplications { writer.member("username", email) }
         writer.member("client_id", session.clientID.rawValue)
         // Its holder is trusted (RFC 6750 §1.2), whether it comes in a cookie or not.
         writer.member("token_type", "Bearer")
@@ -32,7 +32,7 @@ enum IntrospectionDocument {
         writer.beginObject()
         writer.member("active", true)
         writer.member("sub", user.id.rawValue)
-        if let email = user.email, email.isVerified { writer.member("username", email.address) }
+        if let email = user.email?.forApplications { writer.member("username", email) }
         writer.member("client_id", grant.client.rawValue)
         writer.member("token_type", "Bearer")
         writer.member("scope", OpenIDScope.text(held.accessScopes))
@@ -46,7 +46,7 @@ enum IntrospectionDocument {
 
     private static func person(_ user: User, _ writer: inout JSONWriter) {
         if let externalID = user.externalID { writer.member("external_id", externalID) }
-        if let email = user.email {
+        if let email = user.email, email.isPlain {
             writer.member("email", email.address)
             writer.member("email_verified", email.isVerified)
         }

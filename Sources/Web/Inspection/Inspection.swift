@@ -21,7 +21,7 @@ package struct Inspection: Sendable {
         let passes = request.fields[values: Self.field]
         guard passes.count == 1, InspectionPass.isValid(passes[0], with: keyring, at: clock.now()) else { return nil }
         var fields: HTTPFields = [.contentType: "application/json"]
-        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .sameOrigin)
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .sameOrigin)
         for cookie in cookies.probes { fields.append(HTTPField(name: .setCookie, value: cookie.setting)) }
         let report = InspectionReport(
             method: request.method.rawValue, path: request.path, content: Int64(request.body.count),

@@ -126,6 +126,7 @@ struct OperatorToday: Sendable {
         for count in try await counts(visit) where !count.reason.isEmpty {
             numbers[count.reason, default: 0] += count.number
         }
+        for (reason, number) in try await outdated(numbers) { numbers[reason] = number }
         let ordered = numbers.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         return OperatorSection(
             heading: texts["failures"],
@@ -137,6 +138,19 @@ struct OperatorToday: Sendable {
                     let step = texts.has("steps.\(reason)") ? texts["steps.\(reason)"] : texts["noStep"]
                     return [.text(String(number)), .code(reason), .text(meaning), .text(step)]
                 }, empty: texts["noFailures"]))
+    }
+
+    /// Those who were refused for their state and are in another by now, or are gone, are no trouble any more: at most
+    /// as many count as are in it.
+    /// - Returns: nil for a reason that nobody meets any more.
+    private func outdated(_ numbers: [String: Int]) async throws(WebFailure) -> [(String, Int?)] {
+        let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
+        guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
+        let now = try await WebFailure.mapping(await console.directory.userCounts())
+        return states.map { reason, state in
+            let number = min(numbers[reason.rawValue] ?? 0, now[state] ?? 0)
+            return (reason.rawValue, number > 0 ? number : nil)
+        }
     }
 
     private func apple(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {

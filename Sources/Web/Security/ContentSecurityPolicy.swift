@@ -9,6 +9,8 @@ struct ContentSecurityPolicy: Sendable {
     let nothing: String
     /// A page without scripts whose form may also lead to `login.passwordURL`.
     let existing: String
+    /// Whether visitors come by https.
+    let isSecure: Bool
     private let scriptPrefix: String
     private let scriptSuffix: String
     private let loginSuffix: String
@@ -23,6 +25,7 @@ struct ContentSecurityPolicy: Sendable {
         {
             origins.append(home)
         }
+        isSecure = configuration.publicURL.isSecure
         let forms = (["'self'"] + origins).joined(separator: " ")
         let common = "base-uri 'none'; form-action \(forms); frame-ancestors 'none'"
         nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

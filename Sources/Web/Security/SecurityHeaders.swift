@@ -13,10 +13,11 @@ enum SecurityHeaders {
     }
 
     /// All of them, in the order sent.
-    static func fields(policy: String, referrer: ReferrerPolicy) -> [HTTPField] {
-        [
-            HTTPField(name: .cacheControl, value: "no-store"),
-            HTTPField(name: .strictTransportSecurity, value: "max-age=31536000"),
+    /// - Parameter isSecure: whether visitors come by https; over plain http there is no Strict-Transport-Security
+    ///   (RFC 6797 §7.2).
+    static func fields(policy: String, isSecure: Bool, referrer: ReferrerPolicy) -> [HTTPField] {
+        let transport = isSecure ? [HTTPField(name: .strictTransportSecurity, value: "max-age=31536000")] : []
+        return [HTTPField(name: .cacheControl, value: "no-store")] + transport + [
             HTTPField(name: .contentSecurityPolicy, value: policy),
             HTTPField(name: .xContentTypeOptions, value: "nosniff"),
             HTTPField(name: .referrerPolicy, value: referrer.rawValue),
@@ -33,13 +34,14 @@ enum SecurityHeaders {
     /// still reach its opener when it is back at the program, and each answer on the way could cut the connection.
     static let keepingOpener: HTTPFields = [.crossOriginOpenerPolicy: "unsafe-none"]
 
-    private static let names = fields(policy: "", referrer: .noReferrer).map(\.name)
+    private static let names = fields(policy: "", isSecure: false, referrer: .noReferrer).map(\.name)
 
     /// Adds them; fields already set are kept.
-    static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
+    static func add(to fields: inout HTTPFields, policy: String, isSecure: Bool, referrer: ReferrerPolicy) {
         // The maker of the response has nearly always added them.
-        if names.allSatisfy(fields.contains) { return }
-        for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
+        if names.allSatisfy(fields.contains), !isSecure || fields.contains(.strictTransportSecurity) { return }
+        for field in self.fields(policy: policy, isSecure: isSecure, referrer: referrer)
+        where !fields.contains(field.name) {
             fields.append(field)
         }
     }

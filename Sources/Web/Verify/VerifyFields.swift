@@ -8,7 +8,9 @@ enum VerifyAnswer {
     /// Status line and the fields of every response.
     static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
         var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
-        for field in SecurityHeaders.fields(policy: policy.nothing, referrer: .noReferrer) {
+        for field in SecurityHeaders.fields(
+            policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
+        {
             append(field.name.rawName, field.value, to: &bytes)
         }
         return bytes

@@ -92,7 +92,7 @@ struct ClientsApplyCommand: AsyncParsableCommand {
             throw CommandFailure("\(path) cannot be read: \(error).")
         }
         guard bytes.count <= limit else { throw CommandFailure("\(path) is larger than \(limit) bytes.") }
-        return bytes
+        return PastedText.utf8(bytes)
     }
 }
 

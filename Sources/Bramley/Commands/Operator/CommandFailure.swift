@@ -5,8 +5,11 @@ internal import Sockets
 /// Why a command failed: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
-    /// 1: it failed, or what it names does not exist. 64: usage error.
+    /// 1: it failed, or what it names does not exist. 64: usage error. 65: `unusableData`.
     package let code: Int32
+
+    /// EX_DATAERR of sysexits.h: the input has nothing that the command looks for.
+    package static let unusableData: Int32 = 65
 
     package init(_ description: String, code: Int32 = 1) {
         self.description = description

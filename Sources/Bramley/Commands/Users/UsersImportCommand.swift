@@ -27,9 +27,9 @@ struct UsersImportCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let (file, format, dryRun) = (file, format, dryRun)
-            let report = try await Interruption.cancelling {
+            let (report, advice) = try await Interruption.cancelling {
                 var run = ImportRun(try Self.open(file), from: format, place: place, isRehearsal: dryRun)
-                return try await run.run()
+                return (try await run.run(), run.advice)
             }
             if output.json {
                 try CommandOutput.json { report.write(to: &$0) }
@@ -39,9 +39,20 @@ struct UsersImportCommand: AsyncParsableCommand {
             guard report.isComplete else {
                 throw CommandFailure("Interrupted. Run it again to continue: what is there is kept.")
             }
-            if report.refused > 0 {
-                throw CommandFailure("\(report.refused) lines refused; each has its reason above.")
-            }
+            try Self.judge(report, advice)
+        }
+    }
+
+    /// - Throws: `ExitCode` or `CommandFailure` for an import that lacks somebody.
+    private static func judge(_ report: ImportReport, _ advice: ImportAdvice) throws {
+        if report.lines > 0, report.recognised == 0 {
+            CommandOutput.remark("warning: \(advice.text)")
+            throw ExitCode(CommandFailure.unusableData)
+        }
+        if report.refused > 0 { throw CommandFailure("\(report.refused) lines refused; each has its reason above.") }
+        if report.otherIdentities > 0 {
+            throw CommandFailure(
+                "\(report.otherIdentities) further Apple identities not imported; each is named above.")
         }
     }
 

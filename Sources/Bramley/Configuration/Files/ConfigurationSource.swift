@@ -11,6 +11,10 @@ enum ConfigurationSource: Hashable {
         }
     }
 
+    var isEnvironment: Bool {
+        if case .environment = self { true } else { false }
+    }
+
     /// Flags and the environment contain text: a list is comma-separated there, and an empty text is an empty list.
     var holdsText: Bool {
         if case .file = self { false } else { true }

@@ -1,7 +1,9 @@
+import Coding
 import FoundationEssentials
 
 /// A file the operator named, completely read, and who else on this machine can read it.
 struct GuardedFile {
+    /// Text in UTF-8 without a mark, whatever editor wrote it.
     let bytes: [UInt8]
     /// The permission bits, following symbolic links.
     let mode: Int
@@ -73,7 +75,7 @@ struct GuardedFile {
         }
         do {
             let data = try Data(contentsOf: URL(filePath: resolved))
-            return GuardedFile(bytes: [UInt8](data), mode: mode, isGivenToGroup: isGivenToGroup)
+            return GuardedFile(bytes: PastedText.utf8([UInt8](data)), mode: mode, isGivenToGroup: isGivenToGroup)
         } catch {
             throw .unreadable
         }

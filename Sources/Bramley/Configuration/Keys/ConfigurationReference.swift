@@ -22,8 +22,12 @@ package enum ConfigurationReference {
         - **Precedence**: flags, then the environment, then the file.
         - **Every key has three spellings**: `{"apple": {"servicesID": "…"}}` in the file, `BRAMLEY_APPLE_SERVICES_ID` in \
         the environment, `--apple-services-id` as a flag. In the environment and in flags a list is comma-separated, and \
-        nothing is the empty list.
-        - **Unknown names are errors**: in the file, among the variables that begin with `BRAMLEY_`, and on the command line.
+        nothing is the empty list; `["a", "b"]` and `[]`, as in the file, are read as well.
+        - **Unknown names are errors**: in the file, among the variables that begin with `BRAMLEY_`, and on the command line. \
+        What Kubernetes writes about Services whose names begin with `bramley` (`BRAMLEY_SERVICE_HOST`, \
+        `BRAMLEY_PORT=tcp://…`) is ignored.
+        - **What pasting adds or loses does not count**, where no other meaning is possible: blanks, line ends and a byte \
+        order mark around a value or a file, quotes around a variable or a secret, the line ends of a key or certificate.
         - **Durations are seconds, sizes are bytes.** Values are texts, whole numbers, true or false, or lists of texts.
         - **Secrets** have two keys: one names a file (`apple.privateKeyFile`), the other holds the text itself \
         (`apple.privateKey`). Both at once is an error. Inline secrets are refused as flags, which other users of the \

@@ -89,7 +89,7 @@ extension KeyKind where Value == String {
     static var directory: Self { .parsed { ConfigurationBuilder.withoutSlash($2) } }
     static var databaseDirectory: Self { .parsed { $0.databaseDirectory($1, $2) } }
     static var clientID: Self {
-        .parsed(pattern: "^[A-Za-z0-9.-]{1,255}$") { $0.isClientID($2, $1) ? $2 : nil }
+        .parsed(pattern: #"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$"#) { $0.isClientID($2, $1) ? $2 : nil }
     }
 
     /// - Parameters:

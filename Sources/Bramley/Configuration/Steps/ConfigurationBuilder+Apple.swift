@@ -35,6 +35,18 @@ extension ConfigurationBuilder {
             values.fail(key, "names \(text.quoted).", "Write letters, digits, - and . only, such as com.example.web.")
             return false
         }
+        guard !text.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty) else {
+            values.fail(
+                key, "names \(text.quoted), which has a dot at an end or two in a row.",
+                "Write it as the portal shows it, such as com.example.web.")
+            return false
+        }
+        guard text.contains(where: \.isLetter) else {
+            values.fail(
+                key, "names \(text.quoted), which has no letter: that is at most an app's number in the App Store.",
+                "Write the identifier as the portal shows it, such as com.example.web.")
+            return false
+        }
         // The portal shows App IDs as "A1B2C3D4E5.com.example.app (Prefix.Bundle ID)".
         if let match = text.prefixMatch(of: /[A-Z0-9]{10}\./) {
             values.fail(

@@ -1,10 +1,11 @@
+import Coding
 import Crypto
 import Storage
 
 extension ConfigurationBuilder {
     func readPostgres(_ storage: inout Configuration.Storage) {
         guard let given = given("storage.postgres.urlFile", readSecret) else { return }
-        let url = given.text.trimmed
+        let url = PastedText.value(given.text)
         if let fault = PostgresOptions.fault(in: url) {
             values.fail(
                 given.key, given.subject + fault,

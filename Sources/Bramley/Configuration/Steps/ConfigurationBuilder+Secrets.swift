@@ -36,7 +36,8 @@ extension ConfigurationBuilder {
     private func sealingKey(_ text: String, _ key: String, _ subject: String) -> SecretBytes? {
         if let bytes = SealingKeyText.parse(text) { return bytes }
         values.fail(
-            key, "\(subject) no sealing key.", "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
+            key, "\(subject) no sealing key: the text \(SealingKeyText.flaw(in: text)).",
+            "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
         return nil
     }
 

@@ -1,3 +1,5 @@
+import Coding
+
 /// The keys that the environment and the flags set, and their texts, checked against the table.
 struct ConfigurationTexts {
     let problems: ProblemList
@@ -11,12 +13,14 @@ struct ConfigurationTexts {
         self.problems = problems
     }
 
-    /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem.
+    /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem, unless Kubernetes wrote it.
     mutating func read(environment: [String: String]) {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix("BRAMLEY_") && !ConfigurationLoader.otherVariables.contains(name) {
+        where name.hasPrefix("BRAMLEY_") && !ConfigurationLoader.otherVariables.contains(name)
+            && !Self.isServiceLink(name, value)
+        {
             guard let key = byName[name] else {
                 let nearest = ConfigurationTable.nearest(
                     to: name, among: byName.keys.sorted() + ConfigurationLoader.otherVariables.sorted())
@@ -30,6 +34,15 @@ struct ConfigurationTexts {
             }
             set(key, to: value, from: .environment(name))
         }
+    }
+
+    /// Whether Kubernetes wrote it about a Service whose name begins with `bramley`, for every container of the
+    /// namespace: https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables
+    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        if name.hasSuffix("_SERVICE_HOST") || name.contains(/_SERVICE_PORT(_[A-Z0-9_]+)?$/) { return true }
+        if name.contains(/_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/) { return true }
+        // `BRAMLEY_SERVER_PORT` is a key as well, but no port is written so.
+        return name.hasSuffix("_PORT") && value.contains(/^(tcp|udp|sctp):\/\//)
     }
 
     /// Reads `--server-port 8081` and `--server-port=8081`. Anything else is a problem.
@@ -71,12 +84,23 @@ struct ConfigurationTexts {
                 remedy: nearest.map { "Did you mean \($0)?" } ?? "Remove it; docs/configuration.md lists every flag."))
     }
 
+    /// A list as it stands in the file, `["a", "b"]` or `[]`, with commas alone.
+    private static func plainList(_ text: String) -> String {
+        let bytes = Array(PastedText.trimmed(text).utf8)
+        guard bytes.first == UInt8(ascii: "["), let value = try? JSONReader.parse(bytes),
+            let entries = value.arrayValue?.map(\.stringValue), !entries.contains(where: { $0?.contains(",") ?? true })
+        else { return text }
+        return entries.compactMap(\.self).joined(separator: ",")
+    }
+
     private mutating func set(_ key: ConfigurationKey, to value: String, from source: ConfigurationSource) {
         guard KeyAdmission(problems: problems).admits(key, from: source) else {
             refused.insert(key.name)
             return
         }
-        values[key.shoutedName] = value
+        // Flags come through a shell, which has taken the quotes.
+        let text = source.isEnvironment ? PastedText.value(value) : value
+        values[key.shoutedName] = key.type == .list ? Self.plainList(text) : text
         sources[key.name] = source
     }
 }

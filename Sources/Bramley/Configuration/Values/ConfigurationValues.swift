@@ -1,3 +1,4 @@
+import Coding
 import Configuration
 
 /// Typed look-ups of the values of all sources, in the order flags, environment, file.
@@ -110,7 +111,10 @@ final class ConfigurationValues {
             guard case .text(let value)? = key.presence.value else { return nil }
             return key.isPath ? folder.resolving(value) : value
         }
-        guard let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) }) else { return nil }
+        guard
+            let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) })
+                .map(PastedText.trimmed)
+        else { return nil }
         if value.isEmpty || value.allSatisfy(\.isWhitespace) {
             fail(name, "is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
             return nil
@@ -154,7 +158,10 @@ final class ConfigurationValues {
             if case .list(let value)? = key.presence.value { return value }
             return nil
         }
-        guard let value = read(key, { try reader.requiredStringArray(forKey: $0, isSecret: true) }) else { return nil }
+        guard
+            let value = read(key, { try reader.requiredStringArray(forKey: $0, isSecret: true) })
+                .map({ $0.map(PastedText.trimmed) })
+        else { return nil }
         if source.holdsText, value == [""] { return [] }
         if value.contains(where: \.isEmpty) {
             fail(

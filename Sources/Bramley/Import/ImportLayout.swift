@@ -1,0 +1,158 @@
+internal import AppleID
+internal import Coding
+
+/// Where the export of a product has what an import needs.
+///
+/// An account may have several identities. What stands in the account itself is Apple's word only where nothing but the
+/// Apple identity can have brought it: else its address may be another provider's, and is not taken.
+struct ImportLayout: Sendable {
+    /// Members of an account, or of one of its identities.
+    struct Fields: Sendable {
+        var subject: [FieldPath] = []
+        var email: [FieldPath] = []
+        /// Apple's boolean or text.
+        var isVerified: [FieldPath] = []
+        /// The time of the verification.
+        var verifiedAt: [FieldPath] = []
+        var isPrivate: [FieldPath] = []
+        var given: [FieldPath] = []
+        var family: [FieldPath] = []
+        /// The whole name, where the product keeps no parts.
+        var name: [FieldPath] = []
+    }
+
+    /// The list of the account's identities; nil where each line is one identity.
+    var identities: FieldPath?
+    /// The member of an identity that names its provider.
+    var provider: FieldPath
+    /// What that member says of Apple.
+    var apple: String
+    var identity: Fields
+    var account = Fields()
+    /// The old product's id.
+    var id: FieldPath
+    /// In an id whose account Apple's identity made: stands before the subject.
+    var idPrefix: String?
+    /// There is something in one of these where the account has other ways in than its identities.
+    var otherWays: [FieldPath] = []
+    /// True where the person is shut out.
+    var disabled: FieldPath?
+    /// False where the person is shut out.
+    var enabled: FieldPath?
+    /// There is something in one of these where the person is shut out.
+    var disabledSince: [FieldPath] = []
+}
+
+extension ImportLayout {
+    /// A line in the members of `ImportLine`.
+    struct Person {
+        var members: JSONObject
+        /// Further Apple identities of the same account.
+        var others: [String]
+    }
+
+    /// - Returns: nil when the line has no Apple identity.
+    func person(_ line: JSONObject) throws(ImportLineError) -> Person? {
+        let all = identities(of: line)
+        let ofApple = all.filter { provider.value(in: $0) == .string(apple) }
+        let subjects = ofApple.compactMap { identity.subject.value(in: $0) }
+        let maker = idPrefix.flatMap { prefix in
+            id.value(in: line)?.stringValue.flatMap { $0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : nil }
+        }
+        let made = maker.map { JSONValue.string($0) }
+        let hasNoList = identities != nil && identities?.value(in: line) == nil
+        guard let subject = subjects.first(where: { $0 == made }) ?? subjects.first ?? (hasNoList ? made : nil) else {
+            return nil
+        }
+        let entry = ofApple.first { identity.subject.value(in: $0) == subject } ?? JSONObject()
+        let isOnlyWay = subject == made || (all.count == 1 && !otherWays.hasSomething(in: line))
+
+        var members = JSONObject([("appleSubject", subject)])
+        members["externalID"] = id.value(in: line)
+        if try isShutOut(line) { members["disabled"] = true }
+        addEmail(to: &members, line, entry, isOnlyWay: isOnlyWay)
+        let name = name(line, entry)
+        if !name.isEmpty { members["name"] = .object(name) }
+        var others: [String] = []
+        for other in subjects.compactMap(\.identifierText) where !others.contains(where: { $0.isExactly(other) }) {
+            if subject.identifierText?.isExactly(other) != true { others.append(other) }
+        }
+        return Person(members: members, others: others)
+    }
+
+    private func identities(of line: JSONObject) -> [JSONObject] {
+        guard let identities else { return [line] }
+        return identities.value(in: line)?.arrayValue?.compactMap(\.objectValue) ?? []
+    }
+
+    /// The identity's own address; the account's where it can only be the same.
+    private func addEmail(to members: inout JSONObject, _ line: JSONObject, _ entry: JSONObject, isOnlyWay: Bool) {
+        let own = identity.email.value(in: entry)?.nonEmptyText
+        let ofAccount = account.email.value(in: line)?.nonEmptyText
+        // As at a sign-in, one that is no address is none.
+        guard let address = own ?? (isOnlyWay ? ofAccount : nil), EmailClaims.isSafe(address) else { return }
+        members["email"] = .string(address)
+        let isSame = address.isExactly(ofAccount ?? "")
+        members["emailVerified"] = .bool(
+            identity.isVerified(entry) ?? (isSame ? account.isVerified(line) : nil) ?? false)
+        let isPrivate = identity.isPrivate.value(in: entry) ?? (isSame ? account.isPrivate.value(in: line) : nil)
+        if let isPrivate { members["isPrivateEmail"] = .bool(EmailClaims.isTrue(isPrivate)) }
+    }
+
+    /// A whole name becomes the given one: Apple does not send names again.
+    private func name(_ line: JSONObject, _ entry: JSONObject) -> JSONObject {
+        for (fields, object) in [(identity, entry), (account, line)] {
+            var parts = JSONObject()
+            parts["given"] = fields.given.value(in: object)
+            parts["family"] = fields.family.value(in: object)
+            if !parts.isEmpty { return parts }
+            // Some products write the address as the name of people without one.
+            guard let name = fields.name.value(in: object), name != fields.email.value(in: object),
+                name != account.email.value(in: line)
+            else { continue }
+            return ["given": name]
+        }
+        return JSONObject()
+    }
+
+    /// - Throws: when the line does not say it clearly: nobody comes in by a misreading.
+    private func isShutOut(_ line: JSONObject) throws(ImportLineError) -> Bool {
+        if disabledSince.hasSomething(in: line) { return true }
+        if let value = disabled?.value(in: line) { return try isSaid(value, "disabled") }
+        if let value = enabled?.value(in: line) { return try !isSaid(value, "enabled") }
+        return false
+    }
+
+    /// Booleans, and what databases without them write.
+    private func isSaid(_ value: JSONValue, _ meaning: String) throws(ImportLineError) -> Bool {
+        switch value {
+        case true, "true", "t", 1, "1": return true
+        case false, "false", "f", 0, "0", "": return false
+        default: throw ImportLineError("whether the person is \(meaning) is neither true nor false")
+        }
+    }
+}
+
+extension ImportLayout.Fields {
+    /// Nil when the object does not say.
+    fileprivate func isVerified(_ object: JSONObject) -> Bool? {
+        if let value = isVerified.value(in: object) { return EmailClaims.isTrue(value) }
+        if let value = verifiedAt.value(in: object) { return EmailClaims.isTrue(value) || value.isTime }
+        return nil
+    }
+}
+
+extension JSONValue {
+    fileprivate var nonEmptyText: String? {
+        stringValue.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// A date, with or without a time of any spelling, or seconds or milliseconds since 1970: later than 2001 both.
+    fileprivate var isTime: Bool {
+        if let number = int64Value { return number >= 1_000_000_000 }
+        guard let text = stringValue?.utf8.prefix(10), text.count == 10 else { return false }
+        return zip(text, "0000-00-00".utf8).allSatisfy { byte, model in
+            model == UInt8(ascii: "-") ? byte == model : (0x30...0x39).contains(byte)
+        }
+    }
+}
