@@ -24,6 +24,11 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
         /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
         static let poll = Patience(statement: 3_000)
+        /// Whether each statement is planned for its own values: of a list, some find many and some nothing.
+        var plansAnew = false
+
+        /// A page of a list takes milliseconds.
+        static let page = Patience(statement: 5_500, plansAnew: true)
     }
 
     private let library: LibPQ
@@ -35,6 +40,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private let losses: PostgresLosses
 
     private var session: PostgresSession?
+    /// Of the call that uses the connection now.
+    private var limit: ReadLimit? { didSet { session?.limit = limit } }
     /// Of `losses`, from before the session was opened.
     private var lossesBefore = 0
     private var statements: [String: Prepared] = [:]
@@ -57,7 +64,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     init(
-        _ library: LibPQ, url: Secret, node: String? = nil, patience: Patience = Patience(),
+        _ library: LibPQ, url: Secret, node: String? = nil,
+        patience: Patience = Patience(),
         random: any RandomSource, losses: PostgresLosses = PostgresLosses()
     ) {
         self.library = library
@@ -85,6 +93,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     /// that in an outage nobody waits in vain for each answer.
     private func opened() throws(PostgresError) -> PostgresSession {
         guard !isClosed else { throw .closed }
+        if limit?.isOver == true { throw PostgresError(state: "57014", message: "the read took too long") }
         if let session {
             if session.isOpen, lossesBefore == losses.count { return session }
             if !session.isOpen { losses.add(since: lossesBefore) }
@@ -97,6 +106,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
                 let count = losses.count
                 let opened = try connect()
                 (session, lossesBefore, lostSince) = (opened, count, nil)
+                opened.limit = limit
                 return opened
             } catch {
                 // A wrong password, database or certificate does not pass by itself.
@@ -126,7 +136,29 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         // A pooler greets with a number of its own. It may give each transaction another connection, which knows neither
         // these settings nor our prepared statements.
         guard try answer.rows().first?.values == [.text("\(session.backendPID)")] else { throw .pooled }
+        let mode = patience.plansAnew ? "force_custom_plan" : "auto"
+        try session.query("\(Self.planning) SET plan_cache_mode = \(mode)", patience: patience.connect)
         return session
+    }
+
+    /// Every statement of ours looks for few rows by an index, or counts on a connection of its own. A server whose
+    /// client has gone ends what it does for it, where its system can tell.
+    private static let planning = """
+        SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1;
+        DO $$ BEGIN SET client_connection_check_interval = 1000; EXCEPTION WHEN OTHERS THEN NULL; END $$;
+        """
+
+    /// A statement that is cut off costs this connection, and says nothing of the others.
+    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+        guard !limit.isNone else { return try body() }
+        self.limit = limit
+        defer { self.limit = nil }
+        do {
+            return try body()
+        } catch {
+            if limit.isOver, session?.isOpen == false { drop() }
+            throw error
+        }
     }
 
     /// Refuses a server that is too old, or keeps texts in another encoding.

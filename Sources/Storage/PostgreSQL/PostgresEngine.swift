@@ -8,7 +8,8 @@ import Synchronization
 final class PostgresEngine: Engine {
     let place = "of storage.postgres.url"
     let writer: ConnectionQueue
-    let reader: ConnectionQueue
+    /// For pages of lists: one that takes long does not keep the others waiting.
+    private let pages: [ConnectionQueue]
     /// Several, since each look-up is a trip; used in turn.
     private let lookUps: [ConnectionQueue]
     private let lookUpCount = Atomic(0)
@@ -58,7 +59,11 @@ final class PostgresEngine: Engine {
         } catch {
             throw StorageOpenError(error, place: place)
         }
-        reader = ConnectionQueue(connection(), label: "reader")
+        pages = (0..<3).map { _ in
+            ConnectionQueue(
+                connection(patience: options.use == .command ? .init(plansAnew: true) : .page), label: "reader",
+                patience: options.readPatience)
+        }
         lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups") }
         counter = ConnectionQueue(connection(), label: "counts")
         sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
@@ -66,13 +71,15 @@ final class PostgresEngine: Engine {
         self.context = context
     }
 
+    var reader: ConnectionQueue { pages.idlest ?? counter }
+
     func counting() -> ConnectionQueue { counter }
 
     func lookUp<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
         let turn = lookUpCount.wrappingAdd(1, ordering: .relaxed).newValue
-        return try await lookUps[abs(turn % lookUps.count)].perform(body)
+        return try await lookUps[abs(turn % lookUps.count)].read(body)
     }
 
     func sessionReader() -> any SessionReader { PostgresSessionReader(sessions) }
@@ -132,6 +139,6 @@ final class PostgresEngine: Engine {
 
     func close() {
         watch.close()
-        for queue in lookUps + [counter, reader, writer] { queue.close() }
+        for queue in lookUps + pages + [counter, writer] { queue.close() }
     }
 }

@@ -16,7 +16,7 @@ struct PostgresError: Error, Hashable {
 
     static let pooled = PostgresError(
         state: "",
-        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs eight "
+        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs ten "
             + "connections")
 
     static func isUnusable(_ state: String) -> Bool {

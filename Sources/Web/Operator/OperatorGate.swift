@@ -48,14 +48,7 @@ struct OperatorGate: Sendable {
                 texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now())
             let network = ClientDetail.network.text(of: request.client)
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
-            let answer = await AuditActor.$current.withValue(actor) { () -> Result<ServerResponse, WebFailure> in
-                do throws(WebFailure) {
-                    return .success(try await handle(visit))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            return try answer.get()
+            return try await request.answered(for: actor) { () throws(WebFailure) in try await handle(visit) }
         }
     }
 
