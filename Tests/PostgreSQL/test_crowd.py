@@ -163,3 +163,31 @@ def test_a_query_ends_with_its_client(town):
     left = time.monotonic()
     eventually(lambda: running() == 0, "the end of the query")
     assert time.monotonic() - left < 3.5
+
+
+def test_sessions_are_in_memory_after_they_were_used_once(build):
+    """However many there are."""
+    count = 20_000
+    house = build(1, {"server.threads": 1})
+    node = house.nodes[0]
+    for statement in crowd.people(6) + crowd.sessions(count, 6, round((time.time() + 600) * 1000)):
+        house.sql(statement)
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=60)
+    host = urllib.parse.urlsplit(house.site.origin).netloc
+
+    def reads() -> int:
+        time.sleep(1.5)
+        return int(house.sql("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'session_pkey'"))
+
+    def use_all() -> int:
+        before = reads()
+        for number in range(1, count + 1):
+            cookie = f"__Host-bramley={crowd.token(number)}"
+            connection.request("GET", "/auth/verify", headers={"Host": host, "Cookie": cookie})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 204, (number, answer.status)
+        return reads() - before
+
+    assert use_all() > count / 2
+    assert use_all() < count / 100

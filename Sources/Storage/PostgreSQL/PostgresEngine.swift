@@ -92,7 +92,7 @@ final class PostgresEngine: Engine {
         let (context, generation) = (context, invalidations.generation)
         let found = try await lookUp { connection in try Snapshot(connection, context, at: now).signedIn(token) }
         try await watch.ensureTrust(at: now)
-        if let found { sessions.keep(found, readAt: generation) }
+        sessions.keep(token, found, readAt: generation)
         return found
     }
 
