@@ -35,6 +35,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private let url: Secret
     /// Names this process in `store_node`, where its writes leave their receipts; nil for a connection that never writes.
     private let node: String?
+    /// Asked for with every read; nil for a connection that writes or polls.
+    private let proof: PostgresProof?
     private let patience: Patience
     private let random: any RandomSource
     private let losses: PostgresLosses
@@ -64,13 +66,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     init(
-        _ library: LibPQ, url: Secret, node: String? = nil,
+        _ library: LibPQ, url: Secret, node: String? = nil, proof: PostgresProof? = nil,
         patience: Patience = Patience(),
         random: any RandomSource, losses: PostgresLosses = PostgresLosses()
     ) {
         self.library = library
         self.url = url
         self.node = node
+        self.proof = proof
         self.patience = patience
         self.random = random
         self.losses = losses
@@ -252,8 +255,28 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         _ session: PostgresSession, _ sql: String, _ arguments: StatementArguments
     ) throws(PostgresError) -> PostgresAnswer {
         let call = try call(sql, arguments.values.map { $0?.column ?? .null }, session)
+        if let proof, !isBegun { return try prove(proof, session, with: call) }
         guard queued.isEmpty else { return try ask(session, [call])[0] }
         return try session.execute(call, patience: patience.statement)
+    }
+
+    /// Asks in one trip, of one server, and also whether it has the last poll.
+    /// - Returns: the answer to `call`. A server that another one has replaced costs this connection, and says nothing of the
+    ///   others.
+    private func prove(
+        _ proof: PostgresProof, _ session: PostgresSession, with call: PostgresCall
+    ) throws(PostgresError) -> PostgresAnswer {
+        let known = proof.committed
+        let asked = try self.call(PostgresProof.sql, [.text(proof.node)], session)
+        // Afterwards: as the first statement of a transaction, `call` begins it.
+        let answers = try session.execute([call, asked], patience: patience.statement)
+        do throws(PostgresError) {
+            try proof.check(answers[1], known: known)
+        } catch {
+            drop()
+            throw error
+        }
+        return answers[0]
     }
 
     /// What waits, and then these.
@@ -355,7 +378,10 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     private func begin(_ sql: String) throws(PostgresError) {
-        _ = try beginning { session throws(PostgresError) in try session.query(sql, patience: patience.statement) }
+        _ = try beginning { session throws(PostgresError) in
+            guard let proof else { return try session.query(sql, patience: patience.statement) }
+            return try prove(proof, session, with: .text(sql))
+        }
     }
 
     private func beginning<Answer>(

@@ -31,18 +31,20 @@ final class PostgresEngine: Engine {
         }
         let node = Hexadecimal.encode(random.bytes(16))
         self.node = node
-        let losses = PostgresLosses()
-        func connection(writes: Bool = false, patience: PostgresConnection.Patience = .init()) -> PostgresConnection {
+        let (losses, proof) = (PostgresLosses(), PostgresProof(node: node))
+        func connection(
+            writes: Bool = false, proves: Bool = true, patience: PostgresConnection.Patience = .init()
+        ) -> PostgresConnection {
             PostgresConnection(
-                library, url: postgres.url, node: writes ? node : nil, patience: patience, random: random,
-                losses: losses)
+                library, url: postgres.url, node: writes ? node : nil, proof: proves && !writes ? proof : nil,
+                patience: patience, random: random, losses: losses)
         }
         let first = connection(writes: true)
         let place = place
         let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
-            connection(patience: .poll), node: node, context: context, invalidations: invalidations,
+            connection(proves: false, patience: .poll), proof: proof, context: context, invalidations: invalidations,
             trust: postgres.trust, logger: logger)
         do {
             try writer.sync { connection in
