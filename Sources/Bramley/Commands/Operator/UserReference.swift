@@ -58,7 +58,7 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
     }
 
     private func users(_ filter: UserFilter, in database: Database) async throws -> [User] {
-        var (users, next): ([User], UserCursor?)
+        var (users, next): ([User], UserCursor?) = ([], nil)
         repeat {
             let page = try await database.users(filter, after: next, limit: Self.shown + 1 - users.count)
             users += page.items
