@@ -104,6 +104,8 @@ extension PrefixedIdentifier {
     /// The 130 bits after the prefix in 17 bytes, with the last six bits zero.
     package var packed: [UInt8]? { RandomIdentifier.decode(rawValue.utf8.dropFirst(Self.prefix.utf8.count)) }
 
+    package static var packedCount: Int { RandomIdentifier.byteCount }
+
     /// - Parameter bytes: a value of `packed`. Another length, or a bit set beyond the 130, gives nil.
     package init?(packed bytes: [UInt8]) {
         guard bytes.count == RandomIdentifier.byteCount, bytes[RandomIdentifier.byteCount - 1] & 0x3F == 0 else {

@@ -24,6 +24,7 @@ TRANSFER = "`transfer_target` and what belongs to it"
 WEBHOOKS = "what waits for webhook endpoints"
 UNDER_WAY = "sign-ins and links under way"
 AUDIT = "the audit log, which names nobody"
+SEARCHED = "for searches"
 RETENTION = "when a session is examined next"
 ORDER = "since when Apple's present word on an address stands"
 GONE = "`revocation` and `consent_end`, which are about people who are gone"
@@ -34,7 +35,8 @@ USER = {
     "given_name": "user.name.given", "family_name": "user.name.family", "email": "user.email",
     "email_verified": "user.emailVerified", "email_private": "user.isPrivateEmail",
     "email_forwarding": "user.emailForwarding", "email_event_at": "emailForwardingChangedAt",
-    "real_user_status": "user.realUserStatus", "created_at": "user.createdAt", "updated_at": "updatedAt"}
+    "real_user_status": "user.realUserStatus", "created_at": "user.createdAt", "updated_at": "updatedAt",
+    "indexed_name": SEARCHED, "indexed_groups": SEARCHED}
 IDENTITY = {
     "id": ROW, "user": "user.id", "team": "appleIdentities.0.teamID", "subject": "appleIdentities.0.subject",
     "transfer_subject": "appleIdentities.0.transferSubject",
@@ -82,7 +84,7 @@ EXPORTED = {
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "code_exchange": UNDER_WAY,
     "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "username_try": UNDER_WAY,
-    "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
+    "user_word": SEARCHED, "user_group": SEARCHED, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
     "api_key", "openid_client", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",

@@ -10,6 +10,7 @@ import pytest
 from nodes import Node
 from patience import eventually
 from postgres import Cluster
+from wire import Wire
 
 
 @pytest.fixture
@@ -113,6 +114,68 @@ def test_two_primaries_do_not_let_in_whoever_signed_out(pair, build):
     # Nobody signs in by the old one: nothing commits there.
     assert pair.sql("SELECT count(*) FROM session", house.database) == "1"
     old.kill()
+
+
+def test_a_look_up_does_not_believe_a_primary_that_was_replaced(pair, build):
+    """Split brain: the poll of one server goes to the new primary, and its look-ups, connected later, to the old one,
+    which is alive."""
+    way, new_way = Wire(pair.folder), Wire(pair.folder, pair.standby.port)
+    house = build(0, own=pair)
+    torn, other = (Node(name, house.site, house.settings) for name in ("torn", "other"))
+    house.nodes += [torn, other]
+    house.reach(torn, f"host=127.0.0.1,127.0.0.1 port={way.port},{new_way.port}")
+    torn.start()
+    session = torn.sign_in("ada")
+    assert torn.verify(session) == 204
+    pair.standby.promote()
+    pair.standby.configure(synchronous_standby_names="")
+    way.refuse()
+    ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'bramley'"
+    eventually(lambda: pair.standby.sql(ours) != "0", "a poll of the new primary")
+    eventually(lambda: torn.verify(session) in (204, 401), "trust in the new primary")
+    way.listen()
+    house.reach(other, f"host={pair.folder} port={pair.standby.port}")
+    other.start()
+    # One look-up after another, on each of its connections.
+    late = []
+    for person in ("boris", "chie", "dana"):
+        begun = other.sign_in(person)
+        assert torn.verify(begun) in (204, 503), "of a session that was just begun"
+        other.sign_out(begun)
+        ended = time.monotonic()
+        while time.monotonic() < ended + 2:
+            asked = time.monotonic()
+            if torn.verify(begun) == 204:
+                late.append(asked - ended)
+    assert max(late, default=0) < 1, late
+    for node in (torn, other):
+        node.kill()
+    way.end()
+    new_way.end()
+
+
+def test_numbers_of_events_that_are_given_again_are_noticed(build, cluster):
+    """As by a standby that had not received the last events when it took over. One server is late to learn of it."""
+    way = Wire(cluster.folder)
+    house = build(2, behind=way)
+    late, other = house.nodes
+    session = other.sign_in("ada")
+    assert late.verify(session) == 204
+    before = int(house.sql("SELECT max(sequence) FROM event"))
+    for _ in range(5):
+        other.sign_out(other.sign_in("boris"))
+    time.sleep(1)
+    assert late.verify(session) == 204
+    way.flows.clear()
+    house.sql(f"DELETE FROM event WHERE sequence > {before}")
+    house.sql(f"SELECT setval(pg_get_serial_sequence('event', 'sequence'), {before})")
+    other.sign_out(session)
+    for _ in range(8):
+        other.sign_out(other.sign_in("boris"))
+    way.flows.set()
+    eventually(lambda: late.verify(session) != 503, "the late server")
+    assert late.verify(session) == 401
+    way.end()
 
 
 def test_without_its_synchronous_standby_a_sign_in_waits(pair, build):

@@ -13,19 +13,29 @@ class Wire:
     def __init__(self, folder: Path, port: int = 5432):
         self.target = f"{folder}/.s.PGSQL.{port}"
         self.port = free_port()
-        self.listener = socket.create_server(("127.0.0.1", self.port))
         self.flows = threading.Event()
         self.flows.set()
         # Called with what a client sends and whether it has the lock of writes: "pass", "cut before" or "cut after" it.
         self.decide = lambda content, writes: "pass"
         self.open: set[socket.socket] = set()
         self.guard = threading.Lock()
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.listen()
 
-    def accept(self) -> None:
+    def listen(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def refuse(self) -> None:
+        """As a network that is out of reach, until `listen`."""
+        # Without it, whoever waits for a connection would still get one.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.cut()
+
+    def accept(self, listener: socket.socket) -> None:
         while True:
             try:
-                client, _ = self.listener.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             server = socket.socket(socket.AF_UNIX)

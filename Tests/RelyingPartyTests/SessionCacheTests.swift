@@ -25,7 +25,13 @@ private final class FakeSessions: Sendable {
         /// Runs after the row was read and before it is answered.
         var afterRead: () -> Void = {}
         var failure: StoreError?
+        /// What others have read.
+        var found: [(found: SignedIn, readAt: UInt64)] = []
         init(_ source: FakeSessions) { self.source = source }
+        func takeFound() -> [(found: SignedIn, readAt: UInt64)] {
+            defer { found = [] }
+            return found
+        }
         func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
             source.reads.withLock { $0 += 1 }
             if let failure { throw failure }
@@ -53,6 +59,25 @@ private final class FakeSessions: Sendable {
 
     private func look(_ cache: SessionCache, _ name: String, at now: Timestamp = start) throws -> String? {
         try cache.text(of: SHA256.hash(utf8: name), at: now) { "value of \($0.session.id)" }?.text
+    }
+
+    @Test("what others have read for a loop is kept, unless something was invalidated since")
+    func keepsWhatOthersRead() throws {
+        let sessions = FakeSessions()
+        let reader = FakeSessions.Reader(sessions)
+        let cache = SessionCache(
+            reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
+        let before = sessions.invalidations.generation
+        reader.found = [(signedIn("a"), before), (signedIn("b"), before)]
+        #expect(try look(cache, "c") == nil)
+        #expect(sessions.readCount == 1)
+        #expect(try look(cache, "a") == "value of ses_a")
+        #expect(try look(cache, "b") == "value of ses_b")
+        #expect(sessions.readCount == 1)
+        sessions.invalidations.append([.user(UserID(unchecked: "usr_2"))])
+        reader.found = [(signedIn("d"), before)]
+        #expect(try look(cache, "e") == nil)
+        #expect(try look(cache, "d") == nil, "it may have ended since it was read")
     }
 
     @Test("a session is read once and answered from memory after")

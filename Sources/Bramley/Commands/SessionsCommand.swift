@@ -74,8 +74,7 @@ struct SessionsListCommand: AsyncParsableCommand {
             try await list.show(page, json: output.json) { after, limit in
                 let after = after.map { SessionCursor(createdAt: $0.moment, id: SessionID(unchecked: $0.id)) }
                 let found = try await place.database.sessions(of: user, after: after, limit: limit, at: place.now)
-                var people: [UserID: User] = [:]
-                for id in Set(found.items.map(\.user)) { people[id] = try await place.database.user(id) }
+                let people = try await place.database.users(Set(found.items.map(\.user)))
                 return (
                     found.items.map { ($0, people[$0.user]) },
                     found.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) }
@@ -130,8 +129,12 @@ struct SessionsRevokeCommand: AsyncParsableCommand {
         let cause = SessionEndCause.revokedByOperator
         if all {
             try confirmation.confirm("Everybody will be signed out.")
-            let count = try await ProgressLine.during("signing everybody out") {
-                try await place.database.endAllSessions(cause: cause, at: place.now)
+            let total = try await place.database.sessionCount()
+            var (line, ended) = (ProgressLine(total: total, unit: "sessions ended"), 0)
+            defer { line.clear() }
+            let count = try await place.database.endAllSessions(cause: cause, at: place.now) { more in
+                ended += more
+                line.update(count: ended, done: ended)
             }
             return (count, 0)
         }

@@ -174,6 +174,13 @@ final class ServerConnection {
         let isHead = request.method == .head
         let response: ServerResponse
         if request.body.isEmpty {
+            if request.method == .get {
+                let departure = Departure()
+                request.departure = departure
+                stream.onHangUp = { departure.leave() }
+                if stream.peerHasClosed { departure.leave() }
+            }
+            defer { stream.onHangUp = nil }
             let whole = request
             async let answer = handler.respond(to: whole)
             response = await answer

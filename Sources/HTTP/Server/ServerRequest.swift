@@ -38,6 +38,8 @@ package struct ServerRequest: Sendable {
     /// Whether the peer (of the socket, or from its PROXY header) is a trusted proxy, whose `X-Forwarded-*` may be
     /// trusted.
     package var isFromTrustedProxy: Bool
+    /// Of the client, if it can be noticed.
+    package var departure: Departure?
 
     package init(
         head: HTTPRequest, path: String, query: String?, body: [UInt8], client: IPAddress,

@@ -26,7 +26,9 @@ package protocol OperatorDirectory: AuditLog {
     ) async throws(StoreError) -> OperatorChangeResult
     /// What applications have not received about a person: the newest `limit` of it.
     func deliveries(of user: UserID, limit: Int) async throws(StoreError) -> [WaitingDelivery]
-    /// How many people are in each state.
+    /// These people, as far as they exist.
+    func users(_ ids: Set<UserID>) async throws(StoreError) -> [UserID: User]
+    /// How many people are in each state; among very many, as of a few seconds ago.
     func userCounts() async throws(StoreError) -> [User.State: Int]
     /// Adds to the numbers of the hour.
     func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(StoreError)

@@ -48,6 +48,9 @@ package final class SessionCache {
         token: Digest256, now: Timestamp, prepare: (SignedIn) -> [UInt8], use: Use
     ) throws(StoreError) -> Bool {
         if let isOfUse = kept(token, at: now, use: use) { return isOfUse }
+        for (found, generation) in reader.takeFound() {
+            keep(prepare(found), of: found, readAt: generation, lastSeenAt: seenAt(found, now))
+        }
         return try fill(token: token, now: now, prepare: prepare, use: use)
     }
 
@@ -78,9 +81,14 @@ package final class SessionCache {
             return false
         }
         let value = prepare(found)
-        let isTouchDue = now.milliseconds - found.session.lastSeenAt.milliseconds >= touchInterval
-        keep(value, of: found, readAt: generation, lastSeenAt: isTouchDue ? now : found.session.lastSeenAt)
-        return use(value.span, isTouchDue)
+        let seenAt = seenAt(found, now)
+        keep(value, of: found, readAt: generation, lastSeenAt: seenAt)
+        return use(value.span, seenAt != found.session.lastSeenAt)
+    }
+
+    /// Now, when whoever reads the session writes that it is used.
+    private func seenAt(_ found: SignedIn, _ now: Timestamp) -> Timestamp {
+        now.milliseconds - found.session.lastSeenAt.milliseconds >= touchInterval ? now : found.session.lastSeenAt
     }
 
     /// Keeps what was read elsewhere, unless something was invalidated since before the read.

@@ -18,6 +18,13 @@ package protocol SessionStore: Sendable {
 /// open. Made on the loop that uses it; not Sendable.
 package protocol SessionReader: AnyObject {
     func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
+    /// What this loop asked for in vain and others have read for it since, each with the generation of the invalidations
+    /// before that read.
+    func takeFound() -> [(found: SignedIn, readAt: UInt64)]
+}
+
+extension SessionReader {
+    package func takeFound() -> [(found: SignedIn, readAt: UInt64)] { [] }
 }
 
 /// Makes `SessionReader`s, and tells them when what they read is no longer valid.

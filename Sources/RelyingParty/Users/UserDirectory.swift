@@ -1,13 +1,16 @@
 package import Coding
 
-/// Where a page of a list ended: the last user's position in the order of creation.
+/// Where a page of a list ended: the last user's position in the order of creation, in a search by name behind the word
+/// that was found.
 package struct UserCursor: Hashable, Sendable {
     package var createdAt: Timestamp
     package var id: UserID
+    package var word: String?
 
-    package init(createdAt: Timestamp, id: UserID) {
+    package init(createdAt: Timestamp, id: UserID, word: String? = nil) {
         self.createdAt = createdAt
         self.id = id
+        self.word = word
     }
 }
 
@@ -17,17 +20,23 @@ package struct UserFilter: Hashable, Sendable {
     package var group: String?
     /// The whole address; ASCII letters match in either case. Several people may have it.
     package var email: String?
+    /// Beginnings of words of the name (`SearchWords`).
+    package var name: String?
 
-    package init(state: User.State? = nil, group: String? = nil, email: String? = nil) {
+    package init(
+        state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil
+    ) {
         self.state = state
         self.group = group
         self.email = email
+        self.name = name
     }
 
     package func accepts(_ user: User) -> Bool {
         (state == nil || state == user.state)
             && (group.map { group in user.groups.contains { $0.isExactly(group) } } ?? true)
             && (email.map { Self.folded($0) == user.email.map { Self.folded($0.address) } } ?? true)
+            && (name.flatMap(SearchWords.query).map { SearchWords.finds($0, in: user.name) } ?? true)
     }
 
     /// Bytes with ASCII capitals in lower case, as the store compares.
@@ -39,8 +48,10 @@ package struct UserFilter: Hashable, Sendable {
 /// A condition on the user for a change to be made, evaluated in its transaction: no other write comes between.
 package typealias UserCondition = @Sendable (User) -> Bool
 
-/// A page of users, oldest first, and where the next page begins.
+/// A page of users and where the next page begins.
 package struct UserPage: Hashable, Sendable {
+    /// Oldest first; those found by name in the order of the words that were found. Fewer than asked for when many who
+    /// have one property had to be looked through for another.
     package var items: [User]
     /// Nil when there are no more.
     package var next: UserCursor?
@@ -158,7 +169,7 @@ package protocol UserDirectory: Sendable {
     func user(_ id: UserID) async throws(StoreError) -> User?
     func user(externalID: String) async throws(StoreError) -> User?
     func user(team: TeamID, subject: AppleSubject) async throws(StoreError) -> User?
-    /// At most `limit` users in the order they were created, after `cursor`.
+    /// At most `limit` users after `cursor`.
     func users(_ filter: UserFilter, after cursor: UserCursor?, limit: Int) async throws(StoreError) -> UserPage
     /// - Parameter condition: nil always holds.
     func patchUser(

@@ -32,6 +32,8 @@ internal import Glibc
     package internal(set) var isReadable = true
     private var isWritable = true
     private(set) var sawHangUp = false
+    /// Called on the loop when the peer has closed its side, perhaps more than once.
+    package var onHangUp: (() -> Void)?
     private(set) var isClosed = false
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
@@ -288,7 +290,10 @@ internal import Glibc
 
     override func ready(_ events: UInt32) {
         let failed = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-        if events & EPOLLRDHUP.rawValue != 0 || failed { sawHangUp = true }
+        if events & EPOLLRDHUP.rawValue != 0 || failed {
+            sawHangUp = true
+            onHangUp?()
+        }
         if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 || failed { isReadable = true }
         if events & EPOLLOUT.rawValue != 0 || failed { isWritable = true }
         if isWritable { tls?.flush() }

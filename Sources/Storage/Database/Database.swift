@@ -22,6 +22,8 @@ package final class Database: Sendable {
     private let probe = WriteProbe()
     /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
+    /// Of people, by their state.
+    let userNumbers = KeptNumbers<[User.State: Int]>()
     private let migrations: Migrations
 
     /// Whether `directory` contains a database. The sealing key is created only together with a new one.
@@ -120,13 +122,13 @@ package final class Database: Sendable {
 
     /// For `/readyz`: whether this process can open what other processes seal now.
     package func sealingKeyFits() async throws(StoreError) -> Bool {
-        try await read { snapshot in try Migrations.fits(snapshot.context.keyring, on: snapshot) }
+        try await lookUp { snapshot in try Migrations.fits(snapshot.context.keyring, on: snapshot) }
     }
 
     /// For `/readyz`: whether a newer version, started beside this one, has left this one a schema that it can use.
     package func schemaFits() async throws(StoreError) -> Bool {
         let migrations = migrations
-        return try await read { snapshot in try migrations.isAdmitted(on: snapshot) }
+        return try await lookUp { snapshot in try migrations.isAdmitted(on: snapshot) }
     }
 
     /// For a server that has taken over from another: the database now belongs to this server's sealing key.
@@ -216,16 +218,17 @@ package final class Database: Sendable {
         by reader: ConnectionQueue, at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(StoreError) -> Value {
         let (context, now) = (context, now ?? clock.now())
-        return try await reader.perform { connection in
+        return try await reader.read { connection in
             try connection.inTransaction(.read) { try body(Snapshot(connection, context, at: now)) }
         }
     }
 
-    /// A look-up of one row by its key, concurrent with any write: for what every sign-in waits for.
+    /// A look-up of one row by its key, concurrent with any write and any other read: for what every sign-in waits for,
+    /// and what says whether this server is ready.
     func lookUp<Value: Sendable>(
-        at now: Timestamp, _ body: @escaping @Sendable (Snapshot) throws -> Value
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(StoreError) -> Value {
-        let context = context
+        let (context, now) = (context, now ?? clock.now())
         return try await engine.lookUp { connection in try body(Snapshot(connection, context, at: now)) }
     }
 }

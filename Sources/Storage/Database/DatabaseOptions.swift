@@ -36,6 +36,9 @@ package struct DatabaseOptions: Sendable {
         case command
     }
 
+    /// How long a page of a list may take. Whoever waits for a command ends it.
+    var readPatience: Duration? { use == .command ? nil : .seconds(5) }
+
     package init(
         directory: String, postgres: PostgresOptions? = nil, origin: DatabaseOrigin, sessionLimits: SessionLimits,
         retention: RetentionPolicy = RetentionPolicy(), onAccountDeleted: AccountDeletionPolicy,

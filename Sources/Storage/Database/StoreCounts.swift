@@ -36,11 +36,16 @@ extension Database {
     /// million identities, which are all read, take hundreds: call it only now and then.
     /// - Parameter scope: whose credentials are checked daily.
     package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
-        do {
-            return try await read(by: engine.counting(), at: now) { snapshot in try snapshot.counts(scope) }
-        } catch {
-            throw StoreError(error)
-        }
+        try await readCounting(at: now) { snapshot in try snapshot.counts(scope) }
+    }
+
+    /// On the connection that counts, so that no other read waits for it.
+    func readCounting<Value: Sendable>(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let counter: ConnectionQueue
+        do { counter = try engine.counting() } catch { throw StoreError(error) }
+        return try await read(by: counter, at: now, body)
     }
 }
 

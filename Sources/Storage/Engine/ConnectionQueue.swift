@@ -6,16 +6,23 @@ import Synchronization
 final class ConnectionQueue: Sendable {
     private let queue: DispatchQueue
     private let connection: any EngineConnection
+    private let count = Atomic(0)
     private let waits: Waits?
+    private let patience: Duration?
 
     /// - Parameters:
     ///   - label: names the queue in a debugger.
     ///   - waits: ends the waiting for what takes too long; nil where nothing hangs, and where a write must be waited for.
-    init(_ connection: any EngineConnection, label: String, waits: Waits? = nil) {
+    ///   - patience: how long `read` takes at most, the wait for others included; nil for as long as it takes.
+    init(_ connection: any EngineConnection, label: String, waits: Waits? = nil, patience: Duration? = nil) {
         queue = DispatchQueue(label: label, qos: .userInitiated)
         self.connection = connection
         self.waits = waits
+        self.patience = patience
     }
+
+    /// How many calls run or wait.
+    var load: Int { count.load(ordering: .relaxed) }
 
     /// Runs `body` on the queue and waits for it. Must not be called on the queue itself.
     func sync<Value>(_ body: (any EngineConnection) throws -> Value) rethrows -> Value {
@@ -25,6 +32,18 @@ final class ConnectionQueue: Sendable {
     /// Runs `body` on the queue, after what waits there.
     func async(_ body: @escaping @Sendable (any EngineConnection) -> Void) {
         queue.async { [connection] in body(connection) }
+    }
+
+    /// The same for what only reads: it ends when `patience` is over, and soon after the client has left for whom it is
+    /// done.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let limit = ReadLimit(patience, for: AwaitedClient.current)
+        return try await perform { connection in
+            try limit.check()
+            return try connection.limited(by: limit) { try body(connection) }
+        }
     }
 
     /// Runs `body` on the queue, after what waits there, and waits for it without blocking a thread.
@@ -38,12 +57,14 @@ final class ConnectionQueue: Sendable {
             guard end > .now else { throw .late }
             number = waits.add(until: end) { handover.settle(.failure(.late)) }
         }
-        await withCheckedContinuation { continuation in
+        count.add(1, ordering: .relaxed)
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             handover.wait(continuation)
             async { connection in
                 if handover.isAwaited { handover.fill { try body(connection) } }
             }
         }
+        count.subtract(1, ordering: .relaxed)
         if let number { waits?.remove(number) }
         return try handover.take()
     }
@@ -95,4 +116,30 @@ final class ConnectionQueue: Sendable {
     func close() {
         sync { $0.close() }
     }
+}
+
+/// Until when a read is of use.
+struct ReadLimit: Sendable {
+    private let end: ContinuousClock.Instant?
+    private let client: AwaitedClient?
+
+    init(_ patience: Duration?, for client: AwaitedClient?) {
+        end = patience.map { .now + $0 }
+        self.client = client
+    }
+
+    /// Never over.
+    var isNone: Bool { end == nil && client == nil }
+
+    func check() throws(StoreError) {
+        if let end, ContinuousClock.now > end { throw .unavailable("reads take too long") }
+        if client?.hasLeft == true { throw .unavailable("nobody waits for this read any more") }
+    }
+
+    var isOver: Bool { (try? check()) == nil }
+}
+
+extension [ConnectionQueue] {
+    /// The one with the fewest calls. A read that takes long keeps those behind it waiting, but not all.
+    var idlest: ConnectionQueue? { self.min { $0.load < $1.load } }
 }

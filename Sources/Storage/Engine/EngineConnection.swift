@@ -41,6 +41,9 @@ protocol EngineConnection: AnyObject, Sendable {
     func tables() throws -> Set<String>
     /// Executes a step of the schema, written for SQLite.
     func define(_ schema: String) throws
+    /// Runs `body`, whose statements end when `limit` is over.
+    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value
+
     /// Frees memory of what is not read again soon.
     func releaseMemory() throws
     /// Drops prepared statements and closes the connection; an open transaction is rolled back.
@@ -61,6 +64,8 @@ extension EngineConnection {
     func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws { try begin(.write) }
 
     func claim(_ keys: [String]) {}
+
+    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value { try body() }
 
     func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
         try bodies.map { body in

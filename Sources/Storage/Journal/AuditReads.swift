@@ -4,8 +4,8 @@ package import RelyingParty
 extension Database {
     /// Lines of the audit log, newest first.
     ///
-    /// Its only index is the order of writing, so that a sign-in adds to the end of one table and touches nothing else.
-    /// A search reads the log from its end, some ten million lines in a few seconds.
+    /// A person and a type are found by their indexes. A search by time alone reads the log from its end, some ten million
+    /// lines in a few seconds.
     /// - Parameter before: the `next` of the previous page.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int

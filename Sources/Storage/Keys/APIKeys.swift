@@ -20,7 +20,7 @@ extension Database: APIKeyStore {
     }
 
     package func apiKey(hash: Digest256) async throws(StoreError) -> APIKey? {
-        try await read { snapshot in
+        try await lookUp { snapshot in
             try snapshot.firstRow(
                 "SELECT \(APIKey.columns) FROM api_key WHERE hash = ? AND revoked_at IS NULL", [hash]
             ).map { try APIKey($0) }

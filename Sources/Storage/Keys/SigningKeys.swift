@@ -3,11 +3,11 @@ package import RelyingParty
 
 extension Database: SigningKeyStore {
     package func needsOpenIDKeys() async throws(StoreError) -> Bool {
-        try await read { snapshot in try snapshot.isOpenIDInUse() }
+        try await lookUp { snapshot in try snapshot.isOpenIDInUse() }
     }
 
     package func signingKeys() async throws(StoreError) -> [SigningKeyRecord] {
-        try await read { snapshot in try snapshot.signingKeys() }
+        try await lookUp { snapshot in try snapshot.signingKeys() }
     }
 
     package func changeSigningKeys(

@@ -40,12 +40,14 @@ extension Database: OperatorDirectory {
     }
 
     package func userCounts() async throws(StoreError) -> [User.State: Int] {
-        try await read { snapshot in
-            var counts: [User.State: Int] = [:]
-            for row in try snapshot.rows("SELECT state, count(*) AS number FROM user GROUP BY state") {
-                counts[try row["state"]] = try row["number"]
+        try await userNumbers.current { () throws(StoreError) in
+            try await readCounting { snapshot in
+                var counts: [User.State: Int] = [:]
+                for row in try snapshot.rows("SELECT state, count(*) AS number FROM user GROUP BY state") {
+                    counts[try row["state"]] = try row["number"]
+                }
+                return counts
             }
-            return counts
         }
     }
 
@@ -105,8 +107,13 @@ extension Snapshot {
     /// Whether somebody else can open the operator's page.
     fileprivate func hasOperator(_ groups: [String], besides id: UserID) throws -> Bool {
         var wanted = Conditions()
+        wanted.add("x.name", in: groups)
         wanted.add("u.state = 'active' AND u.id <> ?", [id])
-        wanted.add("g.value", in: groups)
-        return try exists("SELECT 1 FROM user u, json_each(u.groups) g \(wanted.clause) LIMIT 1", wanted.arguments)
+        // An older version may have changed the groups and not the index.
+        return try exists(
+            """
+            SELECT 1 FROM user_group x CROSS JOIN user u ON u.id = x.user \(wanted.clause)
+            AND EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = x.name) LIMIT 1
+            """, wanted.arguments)
     }
 }

@@ -25,14 +25,21 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
         static let poll = Patience(statement: 3_000)
 
+        /// Whether each statement is planned for its own values: of a list, some find many and some nothing.
+        var plansAnew = false
+
         /// Somebody looks at the terminal, and nothing was there before that could come back.
         static let command = Patience(recovery: 3_000)
+        /// A page of a list takes milliseconds.
+        static let page = Patience(statement: 5_500, plansAnew: true)
     }
 
     private let library: LibPQ
     private let url: Secret
     /// Names this process in `store_node`, where its writes leave their receipts; nil for a connection that never writes.
     private let node: String?
+    /// Asked for with every read; nil for a connection that writes or polls.
+    private let proof: PostgresProof?
     private let patience: Patience
     private let random: any RandomSource
     private let losses: PostgresLosses
@@ -40,6 +47,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private var session: PostgresSession?
     /// Of the open connection.
     private(set) var schema: PostgresOwnSchema?
+    /// Of the call that uses the connection now.
+    private var limit: ReadLimit? { didSet { session?.limit = limit } }
     /// Of `losses`, from before the session was opened.
     private var lossesBefore = 0
     private var statements: [String: Prepared] = [:]
@@ -62,12 +71,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     init(
-        _ library: LibPQ, url: Secret, node: String? = nil, patience: Patience = Patience(),
+        _ library: LibPQ, url: Secret, node: String? = nil, proof: PostgresProof? = nil,
+        patience: Patience = Patience(),
         random: any RandomSource, losses: PostgresLosses = PostgresLosses()
     ) {
         self.library = library
         self.url = url
         self.node = node
+        self.proof = proof
         self.patience = patience
         self.random = random
         self.losses = losses
@@ -90,6 +101,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     /// that in an outage nobody waits in vain for each answer.
     private func opened() throws(PostgresError) -> PostgresSession {
         guard !isClosed else { throw .closed }
+        if limit?.isOver == true { throw PostgresError(state: "57014", message: "the read took too long") }
         if let session {
             if session.isOpen, lossesBefore == losses.count { return session }
             if !session.isOpen { losses.add(since: lossesBefore) }
@@ -102,6 +114,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
                 let count = losses.count
                 let opened = try connect()
                 (session, lossesBefore, lostSince) = (opened, count, nil)
+                opened.limit = limit
                 return opened
             } catch {
                 // A wrong password, database or certificate does not pass by itself.
@@ -134,7 +147,29 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         // A pooler greets with a number of its own. It may give each transaction another connection, which knows neither
         // these settings nor our prepared statements.
         guard try answer.rows().first?.values == [.text("\(session.backendPID)")] else { throw .pooled }
+        let mode = patience.plansAnew ? "force_custom_plan" : "auto"
+        try session.query("\(Self.planning) SET plan_cache_mode = \(mode)", patience: patience.connect)
         return session
+    }
+
+    /// Every statement of ours looks for few rows by an index, or counts on a connection of its own. A server whose
+    /// client has gone ends what it does for it, where its system can tell.
+    private static let planning = """
+        SET jit = off; SET max_parallel_workers_per_gather = 0; SET random_page_cost = 1.1;
+        DO $$ BEGIN SET client_connection_check_interval = 1000; EXCEPTION WHEN OTHERS THEN NULL; END $$;
+        """
+
+    /// A statement that is cut off costs this connection, and says nothing of the others.
+    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+        guard !limit.isNone else { return try body() }
+        self.limit = limit
+        defer { self.limit = nil }
+        do {
+            return try body()
+        } catch {
+            if limit.isOver, session?.isOpen == false { drop() }
+            throw error
+        }
     }
 
     /// Refuses a server that is too old, or keeps texts in another encoding.
@@ -228,8 +263,28 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         _ session: PostgresSession, _ sql: String, _ arguments: StatementArguments
     ) throws(PostgresError) -> PostgresAnswer {
         let call = try call(sql, arguments.values.map { $0?.column ?? .null }, session)
+        if let proof, !isBegun { return try prove(proof, session, with: call) }
         guard queued.isEmpty else { return try ask(session, [call])[0] }
         return try session.execute(call, patience: patience.statement)
+    }
+
+    /// Asks in one trip, of one server, and also whether it has the last poll.
+    /// - Returns: the answer to `call`. A server that another one has replaced costs this connection, and says nothing of the
+    ///   others.
+    private func prove(
+        _ proof: PostgresProof, _ session: PostgresSession, with call: PostgresCall
+    ) throws(PostgresError) -> PostgresAnswer {
+        let known = proof.committed
+        let asked = try self.call(PostgresProof.sql, [.text(proof.node)], session)
+        // Afterwards: as the first statement of a transaction, `call` begins it.
+        let answers = try session.execute([call, asked], patience: patience.statement)
+        do throws(PostgresError) {
+            try proof.check(answers[1], known: known)
+        } catch {
+            drop()
+            throw error
+        }
+        return answers[0]
     }
 
     /// What waits, and then these.
@@ -331,7 +386,10 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     private func begin(_ sql: String) throws(PostgresError) {
-        _ = try beginning { session throws(PostgresError) in try session.query(sql, patience: patience.statement) }
+        _ = try beginning { session throws(PostgresError) in
+            guard let proof else { return try session.query(sql, patience: patience.statement) }
+            return try prove(proof, session, with: .text(sql))
+        }
     }
 
     private func beginning<Answer>(

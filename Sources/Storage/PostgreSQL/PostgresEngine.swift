@@ -8,7 +8,8 @@ import Synchronization
 final class PostgresEngine: Engine {
     let place = "of storage.postgres.url"
     let writer: ConnectionQueue
-    let reader: ConnectionQueue
+    /// For pages of lists: one that takes long does not keep the others waiting.
+    private let pages: [ConnectionQueue]
     /// Several, since each look-up is a trip; used in turn.
     private let lookUps: [ConnectionQueue]
     private let lookUpCount = Atomic(0)
@@ -31,10 +32,12 @@ final class PostgresEngine: Engine {
         }
         let node = Hexadecimal.encode(random.bytes(16))
         self.node = node
-        let losses = PostgresLosses()
-        func connection(writes: Bool = false, patience: PostgresConnection.Patience? = nil) -> PostgresConnection {
+        let (losses, proof) = (PostgresLosses(), PostgresProof(node: node))
+        func connection(
+            writes: Bool = false, proves: Bool = true, patience: PostgresConnection.Patience? = nil
+        ) -> PostgresConnection {
             PostgresConnection(
-                library, url: postgres.url, node: writes ? node : nil,
+                library, url: postgres.url, node: writes ? node : nil, proof: proves && !writes ? proof : nil,
                 patience: patience ?? (options.use == .command ? .command : .init()), random: random, losses: losses)
         }
         let first = connection(writes: true)
@@ -44,7 +47,8 @@ final class PostgresEngine: Engine {
             admitsMoved: options.admitsMoved)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
-            connection(patience: .poll), waits: waits, node: node, context: context, invalidations: invalidations,
+            connection(proves: false, patience: .poll), waits: waits, proof: proof, context: context,
+            invalidations: invalidations,
             trust: postgres.trust, logger: logger)
         do {
             try writer.sync { connection in
@@ -66,7 +70,11 @@ final class PostgresEngine: Engine {
             throw StorageOpenError(error, place: place)
         }
         let waits = waits
-        reader = ConnectionQueue(connection(), label: "reader", waits: waits)
+        pages = (0..<3).map { _ in
+            ConnectionQueue(
+                connection(patience: options.use == .command ? .init(recovery: 3_000, plansAnew: true) : .page),
+                label: "reader", waits: waits, patience: options.readPatience)
+        }
         lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups", waits: waits) }
         counter = ConnectionQueue(connection(), label: "counts", waits: waits)
         sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
@@ -74,13 +82,15 @@ final class PostgresEngine: Engine {
         self.context = context
     }
 
+    var reader: ConnectionQueue { pages.idlest ?? counter }
+
     func counting() -> ConnectionQueue { counter }
 
     func lookUp<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
         let turn = lookUpCount.wrappingAdd(1, ordering: .relaxed).newValue
-        return try await lookUps[abs(turn % lookUps.count)].perform(body)
+        return try await lookUps[abs(turn % lookUps.count)].read(body)
     }
 
     func sessionReader() -> any SessionReader { PostgresSessionReader(sessions) }
@@ -103,7 +113,7 @@ final class PostgresEngine: Engine {
         let (context, generation) = (context, invalidations.generation)
         let found = try await lookUp { connection in try Snapshot(connection, context, at: now).signedIn(token) }
         try await watch.ensureTrust(at: now)
-        if let found { sessions.keep(found, readAt: generation) }
+        sessions.keep(token, found, readAt: generation)
         return found
     }
 
@@ -153,6 +163,6 @@ final class PostgresEngine: Engine {
 
     func close() {
         watch.close()
-        for queue in lookUps + [counter, reader, writer] { queue.close() }
+        for queue in lookUps + pages + [counter, writer] { queue.close() }
     }
 }

@@ -38,8 +38,12 @@ struct PostgresError: Error, Hashable {
 
     static let pooled = PostgresError(
         state: "",
-        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs eight "
+        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs ten "
             + "connections")
+
+    /// A shutdown of sorts: the next connection may find the right server.
+    static let replaced = PostgresError(
+        state: "57P04", message: "this server does not have the last poll: another one has replaced it as the primary")
 
     static func isUnusable(_ state: String) -> Bool {
         // Shut down by the operator or after a crash, read-only, or not (any more) the primary: the next connection may

@@ -8,6 +8,10 @@ import Glibc
     private let library: LibPQ
     // Safe: open from `init` until `close`, and nil afterwards.
     private var session: LibPQ.Session?
+    /// Of what waits for an answer now.
+    var limit: ReadLimit?
+    /// Milliseconds between two looks at the limit.
+    private static let slice: Int64 = 250
     /// Which of the statements of the last trip the server refused.
     private(set) var failedCall: Int?
 
@@ -216,8 +220,9 @@ import Glibc
             let rest = end.millisecondsFromNow
             guard rest > 0 else { throw PostgresError(message: "no answer in time") }
             // Safe: one entry, for as long as the call takes.
-            let count = unsafe poll(&ready, 1, Int32(clamping: rest))
+            let count = unsafe poll(&ready, 1, Int32(clamping: limit == nil ? rest : min(rest, Self.slice)))
             if count > 0 { return }
+            if let limit, limit.isOver { throw PostgresError(message: "the read took too long") }
             guard count == 0 || errno == EINTR else { throw PostgresError(message: "poll: errno \(errno)") }
         }
     }

@@ -10,9 +10,11 @@ import Synchronization
 /// revocation read, and noted its time, before the revocation was committed: the trust ends at most `trust` after it,
 /// whatever the network does, and no clocks are compared. That it commits matters when a standby was promoted while
 /// this process still reaches the old primary, which answers reads but, without its synchronous standby, commits nothing.
+/// Other connections may reach another server than the poll: what they read counts only where they see the last poll
+/// that was committed (`PostgresProof`).
 final class PostgresWatch: Sendable {
     private struct State {
-        var sequence: Int64?
+        var mark: JournalMark?
         /// When the poll under way began.
         var pollBegunAt: ContinuousClock.Instant?
         /// What the last poll failed with, and when it ended.
@@ -29,7 +31,7 @@ final class PostgresWatch: Sendable {
         }
     }
 
-    private let node: String
+    private let proof: PostgresProof
     private let connection: PostgresConnection
     private let queue: ConnectionQueue
     private let context: StoreContext
@@ -43,12 +45,12 @@ final class PostgresWatch: Sendable {
     static let idlePause = Duration.milliseconds(2_500)
 
     init(
-        _ connection: PostgresConnection, waits: Waits, node: String, context: StoreContext,
+        _ connection: PostgresConnection, waits: Waits, proof: PostgresProof, context: StoreContext,
         invalidations: SessionInvalidations,
         trust: Int64, logger: Logger
     ) {
         self.connection = connection
-        self.node = node
+        self.proof = proof
         queue = ConnectionQueue(connection, label: "watch", waits: waits)
         self.context = context
         self.invalidations = invalidations
@@ -133,35 +135,39 @@ final class PostgresWatch: Sendable {
     }
 
     private func poll(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
-        let known = state.withLock { $0.sequence }
+        let known = state.withLock { $0.mark }
+        let number = proof.committed + 1
         try connection.beginAlone()
-        let (sequence, changes): (Int64, JournalChanges)
+        let (mark, changes): (JournalMark, JournalChanges)
         let difference: Int64?
         do {
             let asked = ContinuousClock.now
             let theirs: Int64? = try connection.first(
                 """
-                INSERT INTO store_poll (id, polled_at)
-                VALUES (?, CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT))
-                ON CONFLICT (id) DO UPDATE SET polled_at = excluded.polled_at RETURNING polled_at
-                """, [node])
+                INSERT INTO store_poll (id, polled_at, number)
+                VALUES (?, CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT), ?)
+                ON CONFLICT (id) DO UPDATE SET polled_at = excluded.polled_at, number = excluded.number
+                RETURNING polled_at
+                """, [proof.node, number])
             let halfway = asked - begunAt + (ContinuousClock.now - asked) / 2
             difference = theirs.map { $0 - now.milliseconds - Int64(halfway / .milliseconds(1)) }
             let snapshot = Snapshot(connection, context, at: now)
-            (sequence, changes) =
+            (mark, changes) =
                 if let known { try snapshot.changes(after: known) } else {
-                    (try snapshot.lastEventSequence(), JournalChanges())
+                    (try snapshot.journalMark(), JournalChanges())
                 }
             try connection.commit()
         } catch {
             connection.rollBack()
             throw error
         }
+        // From now on nobody believes a server that has not seen it.
+        proof.commit(number)
         invalidations.append(changes.entries)
         invalidations.trust(at: now)
         let wasFailing = state.withLock { state in
             defer { state.failure = nil }
-            state.sequence = sequence
+            state.mark = mark
             state.lastPoll = max(state.lastPoll, begunAt)
             if let difference { state.clockDifference = difference }
             return state.failure != nil

@@ -11,7 +11,7 @@ import Synchronization
 final class ForeignChanges: Sendable {
     private struct State {
         var version: Int64
-        var sequence: Int64
+        var mark: JournalMark
         var isFailing = false
     }
 
@@ -32,7 +32,7 @@ final class ForeignChanges: Sendable {
         let start = try connection.sync { connection in
             let version = try Self.version(connection)
             let snapshot = Snapshot(connection, context, at: Timestamp(milliseconds: 0))
-            return State(version: version, sequence: try snapshot.lastEventSequence())
+            return State(version: version, mark: try snapshot.journalMark())
         }
         state = Mutex(start)
         // Nothing has been read for a running clock yet; the first check begins the trust.
@@ -63,12 +63,12 @@ final class ForeignChanges: Sendable {
 
     private func changes(since state: State, at now: Timestamp) throws -> (State, JournalChanges) {
         let known = state.version
-        let seen = state.sequence
+        let seen = state.mark
         return try connection.sync { connection -> (State, JournalChanges) in
             let version = try Self.version(connection)
-            guard version != known else { return (State(version: version, sequence: seen), JournalChanges()) }
-            let (sequence, changes) = try Snapshot(connection, context, at: now).changes(after: seen)
-            return (State(version: version, sequence: sequence), changes)
+            guard version != known else { return (State(version: version, mark: seen), JournalChanges()) }
+            let (mark, changes) = try Snapshot(connection, context, at: now).changes(after: seen)
+            return (State(version: version, mark: mark), changes)
         }
     }
 

@@ -9,6 +9,8 @@ import CSQLite
     // Safe: open from `init` until `close`, and nil afterwards.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
+    /// Of the call that uses the connection now.
+    fileprivate var limit: ReadLimit?
 
     /// Opens the file at `path`, which is created when it is missing and may be written. References between tables are
     /// enforced.
@@ -41,6 +43,27 @@ import CSQLite
         statements.removeAll()
         unsafe sqlite3_close_v2(database)
         unsafe database = nil
+    }
+
+    /// Instructions of SQLite's between two looks at the limit: about a millisecond.
+    private static let instructions: Int32 = 20_000
+
+    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+        guard !limit.isNone else { return try body() }
+        self.limit = limit
+        // Safe, both: the handler runs inside `body`'s statements, while the caller keeps the connection.
+        unsafe sqlite3_progress_handler(
+            database, Self.instructions,
+            { connection in
+                guard let connection = unsafe connection else { return 0 }
+                let limit = unsafe Unmanaged<SQLiteConnection>.fromOpaque(connection).takeUnretainedValue().limit
+                return limit?.isOver == true ? 1 : 0
+            }, Unmanaged.passUnretained(self).toOpaque())
+        defer {
+            unsafe sqlite3_progress_handler(database, 0, nil, nil)
+            self.limit = nil
+        }
+        return try body()
     }
 
     /// Makes the running statement fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the connection

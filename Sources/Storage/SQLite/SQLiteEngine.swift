@@ -9,7 +9,7 @@ import Synchronization
 final class SQLiteEngine: Engine {
     let place: String
     let writer: ConnectionQueue
-    let reader: ConnectionQueue
+    private let pages: [ConnectionQueue]
     private let connections: Connections
     private let context: StoreContext
     private let readers: ReadConnections
@@ -42,7 +42,12 @@ final class SQLiteEngine: Engine {
                 try writer.sync { connection in try migrations.run(connection, context, at: now) }
             }
             try connections.keepUncommittedInMemory(writer)
-            reader = ConnectionQueue(try connections.openReader(), label: "reader")
+            var pages: [ConnectionQueue] = []
+            for _ in 0..<(options.use == .server ? 2 : 1) {
+                let reader = try connections.openReader()
+                pages.append(ConnectionQueue(reader, label: "reader", patience: options.readPatience))
+            }
+            self.pages = pages
             foreignChanges = try ForeignChanges(
                 connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
                 context: context, invalidations: invalidations, logger: logger)
@@ -54,6 +59,8 @@ final class SQLiteEngine: Engine {
         self.context = context
         readers = ReadConnections(connections)
     }
+
+    var reader: ConnectionQueue { pages.idlest ?? writer }
 
     func counting() throws -> ConnectionQueue {
         try counter.withLock { counter in
@@ -77,7 +84,7 @@ final class SQLiteEngine: Engine {
 
     func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
         let context = context
-        return try await reader.perform { connection in try Snapshot(connection, context, at: now).signedIn(token) }
+        return try readers.read { connection in try Snapshot(connection, context, at: now).signedIn(token) }
     }
 
     func watch(at now: Timestamp) {
@@ -142,7 +149,7 @@ final class SQLiteEngine: Engine {
         foreignChanges.close()
         readers.close()
         counter.withLock { $0 }?.close()
-        reader.close()
+        for reader in pages { reader.close() }
         writer.close()
     }
 }

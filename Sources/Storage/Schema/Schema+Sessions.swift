@@ -64,8 +64,7 @@ extension Schema {
         CREATE INDEX event_user ON event (user, sequence);
 
         -- What happened that matters for security. subject: keyed hash of the user id, so that no line names anybody.
-        -- account: who ran the command, as the operating system knows them. No index: a sign-in adds at the end of this
-        -- table and touches no other page.
+        -- account: who ran the command, as the operating system knows them.
         CREATE TABLE audit (
             sequence INTEGER PRIMARY KEY,
             time INTEGER NOT NULL,

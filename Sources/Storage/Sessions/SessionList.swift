@@ -23,11 +23,19 @@ extension Database {
         }
     }
 
+    /// How many sessions there are, ended ones included that nobody has deleted yet.
+    package func sessionCount() async throws(StoreError) -> Int {
+        try await readCounting { snapshot in try snapshot.count("SELECT count(*) FROM session") }
+    }
+
     /// Ends every session that exists at `now`, in transactions of a few hundred, so that a server waits for none of
     /// them long. Sessions created in the meantime stay.
+    /// - Parameter progress: told after each transaction how many it has ended.
     /// - Returns: how many were ended.
-    package func endAllSessions(cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Int {
-        try await inBatches(at: now) { transaction, limit in
+    package func endAllSessions(
+        cause: SessionEndCause, at now: Timestamp, progress: (Int) -> Void = { _ in }
+    ) async throws(StoreError) -> Int {
+        try await inPieces(at: now, progress: progress) { transaction, limit in
             try transaction.endSessions(
                 where: "s.token_hash IN (SELECT token_hash FROM session WHERE created_at <= ? LIMIT ?)",
                 [now, limit], cause: cause)

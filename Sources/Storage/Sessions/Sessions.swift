@@ -66,7 +66,7 @@ extension Transaction {
     }
 
     /// Ends those of the due sessions that have expired, and says when to examine the others again.
-    func examineSessions(atMost limit: Int) throws -> (due: Int, ended: Int) {
+    func examineSessions(atMost limit: Int) throws -> (seen: Int, changed: Int) {
         let due = try rows(
             """
             SELECT s.token_hash, s.id, s.user, s.last_seen_at, s.expires_at FROM session s WHERE s.examine_at <= ? LIMIT ?

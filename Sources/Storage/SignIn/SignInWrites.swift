@@ -140,12 +140,14 @@ extension Transaction {
         try run(
             """
             INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
-            real_user_status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            real_user_status, created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 user.id, user.state, user.name.given, user.name.family, user.email?.address,
                 user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus, now, now,
+                user.name.indexed,
             ])
+        try index(user.id, user.name, createdAt: now)
         let identity = context.rowNumbers.next(context.identifiers, at: now)
         try run(
             """

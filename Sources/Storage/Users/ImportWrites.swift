@@ -62,12 +62,14 @@ extension Transaction {
         try run(
             """
             INSERT INTO user (id, state, external_id, given_name, family_name, email, email_verified, email_private,
-            created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 person.newUser, person.state, person.externalID, person.name.given, person.name.family,
                 person.email?.address, person.email?.isVerified ?? false, person.email?.isPrivate ?? false, now, now,
+                person.name.indexed,
             ])
+        try index(person.newUser, person.name, createdAt: now)
         let identity: Int64 = try insert(
             """
             INSERT INTO apple_identity (id, user, team, subject, credential_state, credential_changed_at,

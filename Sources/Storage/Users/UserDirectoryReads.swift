@@ -4,11 +4,11 @@ package import RelyingParty
 // `UserDirectory`'s reads.
 extension Database {
     package func user(_ id: UserID) async throws(StoreError) -> User? {
-        try await read { snapshot in try snapshot.user(id) }
+        try await lookUp { snapshot in try snapshot.user(id) }
     }
 
     package func user(externalID: String) async throws(StoreError) -> User? {
-        try await read { snapshot in
+        try await lookUp { snapshot in
             try snapshot.firstRow("\(User.all) WHERE u.external_id = ?", [externalID]).map { try User($0) }
         }
     }
@@ -24,37 +24,29 @@ extension Database {
     package func users(
         _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
-        try await read { snapshot in
-            var wanted = Conditions()
-            if let cursor { wanted.add("(u.created_at, u.id) > (?, ?)", [cursor.createdAt, cursor.id]) }
-            if let state = filter.state { wanted.add("u.state = ?", [state]) }
-            if let group = filter.group {
-                wanted.add("EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = ?)", [group])
+        var (found, next): ([User], UserCursor?) = ([], cursor)
+        // Each piece is a read of its own: others need not wait for all of them.
+        for _ in 0..<UserChoice.pieces {
+            let (after, rest) = (next, limit - found.count)
+            let page = try await read { snapshot in
+                guard let choice = try UserChoice(filter, after: after, on: snapshot) else {
+                    return UserPage(items: [], next: nil)
+                }
+                return try choice.page(limit: rest, on: snapshot)
             }
-            if let email = filter.email {
-                wanted.add("u.email IS NOT NULL AND lower(u.email) = ?", [lowercased(email)])
-            }
-            let (items, isLast) = try snapshot.page(
-                "\(User.all) \(wanted.clause) ORDER BY u.created_at, u.id LIMIT ?", wanted.arguments, limit: limit
-            ) { try User($0) }
-            let last = isLast ? nil : items.last
-            return UserPage(items: items, next: last.map { UserCursor(createdAt: $0.createdAt, id: $0.id) })
+            found += page.items
+            next = page.next
+            if next == nil || found.count >= limit { break }
         }
+        return UserPage(items: found, next: next)
     }
 
-    /// Finds people by address, only for display: an address proves nothing and may belong to several people.
-    /// - Returns: at most `limit` users with this address, ignoring ASCII case, oldest first.
-    package func users(email: String, limit: Int) async throws(StoreError) -> [User] {
+    package func users(_ ids: Set<UserID>) async throws(StoreError) -> [UserID: User] {
         try await read { snapshot in
-            try snapshot.rows(
-                "\(User.all) WHERE u.email IS NOT NULL AND lower(u.email) = ? ORDER BY u.created_at, u.id LIMIT ?",
-                [lowercased(email), limit]
+            let users = try snapshot.rows(
+                "\(User.all) WHERE u.id IN (SELECT value FROM json_each(?))", [TextList(ids.map(\.rawValue))]
             ).map { try User($0) }
+            return Dictionary(users.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         }
     }
-}
-
-/// As the index user_email has it: ASCII letters alone.
-private func lowercased(_ email: String) -> String {
-    String(decoding: email.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
 }

@@ -10,11 +10,11 @@ extension User {
             "i.subject") + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
 
     /// Users joined with the identity they were created with, or have moved to since: one row each, however many
-    /// identities they have.
-    static let all = """
-        SELECT \(columns) FROM user u JOIN apple_identity i ON i.user = u.id \
-        AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1)
-        """
+    /// identities they have. For few users: PostgreSQL takes the join for smaller than it is.
+    static let all =
+        "SELECT \(columns) FROM user u JOIN apple_identity i ON i.user = u.id AND i.id = (\(firstIdentity))"
+    static let firstIdentity =
+        "SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1"
 
     static let byID = "\(all) WHERE u.id = ?"
 

@@ -7,14 +7,15 @@ extension Transaction {
         try run(
             """
             UPDATE user SET state = ?, external_id = ?, groups = ?, given_name = ?, family_name = ?, email = ?,
-            email_verified = ?, email_private = ?, email_forwarding = ?, real_user_status = ?, updated_at = ?
-            WHERE id = ?
+            email_verified = ?, email_private = ?, email_forwarding = ?, real_user_status = ?, updated_at = ?,
+            indexed_name = ?, indexed_groups = ? WHERE id = ?
             """,
             [
                 user.state, user.externalID, TextList(user.groups), user.name.given, user.name.family,
                 user.email?.address, user.email?.isVerified ?? false, user.email?.isPrivate ?? false,
-                user.emailForwarding, user.realUserStatus, now, user.id,
+                user.emailForwarding, user.realUserStatus, now, user.name.indexed, TextList(user.groups), user.id,
             ])
+        try indexAgain(user)
     }
 
     /// Records that Apple has confirmed the user's present address.

@@ -33,15 +33,9 @@ struct BackendGate: Sendable {
         { request, parameters throws(WebFailure) in
             let key = try await key(of: request)
             guard key.scopes.contains(scope) else { throw .insufficientScope(scope) }
-            let answer = await AuditActor.$current.withValue(.application(key.id)) {
-                () -> Result<ServerResponse, WebFailure> in
-                do throws(WebFailure) {
-                    return .success(try await handle(request, parameters, key))
-                } catch {
-                    return .failure(error)
-                }
+            return try await request.answered(for: .application(key.id)) { () throws(WebFailure) in
+                try await handle(request, parameters, key)
             }
-            return try answer.get()
         }
     }
 

@@ -12,15 +12,18 @@ enum PageCursor {
 
     static func encode(_ cursor: UserCursor) -> String {
         let time = UInt64(clamping: cursor.createdAt.milliseconds)
-        return Base64URL.encode([users] + [UInt8](bigEndian: time).suffix(timeBytes) + (cursor.id.packed ?? []))
+        return Base64URL.encode(
+            [users] + [UInt8](bigEndian: time).suffix(timeBytes) + (cursor.id.packed ?? [])
+                + Array((cursor.word ?? "").utf8))
     }
 
     static func userCursor(_ text: String) -> UserCursor? {
         guard let bytes = Base64URL.decode(text), bytes.first == users, bytes.count > 1 + timeBytes,
-            let id = UserID(packed: Array(bytes[(1 + timeBytes)...]))
+            let id = UserID(packed: Array(bytes[(1 + timeBytes)...].prefix(UserID.packedCount))),
+            let word = String(validating: bytes.dropFirst(1 + timeBytes + UserID.packedCount), as: UTF8.self)
         else { return nil }
         let time = Int64(bigEndianBytes: bytes[1...timeBytes])
-        return UserCursor(createdAt: Timestamp(milliseconds: time), id: id)
+        return UserCursor(createdAt: Timestamp(milliseconds: time), id: id, word: word.isEmpty ? nil : word)
     }
 
     static func encode(_ place: EventPlace) -> String {

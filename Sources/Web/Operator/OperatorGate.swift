@@ -50,16 +50,11 @@ struct OperatorGate: Sendable {
                 texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now())
             let network = ClientDetail.network.text(of: request.client)
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
-            let answer = await AuditActor.$current.withValue(actor) { () -> Result<ServerResponse, WebFailure> in
-                do throws(WebFailure) {
-                    let response = try await handle(visit)
-                    try await recordLook(visit, response)
-                    return .success(response)
-                } catch {
-                    return .failure(error)
-                }
+            return try await request.answered(for: actor) { () throws(WebFailure) in
+                let response = try await handle(visit)
+                try await recordLook(visit, response)
+                return response
             }
-            return try answer.get()
         }
     }
 

@@ -45,7 +45,7 @@ struct OperatorPeople: Sendable {
         return try await list.answer(visit, gate)
     }
 
-    /// By id, external ID, Apple subject or address; otherwise by a part of the name.
+    /// By id, external ID, Apple subject or address; otherwise by name.
     private func find(
         _ text: String?, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
@@ -56,11 +56,8 @@ struct OperatorPeople: Sendable {
         let found = exact.compactMap(\.self).filter(filter.accepts)
         guard found.isEmpty else { return UserPage(items: Array(found.prefix(1)), next: nil) }
         var filter = filter
-        if text.contains("@") {
-            filter.email = text
-            return try await users.users(filter, after: cursor, limit: limit)
-        }
-        return try await UserSearch(filter: filter, name: text).read(users, after: cursor, limit: limit)
+        if text.contains("@") { filter.email = text } else { filter.name = text }
+        return try await users.users(filter, after: cursor, limit: limit)
     }
 
     // MARK: Rows

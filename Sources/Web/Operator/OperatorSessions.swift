@@ -16,8 +16,8 @@ struct OperatorSessions: Sendable {
             }
             let page = try await WebFailure.mapping(
                 await people.directory.sessions(of: nil, after: cursor, limit: limit, at: visit.now))
-            var names: [UserID: OperatorCell] = [:]
-            for id in Set(page.items.map(\.user)) { names[id] = try await people.person(id, visit) }
+            let names = try await WebFailure.mapping(await people.directory.users(Set(page.items.map(\.user))))
+                .mapValues { people.person($0, visit) }
             return OperatorList.Part(
                 rows: page.items.map { [names[$0.user] ?? .code($0.user.rawValue)] + Self.row($0, gate, visit) },
                 next: page.next.map { OperatorPlace(time: $0.createdAt, id: $0.id.rawValue).text })

@@ -3,11 +3,11 @@ internal import Coding
 internal import RelyingParty
 internal import Storage
 
-/// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or a part of
-/// the name. It must match exactly one person.
+/// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or
+/// beginnings of words of the name. It must match exactly one person.
 package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
     /// For `--help`.
-    package static let help = "The user: usr_…, email address, external ID, Apple's subject, or part of the name."
+    package static let help = "The user: usr_…, email address, external ID, Apple's subject, or name."
     /// The most people listed when several match.
     private static let shown = 10
 
@@ -44,19 +44,27 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
         if let user = try await database.user(team: place.team, subject: AppleSubject(text)) {
             found.append(Finding(user: user, isCertain: true))
         }
-        found += try await database.users(email: text, limit: Self.shown + 1).map {
+        found += try await users(UserFilter(email: text), in: database).map {
             Finding(user: $0, isCertain: $0.email?.isVerified == true)
         }
         if found.isEmpty {
-            found = try await UserSearch(name: text).read(database, after: nil, limit: Self.shown + 1).items.map {
-                Finding(user: $0, isCertain: false)
-            }
+            found = try await users(UserFilter(name: text), in: database).map { Finding(user: $0, isCertain: false) }
         }
         guard let first = found.first else { throw CommandFailure("No user matches \(text.quoted).") }
         // One person may be found in two ways; the more certain one comes first.
         let others = found.filter { $0.user.id != first.user.id }
         guard others.isEmpty else { throw ambiguous([first] + others) }
         return first
+    }
+
+    private func users(_ filter: UserFilter, in database: Database) async throws -> [User] {
+        var (users, next): ([User], UserCursor?) = ([], nil)
+        repeat {
+            let page = try await database.users(filter, after: next, limit: Self.shown + 1 - users.count)
+            users += page.items
+            next = page.next
+        } while next != nil && users.count <= Self.shown
+        return users
     }
 
     private func ambiguous(_ found: [Finding]) -> CommandFailure {

@@ -23,20 +23,32 @@ struct UsersListCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only users with this address.", valueName: "address"))
     var email: String?
 
-    @Option(help: ArgumentHelp("Only users whose name contains this.", valueName: "part"))
+    @Option(help: ArgumentHelp("Only users with a word of their name that begins with this.", valueName: "words"))
     var name: String?
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let search = UserSearch(filter: UserFilter(state: state, group: group, email: email), name: name)
+            let filter = UserFilter(state: state, group: group, email: email, name: name)
             let style = CommandOutput.tableStyle
             let list = CommandList<User>(
                 UserRows.columns, empty: "Nobody.", row: { UserRows.row($0, style) },
                 document: { UserDocument.write($0, to: &$1) })
             try await list.show(page, json: output.json) { after, limit in
-                let cursor = after.map { UserCursor(createdAt: $0.moment, id: UserID(unchecked: $0.id)) }
-                let users = try await search.read(place.database, after: cursor, limit: limit)
-                return (users.items, users.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) })
+                let cursor = after.map { place in
+                    // Behind the id, the word that was found.
+                    let parts = place.id.split(separator: " ", maxSplits: 1).map(String.init)
+                    return UserCursor(
+                        createdAt: place.moment, id: UserID(unchecked: parts.first ?? ""), word: parts.dropFirst().first
+                    )
+                }
+                let users = try await place.database.users(filter, after: cursor, limit: limit)
+                return (
+                    users.items,
+                    users.next.map { next in
+                        CommandCursor.encode(
+                            next.createdAt, [next.id.rawValue, next.word].compactMap(\.self).joined(separator: " "))
+                    }
+                )
             }
         }
     }

@@ -1,0 +1,25 @@
+import HTTP
+import RelyingParty
+
+extension ServerRequest {
+    /// Answers in the name of `actor`. What it reads for that is of no use once the client has left.
+    func answered(
+        for actor: AuditActor, _ handle: () async throws(WebFailure) -> ServerResponse
+    ) async throws(WebFailure) -> ServerResponse {
+        let client = departure.map { departure in
+            let client = AwaitedClient()
+            departure.whenLeft { client.leave() }
+            return client
+        }
+        let answer = await AuditActor.$current.withValue(actor) {
+            await AwaitedClient.$current.withValue(client) { () -> Result<ServerResponse, WebFailure> in
+                do throws(WebFailure) {
+                    return .success(try await handle())
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+        return try answer.get()
+    }
+}

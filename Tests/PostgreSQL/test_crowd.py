@@ -1,0 +1,193 @@
+"""Very many people: what an operator or a backend asks holds up nobody, and does not cost more with each of them."""
+
+import http.client
+import json
+import statistics
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+import crowd
+from patience import eventually
+
+PEOPLE = 40_000
+# Few enough that nothing grows with them.
+FEW = 500
+
+
+def admin(node, path: str):
+    port = json.loads((node.folder / "config.json").read_text())["admin"]["port"]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def milliseconds(work, times: int = 7) -> float:
+    took = []
+    for _ in range(times):
+        began = time.monotonic()
+        work()
+        took.append((time.monotonic() - began) * 1000)
+    return statistics.median(took)
+
+
+class Town:
+    """A server over very many people, an operator and a backend."""
+
+    def __init__(self, house):
+        self.node = house.nodes[0]
+        self.house = house
+        self.count = 0
+        self.cookie = {"Cookie": self.node.sign_in("ada")}
+        self.node.bramley("users", "groups", "ada@example.com", "--add", "admins", "--yes")
+        said = self.node.bramley("api-keys", "create", "t", "--scopes", "users:read,events:read", "--json")
+        self.key = {"Authorization": "Bearer " + json.loads(said.splitlines()[0])["key"]}
+
+    def grow(self, count: int) -> None:
+        for statement in crowd.people(count, self.count + 1):
+            self.house.sql(statement)
+        self.count = count
+        # An update finds people without an index, as this server does.
+        self.node.program.stop()
+        self.node.start()
+
+    def api(self, path: str) -> dict:
+        done = self.node.call("GET", "/api/v1" + path, self.key)
+        assert done.status == 200, done.body
+        return json.loads(done.body)
+
+    def operator(self, path: str) -> str:
+        done = self.node.call("GET", "/operator" + path, self.cookie)
+        assert done.status == 200, done.body
+        return done.body.decode()
+
+
+SETTINGS = {"operator.groups": ["admins"], "server.limits.operatorPerMinute": 100_000}
+
+
+@pytest.fixture
+def town(build):
+    return Town(build(1, SETTINGS))
+
+
+def compare(town, ask, paths: list[str], slack: int) -> None:
+    """What each costs of few and of many people."""
+    town.grow(FEW)
+    eventually(lambda: is_indexed(town), "the index of the names")
+    before = {path: milliseconds(lambda path=path: ask(path)) for path in paths}
+    town.grow(PEOPLE)
+    eventually(lambda: is_indexed(town), "the index of the names")
+    town.house.sql("VACUUM ANALYZE")
+    for path in paths:
+        now = milliseconds(lambda path=path: ask(path))
+        assert now <= 2 * before[path] + slack, (
+            f"{path}: {now:.0f} ms of {PEOPLE} people, {before[path]:.0f} ms of {FEW}")
+
+
+def is_indexed(town) -> bool:
+    columns = town.house.sql("SELECT count(*) FROM information_schema.columns WHERE column_name = 'indexed_name'")
+    return columns == "0" or town.house.sql(
+        """SELECT count(*) FROM "user" WHERE indexed_name = ' ' AND given_name IS NOT NULL""") == "0"
+
+
+def test_a_page_of_people_costs_the_same_however_many_there_are(town):
+    compare(town, town.api, [
+        "/users?limit=50", "/users?limit=50&state=pending", "/users?limit=50&group=staff",
+        "/users?limit=50&state=active&group=staff", "/users?email=user300@example.com"], 20)
+    page = town.api("/users?limit=200")
+    assert len(page["items"]) == 200 and page["items"][0]["id"] == crowd.user_id(1)
+
+
+def test_a_search_by_name_costs_the_same_however_many_there_are(town):
+    compare(town, town.operator, [
+        "/users?q=" + urllib.parse.quote(text) for text in ("nobodyhasthis", "jurgen", "chloe 123", "a", "ann zzz")], 60)
+    assert town.operator("/users?q=4711").count("/operator/users/usr_") == 1
+    assert "Jürgen" in town.operator("/users?q=JURGEN")
+
+
+def test_nobody_waits_for_an_operator_who_searches(town):
+    """Five searches at once for nobody; the first of their readers close the page."""
+    town.grow(PEOPLE)
+    over = threading.Event()
+
+    def search():
+        while not over.is_set():
+            connection = http.client.HTTPConnection("127.0.0.1", town.node.port, timeout=1)
+            try:
+                connection.request("GET", "/operator/users?q=nobodyhasthis", headers=town.cookie)
+                connection.getresponse().read()
+            except OSError:
+                pass
+            finally:
+                connection.close()
+
+    searches = [threading.Thread(target=search) for _ in range(5)]
+    for thread in searches:
+        thread.start()
+    try:
+        time.sleep(1)
+        for path in ("/readyz", "/metrics"):
+            took = milliseconds(lambda: admin(town.node, path), 5)
+            assert took < 1_000, f"{path} waits {took:.0f} ms"
+        assert milliseconds(lambda: town.node.call("GET", "/account", town.cookie), 5) < 1_000
+    finally:
+        over.set()
+        for thread in searches:
+            thread.join()
+
+
+def test_a_query_ends_with_its_client(town):
+    """However slow it is."""
+    town.grow(FEW)
+    town.house.sql("CREATE FUNCTION slow(text) RETURNS text LANGUAGE sql AS 'SELECT $1 FROM pg_sleep(0.05)'")
+    town.house.sql('ALTER TABLE "user" RENAME TO people')
+    town.house.sql('CREATE VIEW "user" AS SELECT id, state, external_id, groups, slow(given_name) AS given_name, '
+                  "family_name, email, email_verified, email_private, email_forwarding, email_event_at, "
+                  "real_user_status, created_at, updated_at FROM people")
+
+    def running() -> int:
+        return int(town.house.sql(
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() "
+            "AND query LIKE '%apple_identity%'"))
+
+    connection = http.client.HTTPConnection("127.0.0.1", town.node.port, timeout=60)
+    connection.request("GET", "/api/v1/users?limit=200", headers=town.key)
+    eventually(lambda: running() == 1, "the query")
+    connection.close()
+    left = time.monotonic()
+    eventually(lambda: running() == 0, "the end of the query")
+    assert time.monotonic() - left < 3.5
+
+
+def test_sessions_are_in_memory_after_they_were_used_once(build):
+    """However many there are."""
+    count = 20_000
+    house = build(1, {"server.threads": 1})
+    node = house.nodes[0]
+    for statement in crowd.people(6) + crowd.sessions(count, 6, round((time.time() + 600) * 1000)):
+        house.sql(statement)
+    connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=60)
+    host = urllib.parse.urlsplit(house.site.origin).netloc
+
+    def reads() -> int:
+        time.sleep(1.5)
+        return int(house.sql("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'session_pkey'"))
+
+    def use_all() -> int:
+        before = reads()
+        for number in range(1, count + 1):
+            cookie = f"__Host-bramley={crowd.token(number)}"
+            connection.request("GET", "/auth/verify", headers={"Host": host, "Cookie": cookie})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 204, (number, answer.status)
+        return reads() - before
+
+    assert use_all() > count / 2
+    assert use_all() < count / 100

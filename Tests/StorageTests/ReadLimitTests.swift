@@ -1,0 +1,71 @@
+import Coding
+import RelyingParty
+import Testing
+
+@testable import Storage
+
+/// A read ends in time, and with the client who waits for it.
+@Suite struct ReadLimitTests {
+    /// A statement that takes very long.
+    private static let slow =
+        TestEngine.isPostgres
+        ? "SELECT CAST(1 AS BIGINT) AS n FROM pg_sleep(60)"
+        : "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+    private func connection(_ bench: Bench) throws -> any EngineConnection {
+        guard let postgres = bench.postgres else {
+            return try SQLiteConnection(path: bench.folder.path + "/bramley.db", busyTimeout: 0)
+        }
+        return try #require(PostgresCluster.shared).connect(to: postgres)
+    }
+
+    @Test("a read that takes too long ends, and so does one that waited behind it")
+    func patience() async throws {
+        let bench = try Bench()
+        try bench.open().close()
+        let queue = ConnectionQueue(try connection(bench), label: "test", patience: .milliseconds(300))
+        defer { queue.close() }
+        let start = ContinuousClock.now
+        async let first = Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
+        async let second = Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
+        for error in await [first, second] {
+            guard case .unavailable? = error else {
+                Issue.record("ended with \(error.map { "\($0)" } ?? "an answer")")
+                continue
+            }
+        }
+        #expect(ContinuousClock.now - start < .seconds(3))
+        // The connection goes on.
+        #expect(try await queue.read { try $0.first("SELECT 7", as: Int.self) } == 7)
+    }
+
+    @Test("a read ends soon after its client has left")
+    func departure() async throws {
+        let bench = try Bench()
+        try bench.open().close()
+        let queue = ConnectionQueue(try connection(bench), label: "test")
+        defer { queue.close() }
+        let client = AwaitedClient()
+        let start = ContinuousClock.now
+        async let failure = AwaitedClient.$current.withValue(client) {
+            await Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
+        }
+        try await Task.sleep(for: .milliseconds(100))
+        client.leave()
+        guard case .unavailable? = await failure else {
+            Issue.record("it did not fail")
+            return
+        }
+        #expect(ContinuousClock.now - start < .seconds(4))
+        #expect(try await queue.read { try $0.first("SELECT 7", as: Int.self) } == 7)
+    }
+
+    private static func failure(_ body: () async throws -> Int?) async -> StoreError? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return StoreError(error)
+        }
+    }
+}
