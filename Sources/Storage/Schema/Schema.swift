@@ -20,7 +20,7 @@ enum Schema {
     /// `PRAGMA application_id`: "Brml".
     static let applicationID = 0x4272_6D6C
 
-    static let steps: [SchemaStep] = [first, openID, logoutTokens, operatorPage]
+    static let steps: [SchemaStep] = [first, openID, logoutTokens, operatorPage, outgoing]
 
     /// All tables. The number goes on from that of the steps before the first release (`FormerSchema`).
     static let first = SchemaStep(

@@ -53,10 +53,10 @@ struct ClientsAPI: Sendable {
             throw .invalidRequest(error.text)
         }
         let now = clock.now()
-        let problems = wanted.client(replacing: nil, secret: nil, at: now).problems(audiences: audiences)
-        if let problem = problems.first { throw .invalidRequest(problem.plain) }
+        let known = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        try check(wanted.client(replacing: known, secret: nil, by: .api, at: now))
         let secret = OpenIDClientSecret.make(random: random)
-        let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, at: now) }
+        let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, by: .api, at: now) }
         let (before, after) = try await self.change(id, at: now, change)
         guard let after else { throw .clientNotFound }
         let isMade = after.secrets?.current == secret.hash
@@ -94,6 +94,16 @@ struct ClientsAPI: Sendable {
     }
 
     // MARK: Pieces
+
+    private func check(_ client: OpenIDClient) throws(WebFailure) {
+        if let problem = client.problems(audiences: audiences).first { throw .invalidRequest(problem.plain) }
+        guard client.backChannelPublicOnly, let uri = client.backChannelLogoutURI else { return }
+        // A name is held to it when its addresses are known: at each connection.
+        guard let url = ClientURL(uri), url.isSecure, Reach.publicOnly.admits(host: url.host) else {
+            throw .invalidRequest(
+                "back-channel logout URI: by the API, only https to a public address; others are for an operator")
+        }
+    }
 
     private typealias Change = @Sendable (OpenIDClient?) -> OpenIDClient?
 

@@ -21,7 +21,8 @@ struct WebhooksAPI: Sendable {
         let now = clock.now()
         let found = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
         return responses.list(found, next: nil) { endpoint, writer in
-            WebhookDocument.write(endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, to: &writer)
+            WebhookDocument.write(
+                endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, for: .api, to: &writer)
         }
     }
 
@@ -39,7 +40,7 @@ struct WebhooksAPI: Sendable {
         let page = found.prefix(limit)
         return responses.list(
             page, next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil
-        ) { WebhookDocument.write($0, to: &$1) }
+        ) { WebhookDocument.write($0, for: .api, to: &$1) }
     }
 
     /// Retries what the content names: `event`, `endpoint` or `allDead`.
@@ -90,7 +91,7 @@ struct WebhooksAPI: Sendable {
         try await WebFailure.mapping(
             await audit?.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
         var writer = JSONWriter()
-        WebhookDocument.write(result, to: url, to: &writer)
+        WebhookDocument.write(result, to: url, for: .api, to: &writer)
         return responses.json(writer.bytes)
     }
 
