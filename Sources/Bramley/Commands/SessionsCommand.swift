@@ -72,13 +72,13 @@ struct SessionsListCommand: AsyncParsableCommand {
                         to: &writer)
                 })
             try await list.show(page, json: output.json) { after, limit in
-                let after = after.map { SessionCursor(createdAt: $0.moment, id: SessionID(unchecked: $0.id)) }
+                let after = after.map { SessionCursor(time: $0.moment, id: SessionID(unchecked: $0.id)) }
                 let found = try await place.database.sessions(of: user, after: after, limit: limit, at: place.now)
                 var people: [UserID: User] = [:]
                 for id in Set(found.items.map(\.user)) { people[id] = try await place.database.user(id) }
                 return (
                     found.items.map { ($0, people[$0.user]) },
-                    found.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) }
+                    found.next.map { CommandCursor.encode($0.time, $0.id.rawValue) }
                 )
             }
         }

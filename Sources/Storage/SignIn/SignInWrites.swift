@@ -225,6 +225,7 @@ extension Transaction {
             ])
         try markUsed(record, session: session.id)
         try self.record(.sessionCreated, user: session.user, session: session.id)
+        if !person.isNew { try endExcessSessions(of: session.user) }
         return session
     }
 }

@@ -26,7 +26,8 @@ extension Database {
             return AccountRecord(
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
-                sessions: try snapshot.sessions(of: id), programs: try snapshot.programs(of: id),
+                sessions: try snapshot.sessions(of: id, by: .newest, after: nil, limit: limit).items,
+                programs: try snapshot.programs(of: id),
                 participants: try snapshot.participants(of: id),
                 notifications: notifications.items.reversed(),
                 events: events.items.reversed(), isComplete: notifications.isLast && events.isLast)

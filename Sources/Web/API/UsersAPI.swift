@@ -146,17 +146,22 @@ struct UsersAPI: Sendable {
     // MARK: Their sessions
 
     func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        _ = try APIQuery(request)
+        let query = try APIQuery(request, names: ["limit", "after"])
+        let limit = try query.limit()
+        let cursor = query["after"].flatMap(PageCursor.sessionCursor)
+        guard cursor != nil || query["after"] == nil else {
+            throw .invalidRequest("after is not a cursor of this list")
+        }
         let user = try await user(parameters)
-        let sessions = try await WebFailure.mapping(await users.sessions(of: user.id, at: clock.now()))
+        let page = try await WebFailure.mapping(
+            await users.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
         var writer = JSONWriter(reserving: 512)
         writer.beginObject()
         writer.name("items")
         writer.beginArray()
-        for session in sessions { SessionDocument.write(session, to: &writer) }
+        for session in page.items { SessionDocument.write(session, to: &writer) }
         writer.endArray()
-        // They are all in one page: the form of every list, with room for another page.
-        writer.member("next", nil as String?)
+        writer.member("next", page.next.map { PageCursor.encode($0) })
         writer.endObject()
         return responses.json(writer.bytes)
     }
