@@ -12,6 +12,11 @@ extension Database {
         }
     }
 
+    /// How many live sessions the user has.
+    package func sessionCount(of user: UserID, at now: Timestamp) async throws(StoreError) -> Int {
+        try await read(at: now) { snapshot in try snapshot.sessionCount(of: user) }
+    }
+
     /// Ends every session that exists at `now`, in transactions of a few hundred, so that a server waits for none of
     /// them long. Sessions created in the meantime stay.
     /// - Returns: how many were ended.

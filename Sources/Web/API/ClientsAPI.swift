@@ -20,15 +20,9 @@ struct ClientsAPI: Sendable {
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let clients = try await WebFailure.mapping(await provider.store.openIDClients())
-        var writer = JSONWriter(reserving: 512 * (clients.count + 1))
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for client in clients { OpenIDClientDocument.write(client, to: &writer) }
-        writer.endArray()
-        writer.member("next", nil as String?)
-        writer.endObject()
-        return responses.json(writer.bytes)
+        return try await responses.list(clients, next: nil, route: "/api/v1/clients") {
+            OpenIDClientDocument.write($0, to: &$1)
+        }
     }
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {

@@ -11,7 +11,7 @@ struct OperatorSessions: Sendable {
         let text = try gate.parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
         let list = OperatorList(
-            tab: .sessions, columns: [texts["columns.name"]] + Self.columns(texts),
+            tab: .sessions, columns: [texts["columns.name"]] + Self.columns(texts), hasActions: true,
             search: .init(
                 label: texts["auditOf"], button: texts["find"],
                 link: gate.link("/operator/sessions", [], visit.locale), value: text ?? ""),
