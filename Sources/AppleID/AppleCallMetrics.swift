@@ -51,7 +51,7 @@ package final class AppleCallMetrics: Sendable {
             self =
                 switch error {
                 case .unknownHost: .unknownHost
-                case .connect: .connect
+                case .inside, .connect: .connect
                 case .tls: .tls
                 case .timeout: .timeout
                 case .closed: .closed

@@ -39,7 +39,7 @@ package struct AppleProbe: Sendable {
             switch error {
             // Something answers, but not like Apple.
             case .tooLarge, .malformed: return KeySetProbe(outcome: .unusable("\(error)"), offset: nil)
-            case .unknownHost, .connect, .tls, .timeout, .closed, .proxy:
+            case .unknownHost, .inside, .connect, .tls, .timeout, .closed, .proxy:
                 return KeySetProbe(outcome: .unreachable(error), offset: nil)
             }
         }

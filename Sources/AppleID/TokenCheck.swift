@@ -101,7 +101,7 @@ extension HTTPClientError {
     /// Whether the request may have reached the peer.
     fileprivate var mayHaveArrived: Bool {
         switch self {
-        case .unknownHost, .connect, .tls, .proxy: false
+        case .unknownHost, .inside, .connect, .tls, .proxy: false
         case .timeout, .closed, .malformed, .tooLarge: true
         }
     }

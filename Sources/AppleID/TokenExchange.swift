@@ -73,7 +73,7 @@ extension HTTPClientError {
     /// Whether it happened before any byte of the request was sent.
     fileprivate var isBeforeRequest: Bool {
         switch self {
-        case .unknownHost, .connect, .tls, .proxy: true
+        case .unknownHost, .inside, .connect, .tls, .proxy: true
         case .timeout, .closed, .malformed, .tooLarge: false
         }
     }

@@ -4,13 +4,20 @@
 /// HTML script element. The same calls always give the same bytes. It adds commas; the caller balances each `begin…`
 /// with its `end…`, and calls `name` before each value in an object.
 package struct JSONWriter: Sendable {
-    /// The text so far.
+    /// The text so far, or since `takeBytes`.
     package private(set) var bytes: [UInt8] = []
     /// A value was written at this level, so the next one needs a comma first.
     private var needsComma = false
 
     package init(reserving capacity: Int = 256) {
         bytes.reserveCapacity(capacity)
+    }
+
+    /// The text since the last call, which is then no longer held: for content that is sent while it is written.
+    package mutating func takeBytes() -> [UInt8] {
+        var taken: [UInt8] = []
+        swap(&taken, &bytes)
+        return taken
     }
 
     package mutating func beginObject() { open(UInt8(ascii: "{")) }

@@ -31,14 +31,17 @@ package struct ClientRegistration: Hashable, Sendable {
     /// - Parameters:
     ///   - old: the client as it is; nil for a new one.
     ///   - made: the hash of a new secret, for a client that needs one.
-    package func client(replacing old: OpenIDClient?, secret made: Digest256?, at now: Timestamp) -> OpenIDClient {
+    ///   - author: who describes it.
+    package func client(
+        replacing old: OpenIDClient?, secret made: Digest256?, by author: ClientAuthor, at now: Timestamp
+    ) -> OpenIDClient {
         var client =
             old
             ?? OpenIDClient(id: id, name: id.rawValue, secrets: nil, redirectURIs: [], createdAt: now, updatedAt: now)
         client.name = name ?? id.rawValue
         client.redirectURIs = redirectURIs
         client.logoutURIs = logoutURIs
-        client.backChannelLogoutURI = backChannelLogoutURI
+        client.nameBackChannel(backChannelLogoutURI, by: author)
         client.scopes = scopes
         client.groups = groups
         client.requiresPKCE = requiresPKCE
@@ -117,7 +120,24 @@ package struct ClientRegistration: Hashable, Sendable {
     }
 }
 
+/// Who describes a client. What an address may reach depends on who named it.
+package enum ClientAuthor: Sendable {
+    /// A command or its file: what an operator writes there is meant.
+    case command
+    /// The operator's page, whose form sends back what it showed.
+    case page
+    case api
+}
+
 extension OpenIDClient {
+    /// Sets where logout tokens go. An operator may name an inside address, a holder of an API key may not: requests to
+    /// it would be this server's. An address that a form or the API repeats stays whoever's it was.
+    package mutating func nameBackChannel(_ uri: String?, by author: ClientAuthor) {
+        let isRepeated = uri.map { backChannelLogoutURI?.isExactly($0) == true } ?? false
+        if !isRepeated || author == .command { backChannelPublicOnly = uri != nil && author == .api }
+        backChannelLogoutURI = uri
+    }
+
     /// - Parameter end: when the secret before ends; not after `now`: at once.
     package mutating func replaceSecret(by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp) {
         let former = secrets?.current

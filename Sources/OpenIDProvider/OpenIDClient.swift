@@ -105,6 +105,8 @@ package struct OpenIDClient: Hashable, Sendable {
     package var logoutURIs: [String]
     /// Where it learns of sign-outs: `backchannel_logout_uri` (Back-Channel Logout §2.2); nil: nowhere.
     package var backChannelLogoutURI: String?
+    /// Whether that address came by the API, and may therefore not lead inside (`nameBackChannel`).
+    package var backChannelPublicOnly: Bool
     /// What it may ask for.
     package var scopes: [OpenIDScope]
     /// Who may use it: members of one of these; empty admits everybody.
@@ -120,8 +122,8 @@ package struct OpenIDClient: Hashable, Sendable {
 
     package init(
         id: OpenIDClientID, name: String, secrets: Secrets?, redirectURIs: [String], logoutURIs: [String] = [],
-        backChannelLogoutURI: String? = nil, scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [],
-        requiresPKCE: Bool = false,
+        backChannelLogoutURI: String? = nil, backChannelPublicOnly: Bool = false,
+        scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [], requiresPKCE: Bool = false,
         createdAt: Timestamp, updatedAt: Timestamp, lastUsedAt: Timestamp? = nil, lastRefusedAt: Timestamp? = nil
     ) {
         self.id = id
@@ -130,6 +132,7 @@ package struct OpenIDClient: Hashable, Sendable {
         self.redirectURIs = redirectURIs
         self.logoutURIs = logoutURIs
         self.backChannelLogoutURI = backChannelLogoutURI
+        self.backChannelPublicOnly = backChannelPublicOnly
         self.scopes = scopes
         self.groups = groups
         self.requiresPKCE = requiresPKCE

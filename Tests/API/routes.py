@@ -72,7 +72,7 @@ TABLE = {
         takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
     ("POST", "/apple/notifications"): Route(
         takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
-    ("GET", "/account"): Route("page"),
+    ("GET", "/account"): Route("page", once=("after",)),
     ("POST", "/account/sessions/revoke"): Route(
         "page", FORM, ("session",), most=4096, ignores_others=True, own_pages=True, good=303),
     ("POST", "/account/sessions/revoke-all"): Route(
@@ -96,7 +96,7 @@ TABLE = {
     ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "after")),
     ("GET", "/operator/users/{id}"): Route("page"),
     ("GET", "/operator/users/{id}/export"): Route("page"),
-    ("GET", "/operator/sessions"): Route("page", once=("after",)),
+    ("GET", "/operator/sessions"): Route("page", once=("q", "after")),
     ("GET", "/operator/clients"): Route("page", once=("after",)),
     ("GET", "/operator/clients/{id}"): Route("page"),
     ("GET", "/operator/webhooks"): Route("page", once=("after",)),
@@ -157,7 +157,7 @@ TABLE = {
         "users:write", JSON, may=("externalID", "groups", "state"), null=("externalID",), most=16_384, good=204, **API),
     ("DELETE", "/api/v1/users/{id}"): Route("users:delete", good=202, **API),
     ("GET", "/api/v1/users/{id}/credential"): Route("users:read", **API),
-    ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "cursor"), **API),
+    ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "after"), **API),
     ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
     ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
     ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),

@@ -76,7 +76,7 @@ import Testing
             #expect(await server.stop() == StartAndStopTests.clean)
             #expect(
                 try Self.steps(place.databasePath) == [
-                    Self.first, "0024-openid", "0025-logout-tokens", "0026-operator",
+                    Self.first, "0024-openid", "0025-logout-tokens", "0026-operator", "0032-outgoing",
                 ])
             #expect(try Self.isNew(place.databasePath))
             #expect(try Self.steps(backup) == before)

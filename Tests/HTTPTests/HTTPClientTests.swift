@@ -123,6 +123,7 @@ private final class Counter: Sendable {
             (.connect("\(StreamError.broken(113))"), "no connection: no route to host"),
             (.tls("certificate: certificate has expired"), "TLS failed: certificate: certificate has expired"),
             (.tls("\(StreamError.broken(104))"), "TLS failed: connection reset by peer"),
+            (.inside, "the host has no public address, and others are not for addresses that came by the API"),
             (.timeout, "no whole answer in time"),
             (.closed, "the connection was closed before the answer was whole"),
             (.malformed("invalid status line"), "no HTTP: invalid status line"),

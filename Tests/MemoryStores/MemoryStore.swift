@@ -165,10 +165,17 @@ extension MemoryStore: SessionStore, SessionDirectory {
         try signedIn(token, at: now)
     }
 
-    package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
-        try read { state in
-            state.sessions.values.filter { $0.user == user && isLive($0, at: now) }
-                .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
+    package func sessions(
+        of user: UserID?, by order: SessionOrder, after cursor: SessionCursor?, limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> SessionPage {
+        func place(_ session: Session) -> (Timestamp, String) { (order.time(of: session), session.id.rawValue) }
+        return try read { state in
+            let live = state.sessions.values.filter { (user ?? $0.user) == $0.user && isLive($0, at: now) }
+                .filter { session in cursor.map { place(session) < ($0.time, $0.id.rawValue) } ?? true }
+                .sorted { place($0) > place($1) }
+            let items = Array(live.prefix(limit))
+            return SessionPage(
+                items: items, next: live.count > limit ? items.last.map { SessionCursor($0, by: order) } : nil)
         }
     }
 

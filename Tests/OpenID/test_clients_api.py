@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+from contextlib import contextmanager
 
 import pytest
 
 from party import CALLBACK, Answer, Browser, Party, call
+from patience import eventually
+from receiver import Receiver
 
 PATH = "/api/v1/clients"
 
@@ -109,3 +112,77 @@ def test_43_changes_by_the_api_are_audited(site, ask, key):
     lines = json.loads(site.operator.bramley("audit", "list", "--json", "--all", "--type", "openid_client.added"))["items"]
     line = next(line for line in lines if line["object"] == "api-audited")
     assert line["actor"].startswith("key_") or "key_" in json.dumps(line)
+
+
+INSIDE = [
+    "http://127.0.0.1/in", "http://localhost:9090/metrics", "https://localhost/in", "https://a.localhost./in",
+    "https://127.0.0.1/in", "https://[::1]/in", "https://169.254.169.254/latest/", "https://10.0.0.1/in",
+    "https://[::ffff:10.0.0.1]/in", "https://[64:ff9b::10.0.0.1]/in", "https://[fe80::1]/in", "https://100.64.0.1/in",
+]
+
+
+@pytest.mark.parametrize("uri", INSIDE)
+def test_the_api_names_no_inside_address(site, ask, uri):
+    """A holder of a key would make this server call it: server-side request forgery."""
+    content = {"redirectURIs": [CALLBACK], "backChannelLogoutURI": uri}
+    answer = ask("PUT", "/api-inside", content)
+    assert answer.status == 400 and "back-channel logout URI" in answer.json()["detail"], answer.body
+    # An operator may, and the API may repeat it, not move it.
+    site.operator.bramley(
+        "clients", "add", "api-inside", "--redirect-uri", CALLBACK, "--back-channel-logout-uri", uri)
+    kept = ask("PUT", "/api-inside", content)
+    assert (kept.status, kept.json()["backChannelPublicOnly"]) == (200, False)
+    assert ask("PUT", "/api-inside", content | {"backChannelLogoutURI": uri + "/elsewhere"}).status == 400
+    site.operator.bramley("clients", "delete", "api-inside", "--yes")
+
+
+@pytest.fixture
+def hooks(site):
+    key = json.loads(site.operator.bramley(
+        "api-keys", "create", "hooks-reader", "--scopes", "webhooks:read", "--json"))["key"]
+
+    def endpoint(client: str) -> dict:
+        items = call(site, "GET", "/api/v1/webhooks", {"Authorization": f"Bearer {key}"}).json()["items"]
+        return next(item for item in items if item["url"] == f"client:{client}")
+
+    return endpoint
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1"])
+def test_a_name_that_leads_inside_is_not_reached(site, ask, hooks, host):
+    """Only where it leads says what it is: no connection, and one word for the API."""
+    receiver = Receiver()
+    uri = f"https://{host}:{receiver.port}/in"
+    made = ask("PUT", "/api-named", {"redirectURIs": [CALLBACK], "backChannelLogoutURI": uri}).json()
+    assert made["backChannelPublicOnly"] is True
+    browser, party = Browser(site), Party(site, "api-named", made["clientSecret"])
+    assert party.redeem(party.code(browser)).status == 200
+    with watched(receiver) as connections:
+        assert browser.send("POST", "/logout", {}, {"Origin": site.origin}).status == 303
+        eventually(lambda: hooks("api-named")["lastFailure"], "the failure")
+    assert hooks("api-named")["lastFailure"] == "not reached" and not connections
+    listed = json.loads(site.operator.bramley("webhooks", "list", "--json", "--all"))["items"]
+    told = next(item["lastFailure"] for item in listed if item["url"] == "client:api-named")
+    assert told == "the address is not public, and came by the API"
+    # The operator names the same address: then it is called, and the API still learns nothing of how it failed.
+    site.operator.bramley("clients", "update", "api-named", "--back-channel-logout-uri", uri)
+    with watched(receiver) as connections:
+        site.operator.bramley("webhooks", "retry", "--endpoint", "client:api-named")
+        eventually(lambda: connections, "a connection")
+    assert hooks("api-named")["lastFailure"] == "not reached"
+    receiver.close()
+    assert ask("DELETE", "/api-named").status == 204
+
+
+@contextmanager
+def watched(receiver):
+    """The connections that it gets meanwhile, whatever is sent over them."""
+    seen, accept = [], receiver.server.get_request
+
+    def counted():
+        seen.append(1)
+        return accept()
+
+    receiver.server.get_request = counted
+    yield seen
+    receiver.server.get_request = accept

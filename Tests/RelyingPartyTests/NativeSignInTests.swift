@@ -257,7 +257,8 @@ import Testing
         let signedIn = try #require(await bench.native(request(bench.signIn.beginNative().nonce)).signedIn).signedIn
         try await bench.signIn.redeem(FreshAuthorization(authorizationCode: "fresh"), of: signedIn)
         #expect(bench.apple.exchangedCodes == ["code-1", "fresh"])
-        let record = try #require(try await bench.store.accountRecord(of: signedIn.user.id, at: bench.clock.now()))
+        let record = try #require(
+            try await bench.store.accountRecord(of: signedIn.user.id, newest: 100, at: bench.clock.now()))
         #expect(record.identities.first?.credentials.map(\.holdsToken) == [true])
         await #expect(throws: SignInFailure.self) {
             try await bench.signIn.redeem(FreshAuthorization(authorizationCode: "fresh"), of: signedIn)

@@ -42,6 +42,44 @@ import Testing
     }
 }
 
+/// Which addresses are of the internet: each block at its ends, and what lies beside it.
+@Suite struct PublicAddressTests {
+    @Test(arguments: [
+        "0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1",
+        "127.255.255.255", "169.254.0.0", "169.254.169.254", "169.254.255.255", "172.16.0.0", "172.31.255.255",
+        "192.0.0.0", "192.0.0.255", "192.0.2.1", "192.88.99.1", "192.168.0.0", "192.168.255.255", "198.18.0.0",
+        "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.0", "239.255.255.255", "240.0.0.0",
+        "255.255.255.255",
+        // Of this host, mapped, compatible, and through a translator.
+        "::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::10.0.0.1", "::8.8.8.8",
+        "64:ff9b::7f00:1", "64:ff9b::10.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::8.8.8.8", "64:ff9b:0:1::1",
+        // Private, link, site, multicast, given to nobody.
+        "fc00::1", "fd00:ec2::254", "fdff:ffff::", "fe80::1", "febf::1", "fec0::1", "ff02::1", "100::1", "1fff::1",
+        "4000::1", "5f00::1", "2001::1", "2001:0:4136:e378::", "2001:1ff:ffff::1", "2001:db8::1", "2002:7f00:1::1",
+        "2002:808:808::1", "3fff::1", "3fff:fff::1",
+    ])
+    func notOfTheInternet(_ text: String) throws {
+        #expect(try !#require(IPAddress(text)).isPublic)
+    }
+
+    @Test(arguments: [
+        "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
+        "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255",
+        "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8",
+        "2000::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2606:4700::1111", "3ffe::1",
+        "3fff:1000::1",
+    ])
+    func ofTheInternet(_ text: String) throws {
+        #expect(try #require(IPAddress(text)).isPublic)
+    }
+
+    /// As a resolver gives it: not made from text.
+    @Test func mappedBytesAreTheAddressInThem() {
+        #expect(!IPAddress.v6(0, 0xffff_7f00_0001).isPublic)
+        #expect(IPAddress.v6(0, 0xffff_0808_0808).isPublic)
+    }
+}
+
 @Suite struct IPNetworkTests {
     @Test(arguments: [
         ("192.0.2.0/24", "192.0.2.255", "192.0.3.0"), ("0.0.0.0/0", "255.1.2.3", "::1"),

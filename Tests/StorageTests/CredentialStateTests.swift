@@ -116,7 +116,7 @@ import Testing
         let user = try await subject.signIn(issuedAt: time).user
         func status() async throws -> CredentialStatus? {
             let status = try await store.user(user)?.credential
-            let record = try await store.accountRecord(of: user, at: subject.now)
+            let record = try await store.accountRecord(of: user, newest: 100, at: subject.now)
             #expect(record?.user.credential == status)
             #expect(record?.identities.map(\.credential) == [try #require(status)])
             return status

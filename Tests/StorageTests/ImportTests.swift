@@ -64,7 +64,7 @@ import Testing
         #expect(user.externalID == "1" && user.email?.address == "old@example.com")
         #expect(user.name == PersonName(given: "Ann", family: "Lee"))
         #expect(try await events().map(\.fields) == [[], ["externalID", "name"]])
-        let record = try await database.accountRecord(of: user.id, at: bench.clock.now())
+        let record = try await database.accountRecord(of: user.id, newest: 100, at: bench.clock.now())
         #expect(record?.identities.first?.credentials.map(\.holdsToken) == [true])
     }
 
@@ -110,7 +110,7 @@ import Testing
         _ = try await database.apply(notification(.consentRevoked, time: now), team: Bench.team, at: now)
         let user = try #require(try await user("ann"))
         #expect(try await run([person("ann", token: [9])]) == [.unchanged(user.id)])
-        let kept = try await database.accountRecord(of: user.id, at: now)
+        let kept = try await database.accountRecord(of: user.id, newest: 100, at: now)
         #expect(kept?.identities.first?.credentials.map(\.holdsToken) == [false])
 
         // Imported: any notification is later than the sign-in that brought the token.
@@ -121,7 +121,7 @@ import Testing
             notification(.consentRevoked, subject: "bob", time: past), team: Bench.team, at: now)
         #expect(outcome == .applied)
         #expect(try await self.user("bob")?.credentialState == .revoked)
-        let record = try await database.accountRecord(of: bob.newUser, at: now)
+        let record = try await database.accountRecord(of: bob.newUser, newest: 100, at: now)
         #expect(record?.identities.first?.credentials.map(\.holdsToken) == [false])
     }
 

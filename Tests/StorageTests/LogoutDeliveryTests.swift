@@ -74,6 +74,26 @@ import Testing
         "\(Self.uri) \(client) \(session.user) \(session.id) \((time ?? now).seconds)"
     }
 
+    @Test("whether an address came by the API goes with each delivery")
+    func reach() async throws {
+        for isPublicOnly in [false, true] {
+            _ = try await database.changeOpenIDClients(at: now) { clients in
+                clients.map { client in
+                    var client = client
+                    client.nameBackChannel(nil, by: .command)
+                    client.nameBackChannel(Self.uri, by: isPublicOnly ? .api : .command)
+                    return client
+                }
+            }
+            let session = try await signIn()
+            try await use(session)
+            _ = try await database.endSession(session.id, cause: .signOut, at: now)
+            let (deliveries, _) = await dispatcher(FakeReceiver()).round()
+            #expect(deliveries.map(\.logout) == [LogoutAddress(uri: Self.uri, isPublicOnly: isPublicOnly)])
+            await drain(FakeReceiver())
+        }
+    }
+
     @Test("a session that expires is told of, once for each program that took part")
     func expiry() async throws {
         let session = try await signIn()

@@ -52,7 +52,7 @@ import Testing
             let found = try await database.user(team: Bench.team, subject: AppleSubject(subject))
             #expect(found == nil || found?.credential == credential)
         }
-        #expect(try await database.accountRecord(of: user, at: now)?.user.credential == credential)
+        #expect(try await database.accountRecord(of: user, newest: 100, at: now)?.user.credential == credential)
         let listed = try await database.users(UserFilter(), after: nil, limit: 10).items
         #expect(listed.map(\.credential) == [credential].compactMap { $0 })
         for session in [ann, bob] {

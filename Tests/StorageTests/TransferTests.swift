@@ -97,7 +97,8 @@ import Testing
         #expect(signedIn.user.appleSubject == AppleSubject("new-ann") && signedIn.user.credentialState == .authorized)
         #expect(try await events().map(\.fields) == [["appleSubject", "email"]])
         #expect(try await events().map(\.user) == [session.user])
-        let identities = try #require(try await database.accountRecord(of: session.user, at: now)).identities
+        let identities = try #require(try await database.accountRecord(of: session.user, newest: 100, at: now))
+            .identities
         #expect(identities.map(\.credential.state) == [.transferred, .authorized])
         #expect(try await pending("ann", again: true) == nil)
         #expect(try await database.transferCounts(from: Self.old, to: Self.new).moved == 1)

@@ -121,9 +121,9 @@ final class FakeReceiver: WebhookSender {
         return await answer(request)
     }
 
-    func send(logoutToken: Secret, to url: String) async -> WebhookAnswer {
-        tokens.withLock { $0.append("\(url) \(logoutToken.reveal())") }
-        return await answer(WebhookRequest(url: url, id: "", timestamp: 0, signature: "", body: []))
+    func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer {
+        tokens.withLock { $0.append("\(address.uri) \(logoutToken.reveal())") }
+        return await answer(WebhookRequest(url: address.uri, id: "", timestamp: 0, signature: "", body: []))
     }
 }
 

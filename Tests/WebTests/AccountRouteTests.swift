@@ -24,6 +24,28 @@ import Web
         #expect(page.contains("<time datetime=\"2026-09-21T"))
     }
 
+    @Test("sessions come in pages of 25, this browser's first")
+    func sessionPages() async throws {
+        let site = try Site()
+        let own = site.signIn().session.id
+        let others = site.addSessions(60)
+        var found: [String] = []
+        var target: String? = "/account"
+        for count in [25, 25, 11] {
+            let page = await site.get(try #require(target), cookie: site.cookie).text
+            let ids = page.matches(of: /name="session" value="(ses_[0-9a-z]+)"/).map { String($0.1) }
+            #expect(page.matches(of: /<p class="device">/).count == count)
+            #expect(page.contains("aria-current=\"true\"") == found.isEmpty)
+            #expect(page.contains("Sign out everywhere else"))
+            found += ids
+            target = page.firstMatch(of: /href="(\/account\?after=[A-Za-z0-9_-]+)"/).map { String($0.1) }
+        }
+        #expect(target == nil && found == others.map(\.rawValue) && !found.contains(own.rawValue))
+        let first = await site.get("/account?after=nonsense", cookie: site.cookie).text
+        #expect(first.contains("aria-current=\"true\""))
+        #expect(await site.get("/account?after=a&after=b", cookie: site.cookie).status == .badRequest)
+    }
+
     @Test func signedOutVisitorsGoToTheLogin() async throws {
         let response = await (try Site()).get("/account")
         #expect(response.status == .seeOther)

@@ -56,7 +56,7 @@ final class FakeWebhooks: WebhookDirectory, WebhookSender, Sendable {
         }
     }
 
-    func send(logoutToken: Secret, to url: String) async -> WebhookAnswer { state.withLock(\.answer) }
+    func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer { state.withLock(\.answer) }
 
     func endpoints(clock: any WallClock, random: any RandomSource) -> WebhookEndpoints {
         let secret = try? WebhookSecret(parsing: "whsec_" + Base64.encode([UInt8](repeating: 1, count: 32)))

@@ -96,6 +96,21 @@ struct Site: Answering {
         return SignedIn(session: session, user: user)
     }
 
+    /// More sessions of the person who is signed in, each used a second before the one before it.
+    func addSessions(_ count: Int) -> [SessionID] {
+        (1...count).map { number in
+            let now = clock.now()
+            let session = Session(
+                id: SessionID(unchecked: "ses_" + String(repeating: "0", count: 23) + "\(100 + number)"),
+                tokenHash: SHA256.hash(utf8: "more \(number)"), kind: .browser, user: Self.userID(1),
+                clientID: ClientID("com.example.web"), device: Device(userAgent: "", address: "203.0.113.5"),
+                issuedAt: now, createdAt: now, lastSeenAt: now.adding(seconds: -Int64(number)),
+                expiresAt: now.adding(seconds: 2_592_000))
+            store.state.withLock { $0.sessions[session.tokenHash] = session }
+            return session.id
+        }
+    }
+
     var cookie: String {
         (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
     }

@@ -248,6 +248,28 @@ import Web
         #expect(!response.text.contains("brs_"))
     }
 
+    @Test("sessions come in pages")
+    func sessionPages() async throws {
+        let site = try Site()
+        site.signIn()
+        let ids = site.addSessions(60)
+        let key = site.bearer(site.makeKey([.usersRead]))
+        let path = "/api/v1/users/\(Site.userID(1))/sessions"
+        var found: [String] = []
+        var query = ""
+        for count in [50, 11] {
+            let page = await site.get(path + query, key)
+            #expect(page.items.count == count)
+            found += page.items.compactMap { $0["id"]?.stringValue }
+            query = page.json?["next"]?.stringValue.map { "?after=" + $0 } ?? ""
+        }
+        #expect(query.isEmpty && found.count == 61 && Set(found).isSuperset(of: ids.map(\.rawValue)))
+        #expect(await site.get(path + "?limit=7", key).items.count == 7)
+        for wrong in ["?after=x", "?limit=0", "?limit=201", "?after=", "?cursor=x"] {
+            #expect(await site.get(path + wrong, key).code == "invalid_request")
+        }
+    }
+
     @Test func sessionsEndOneByOneAndAllAtOnce() async throws {
         let site = try Site()
         site.signIn()

@@ -72,12 +72,12 @@ struct SessionsListCommand: AsyncParsableCommand {
                         to: &writer)
                 })
             try await list.show(page, json: output.json) { after, limit in
-                let after = after.map { SessionCursor(createdAt: $0.moment, id: SessionID(unchecked: $0.id)) }
+                let after = after.map { SessionCursor(time: $0.moment, id: SessionID(unchecked: $0.id)) }
                 let found = try await place.database.sessions(of: user, after: after, limit: limit, at: place.now)
                 let people = try await place.database.users(Set(found.items.map(\.user)))
                 return (
                     found.items.map { ($0, people[$0.user]) },
-                    found.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) }
+                    found.next.map { CommandCursor.encode($0.time, $0.id.rawValue) }
                 )
             }
         }

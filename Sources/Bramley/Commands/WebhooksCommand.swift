@@ -68,7 +68,8 @@ struct WebhooksListCommand: AsyncParsableCommand {
     ) throws {
         if output.json {
             try CommandOutput.jsonList(endpoints, next: nil) { endpoint, writer in
-                WebhookDocument.write(endpoint, kinds: kinds[endpoint.url], at: now, to: &writer)
+                WebhookDocument.write(
+                    endpoint, kinds: kinds[endpoint.url], at: now, for: .operator, to: &writer)
             }
             return
         }
@@ -98,7 +99,7 @@ struct WebhooksListCommand: AsyncParsableCommand {
 
     private func show(_ letters: [DeadWebhook]) throws {
         if output.json {
-            try CommandOutput.jsonList(letters, next: nil) { WebhookDocument.write($0, to: &$1) }
+            try CommandOutput.jsonList(letters, next: nil) { WebhookDocument.write($0, for: .operator, to: &$1) }
             return
         }
         let style = CommandOutput.tableStyle
@@ -207,7 +208,9 @@ struct WebhooksTestCommand: AsyncParsableCommand {
                 .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: place.now)
             let shown = WebhookEndpoint.name(of: url)
             if output.json {
-                try CommandOutput.json { WebhookDocument.write(result, to: url, to: &$0) }
+                try CommandOutput.json {
+                    WebhookDocument.write(result, to: url, for: .operator, to: &$0)
+                }
             } else if result.failure == nil {
                 try CommandOutput.line("\(shown) took \(result.id) after \(result.milliseconds) ms")
             }

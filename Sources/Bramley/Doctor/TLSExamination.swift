@@ -27,7 +27,7 @@ struct TLSExamination {
                 next:
                     "Point an A or AAAA record of \(name) to \(holdsCertificate ? "this machine" : "the proxy"), or "
                     + "correct publicURL. If other machines resolve it, fix this machine's DNS or hosts file.")
-        case .connect, .timeout, .closed, .proxy:
+        case .inside, .connect, .timeout, .closed, .proxy:
             return .wrong(
                 .publicURLUnreachable, "\(url.absolute) does not answer: \(error.words).",
                 next:

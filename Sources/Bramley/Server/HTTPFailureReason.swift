@@ -6,6 +6,7 @@ extension HTTPClientError {
     var reason: String {
         switch self {
         case .unknownHost: "the name does not resolve"
+        case .inside: "the address is not public, and came by the API"
         case .connect: "no connection"
         case .tls(let detail): "TLS: \(detail.prefix(120))"
         case .timeout: "timeout"

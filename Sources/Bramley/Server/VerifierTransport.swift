@@ -142,6 +142,8 @@ enum VerifierQuestion {
             maximumBodySize: VerifierTransport.maximumBody)
         request.secret = SecretContent(count: question.count) { question.append(to: &$0) }
         request.isAlone = true
+        // Named in `upgrade.verifierURL`.
+        request.reach = .anywhere
         request.cutsLongBody = forStatusAlone
         return request
     }

@@ -34,22 +34,26 @@ struct WebhookTransport: WebhookSender {
             guard let name = HTTPField.Name(name) else { continue }
             fields[name] = value
         }
-        return await post(request.body, fields, to: url)
+        // Named in `webhooks.url`.
+        return await post(request.body, fields, to: url, within: .anywhere)
     }
 
-    func send(logoutToken: Secret, to text: String) async -> WebhookAnswer {
-        guard let url = ClientURL(text) else { return .failure("no address") }
+    func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer {
+        guard let url = ClientURL(address.uri) else { return .failure("no address") }
         // Compact serialization: nothing in it needs escapes.
         return await post(
             Array("logout_token=\(logoutToken.reveal())".utf8), [.contentType: "application/x-www-form-urlencoded"],
-            to: url)
+            to: url, within: address.isPublicOnly ? .publicOnly : .anywhere)
     }
 
-    private func post(_ body: [UInt8], _ fields: HTTPFields, to url: ClientURL) async -> WebhookAnswer {
+    private func post(
+        _ body: [UInt8], _ fields: HTTPFields, to url: ClientURL, within reach: Reach
+    ) async -> WebhookAnswer {
         var post = ClientRequest(
             method: .post, url: url, fields: fields, body: body, timeout: Self.timeout,
             maximumBodySize: Self.maximumBody)
         post.cutsLongBody = true
+        post.reach = reach
         do throws(HTTPClientError) {
             let response = try await transport.send(post)
             return .status(

@@ -1,6 +1,6 @@
 internal import Sockets
 
-/// The idle connections of one loop, by origin and proxy.
+/// The idle connections of one loop, by origin, reach and proxy.
 ///
 /// Proof for `@unchecked Sendable`: touched only on the thread of `loop`, which `take` and `keep` assert.
 final class ConnectionPool: @unchecked Sendable {
@@ -10,9 +10,12 @@ final class ConnectionPool: @unchecked Sendable {
         var port: UInt16
         /// The tunnel's proxy; nil for a direct connection.
         var proxy: ProxyServer?
+        /// What the connection's address was held to: one made for an operator's address may lead inside.
+        var reach: Reach
 
-        init(_ url: ClientURL, proxy: ProxyServer?) {
+        init(_ url: ClientURL, reach: Reach, proxy: ProxyServer?) {
             self.proxy = proxy
+            self.reach = reach
             isSecure = url.isSecure
             host = url.host
             port = url.port

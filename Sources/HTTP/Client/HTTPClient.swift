@@ -59,7 +59,8 @@ package final class HTTPClient: HTTPTransport {
     private func exchange(
         _ request: ClientRequest, on pool: ConnectionPool
     ) async throws(HTTPClientError) -> ClientResponse {
-        let origin = ConnectionPool.Origin(request.url, proxy: proxy.server(for: request.url))
+        let origin = ConnectionPool.Origin(
+            request.url, reach: request.reach, proxy: proxy.server(for: request.url))
         let stream = try await deliver(
             request, on: pool, origin, deadline: Deadline.now.adding(milliseconds: request.timeout))
         return try await receive(request, from: stream, pool, origin)
@@ -75,7 +76,8 @@ package final class HTTPClient: HTTPTransport {
             // A live connection accepted not a single byte: the only case in which sending again is not a repetition.
             kept.close()
         }
-        let stream = try await connect(request.url, through: origin.proxy, on: pool.loop, deadline: deadline)
+        let stream = try await connect(
+            request.url, within: request.reach, through: origin.proxy, on: pool.loop, deadline: deadline)
         if let error = try await send(request, over: stream) {
             stream.close()
             throw Self.failure(error)
@@ -105,17 +107,20 @@ package final class HTTPClient: HTTPTransport {
     }
 
     private func connect(
-        _ url: ClientURL, through proxy: ProxyServer?, on loop: EventLoop, deadline: Deadline
+        _ url: ClientURL, within reach: Reach, through proxy: ProxyServer?, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
+        guard reach.admits(host: url.host) else { throw .inside }
         let stream: SocketStream
         if let proxy {
+            try await examine(url, within: reach, on: loop, deadline: deadline)
             do throws(TunnelFailure) {
                 stream = try await openTunnel(to: url, through: proxy, on: loop, deadline: deadline)
             } catch {
                 throw .proxy(error)
             }
         } else {
-            stream = try await reach(url.host, port: url.port, on: loop, deadline: deadline)
+            stream = try await self.connect(
+                to: url.host, port: url.port, within: reach, on: loop, deadline: deadline)
         }
         guard url.isSecure else { return stream }
         do {
@@ -131,12 +136,30 @@ package final class HTTPClient: HTTPTransport {
         }
     }
 
-    /// - Throws: `.unknownHost`, `.connect` or `.timeout`.
-    func reach(
-        _ host: String, port: UInt16, on loop: EventLoop, deadline: Deadline
+    /// Milliseconds in which a name that a proxy will resolve should resolve here.
+    private static let lookUpBeforeProxy: Int64 = 2_000
+
+    /// Behind a proxy, the proxy resolves the name, and alone decides what it connects to. What is known here counts
+    /// before: a name with an inside address is not handed over.
+    private func examine(
+        _ url: ClientURL, within reach: Reach, on loop: EventLoop, deadline: Deadline
+    ) async throws(HTTPClientError) {
+        guard reach == .publicOnly else { return }
+        let soon = Deadline.now.adding(milliseconds: Self.lookUpBeforeProxy)
+        let addresses = await resolver.resolve(
+            url.host, port: url.port, on: loop, deadline: soon < deadline ? soon : deadline)
+        guard addresses.allSatisfy({ reach.admits($0.ip) }) else { throw .inside }
+    }
+
+    /// - Throws: `.unknownHost`, `.inside`, `.connect` or `.timeout`.
+    func connect(
+        to host: String, port: UInt16, within reach: Reach = .anywhere, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
-        let addresses = await resolver.resolve(host, port: port, on: loop, deadline: deadline)
-        guard !addresses.isEmpty else { throw Deadline.now < deadline ? .unknownHost(host) : .timeout }
+        let found = await resolver.resolve(host, port: port, on: loop, deadline: deadline)
+        guard !found.isEmpty else { throw Deadline.now < deadline ? .unknownHost(host) : .timeout }
+        // These are connected to, and the name is not asked for again.
+        let addresses = found.filter { reach.admits($0.ip) }
+        guard !addresses.isEmpty else { throw .inside }
         do {
             let stream = try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
             stream.setDeadline(deadline)

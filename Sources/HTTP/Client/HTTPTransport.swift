@@ -34,6 +34,8 @@ package struct ClientRequest: Sendable {
     /// Uses a connection for this request only: for callers that must never get the answer to another request, even
     /// from a server or proxy that has lost count.
     package var isAlone = false
+    /// Which addresses it may be sent to.
+    package var reach = Reach.anywhere
 
     package init(
         method: HTTPRequest.Method, url: ClientURL, fields: HTTPFields = HTTPFields(), body: [UInt8] = [],
@@ -120,6 +122,8 @@ package struct ClientResponse: Sendable {
 package enum HTTPClientError: Error, Hashable, Sendable {
     /// The name does not resolve.
     case unknownHost(String)
+    /// The host has no address that the request's `reach` admits.
+    case inside
     /// No address accepted the connection.
     case connect(String)
     /// The handshake failed: certificate, host name, protocol version.
@@ -161,6 +165,7 @@ extension HTTPClientError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .unknownHost(let name): "the name \(name) does not resolve"
+        case .inside: "the host has no public address, and others are not for addresses that came by the API"
         case .connect(let cause): "no connection: \(cause)"
         case .tls(let cause): "TLS failed: \(cause)"
         case .timeout: "no whole answer in time"

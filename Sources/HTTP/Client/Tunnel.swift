@@ -9,7 +9,7 @@ extension HTTPClient {
     ) async throws(TunnelFailure) -> SocketStream {
         let stream: SocketStream
         do throws(HTTPClientError) {
-            stream = try await reach(proxy.host, port: proxy.port, on: loop, deadline: deadline)
+            stream = try await connect(to: proxy.host, port: proxy.port, on: loop, deadline: deadline)
         } catch {
             switch error {
             case .unknownHost(let name): throw .unknownHost(name)

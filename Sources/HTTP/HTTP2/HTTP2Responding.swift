@@ -107,6 +107,8 @@ extension HTTP2Connection {
         // While a writer waits for the socket, this only gives others their turn.
         if content.pending > 0, !peerHasEnded || isWriting { await stream.waitUntilDrained() }
         if stream.isClosed || content.pending > 0 { throw .aborted }
+        // As on HTTP/1.1: others have their turn after each part.
+        await self.stream.endTurn()
     }
 
     // MARK: Fields

@@ -456,6 +456,8 @@ final class ConnectionBodyWriter: BodyWriter {
         let start = loop.now
         try await connection.flush(within: patience.left)
         patience.record(bytes: bytes.count, waited: (loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
+        // A peer that takes everything at once does not make others wait for all of it.
+        await connection.stream.endTurn()
     }
 }
 

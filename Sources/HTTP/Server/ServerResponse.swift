@@ -22,6 +22,7 @@ package struct ServerResponse: Sendable {
 
 /// The sink of a streaming body. One owner, one loop.
 package protocol BodyWriter: AnyObject {
-    /// Sends one chunk; returns when it is in the kernel or in the connection's bounded output buffer.
+    /// Sends one chunk; returns when it is in the kernel or in the connection's bounded output buffer, and others on the
+    /// loop had their turn.
     func write(_ bytes: [UInt8]) async throws
 }

@@ -1,13 +1,9 @@
 package import Coding
 
 /// What the operator's page reads and changes beyond the other ports. Each write is one durable transaction.
-package protocol OperatorDirectory: AuditLog {
+package protocol OperatorDirectory: AuditLog, SessionList {
     /// Newest first. `before` is the `next` of the previous page.
     func auditLog(_ filter: AuditFilter, before: Int64?, limit: Int) async throws(StoreError) -> AuditPage
-    /// At most `limit` live sessions, newest first; of one user, or of all.
-    func sessions(
-        of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> SessionPage
     /// - Returns: false when it has ended before.
     func endSession(_ id: SessionID, cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Bool
     /// At most `limit`, newest first; a nil outcome selects all.

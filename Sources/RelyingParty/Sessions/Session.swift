@@ -62,14 +62,17 @@ package struct SignedIn: Hashable, Sendable {
     }
 }
 
-/// `sessions.lifetime` and `sessions.idleTimeout`, in seconds.
+/// `sessions.lifetime` and `sessions.idleTimeout`, in seconds, and `sessions.perUser`.
 package struct SessionLimits: Hashable, Sendable {
     package var lifetime: Int64
     package var idleTimeout: Int64
+    /// How many sessions one person may have; the oldest end when one more begins.
+    package var perUser: Int
 
-    package init(lifetime: Int64, idleTimeout: Int64) {
+    package init(lifetime: Int64, idleTimeout: Int64, perUser: Int = .max) {
         self.lifetime = lifetime
         self.idleTimeout = idleTimeout
+        self.perUser = perUser
     }
 
     /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, or a quarter of a short idle

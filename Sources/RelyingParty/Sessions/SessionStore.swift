@@ -1,12 +1,33 @@
 package import Coding
 package import Crypto
 
+/// Live sessions, a page at a time.
+package protocol SessionList: Sendable {
+    /// At most `limit` of them after `cursor`; of one user, or of all.
+    func sessions(
+        of user: UserID?, by order: SessionOrder, after cursor: SessionCursor?, limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> SessionPage
+}
+
+/// The order of a list of sessions.
+package enum SessionOrder: Sendable {
+    /// By the sign-in, newest first.
+    case newest
+    /// By the last use, latest first. A session that is used while somebody turns pages moves to the first.
+    case lastUsed
+
+    package func time(of session: Session) -> Timestamp {
+        switch self {
+        case .newest: session.createdAt
+        case .lastUsed: session.lastSeenAt
+        }
+    }
+}
+
 /// Sessions, as pages and the API use them.
-package protocol SessionStore: Sendable {
+package protocol SessionStore: SessionList {
     /// The live session of this token with its user (in any state); nil when unknown, ended or expired.
     func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn?
-    /// The user's live sessions, newest first.
-    func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session]
     /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
     func endSession(_ id: SessionID, cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Bool
     /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute. Does not wait for a store that
@@ -50,16 +71,21 @@ package enum SessionEndCause: String, Sendable, CaseIterable {
 
 /// Where a page of sessions ended.
 package struct SessionCursor: Hashable, Sendable {
-    package var createdAt: Timestamp
+    /// By which the list is ordered.
+    package var time: Timestamp
     package var id: SessionID
 
-    package init(createdAt: Timestamp, id: SessionID) {
-        self.createdAt = createdAt
+    package init(time: Timestamp, id: SessionID) {
+        self.time = time
         self.id = id
+    }
+
+    package init(_ session: Session, by order: SessionOrder) {
+        self.init(time: order.time(of: session), id: session.id)
     }
 }
 
-/// A page of sessions, newest first, and where the next page begins.
+/// A page of sessions, and where the next page begins.
 package struct SessionPage: Hashable, Sendable {
     package var items: [Session]
     /// Nil when there are no more.

@@ -1,7 +1,7 @@
 package import Coding
 
-/// Everything stored about one person, read in one snapshot: what they may download and what the operator exports.
-/// Never a token, sealed or not.
+/// What is stored about one person: what they may download and what the operator exports. Never a token, sealed or not.
+/// Of what may be much it has only the newest; `AccountLists` has the rest.
 package struct AccountRecord: Hashable, Sendable {
     /// An Apple identity of the person, and each client's credential.
     package struct Identity: Hashable, Sendable {
@@ -117,7 +117,7 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
-    /// The most notifications, and the most events, in one record: the newest.
+    /// The most notifications, and the most events, in an export: the newest.
     package static let limit = 10_000
 
     package var user: User
@@ -126,22 +126,18 @@ package struct AccountRecord: Hashable, Sendable {
     /// When Apple last reported mail forwarding, by Apple's clock; nil if never.
     package var emailForwardingChangedAt: Timestamp?
     package var identities: [Identity]
-    /// Live sessions, newest first.
+    /// The newest live sessions, programs, notifications and events; each list with the newest first.
     package var sessions: [Session]
-    /// Oldest first.
     package var programs: [Program]
-    package var participants: [Participant]
-    /// In the order of receipt.
     package var notifications: [Notification]
-    /// In the order of commits.
     package var events: [JournalEntry]
     /// False when there are more notifications or events than `limit`.
     package var isComplete: Bool
 
     package init(
         user: User, updatedAt: Timestamp? = nil, emailForwardingChangedAt: Timestamp? = nil, identities: [Identity],
-        sessions: [Session], programs: [Program] = [], participants: [Participant] = [],
-        notifications: [Notification], events: [JournalEntry], isComplete: Bool = true
+        sessions: [Session] = [], programs: [Program] = [], notifications: [Notification] = [],
+        events: [JournalEntry] = [], isComplete: Bool = true
     ) {
         self.user = user
         self.updatedAt = updatedAt
@@ -149,7 +145,6 @@ package struct AccountRecord: Hashable, Sendable {
         self.identities = identities
         self.sessions = sessions
         self.programs = programs
-        self.participants = participants
         self.notifications = notifications
         self.events = events
         self.isComplete = isComplete

@@ -160,9 +160,12 @@ package enum UserLimits {
 
 /// Users, as commands and the API find and change them. Each write is one durable transaction with its events;
 /// afterwards every look-up in this process sees it, and those of other processes within a second.
-package protocol UserDirectory: Sendable {
+package protocol UserDirectory: SessionList, AccountLists {
     /// Nil when the user is unknown.
-    func accountRecord(of user: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord?
+    /// - Parameter count: how many of the newest sessions, programs, notifications and events.
+    func accountRecord(
+        of user: UserID, newest count: Int, at now: Timestamp
+    ) async throws(StoreError) -> AccountRecord?
     /// The user's identities, the one they were created with first; nil when the user is unknown.
     func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]?
     /// The user with the identity they were created with, or have moved to since; nil when unknown.
@@ -175,8 +178,6 @@ package protocol UserDirectory: Sendable {
     func patchUser(
         _ id: UserID, _ patch: UserPatch, if condition: UserCondition?, at now: Timestamp
     ) async throws(StoreError) -> UserPatchResult
-    /// The user's live sessions, newest first.
-    func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session]
     /// Ends the user's sessions except one, and returns the number ended. 0 for an unknown user.
     func endSessions(
         of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp

@@ -69,7 +69,7 @@ package final class WebhookDispatcher: Sendable {
                 guard limit > 0 else { continue }
                 let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
                     // Another process may know endpoints that this one does not.
-                    .filter { targets[$0.url] != nil || $0.logoutURI != nil }
+                    .filter { targets[$0.url] != nil || $0.logout != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }
             if rest.end() { logger.info("webhooks resumed") }
@@ -87,8 +87,8 @@ package final class WebhookDispatcher: Sendable {
         let now = clock.now()
         // Another process may have taken over while this one was stopped.
         guard lease.isHeld(at: now) else { return }
-        if let uri = delivery.logoutURI {
-            await sendLogoutToken(delivery, to: uri, at: now)
+        if let address = delivery.logout {
+            await sendLogoutToken(delivery, to: address, at: now)
         } else if let target = targets[delivery.url] {
             let body = delivery.entry.webhookBody
             let id = delivery.entry.id.rawValue
@@ -101,7 +101,7 @@ package final class WebhookDispatcher: Sendable {
     }
 
     /// Each attempt has a new token: the one before may have expired, or have been seen (Back-Channel Logout §2.6).
-    private func sendLogoutToken(_ delivery: WebhookDelivery, to uri: String, at now: Timestamp) async {
+    private func sendLogoutToken(_ delivery: WebhookDelivery, to address: LogoutAddress, at now: Timestamp) async {
         guard let client = WebhookEndpoint.client(of: delivery.url) else { return }
         let token: Secret
         do throws(StoreError) {
@@ -110,7 +110,7 @@ package final class WebhookDispatcher: Sendable {
         } catch {
             return failed(error)
         }
-        await record(WebhookVerdict(logout: await sender.send(logoutToken: token, to: uri)), of: delivery)
+        await record(WebhookVerdict(logout: await sender.send(logoutToken: token, to: address)), of: delivery)
     }
 
     private func record(_ verdict: WebhookVerdict, of delivery: WebhookDelivery) async {

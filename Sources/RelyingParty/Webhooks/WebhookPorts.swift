@@ -7,12 +7,24 @@ package struct WebhookEndpointID: Hashable, Sendable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// Where logout tokens of a client go.
+package struct LogoutAddress: Hashable, Sendable {
+    package var uri: String
+    /// Whether it came by the API, which may not make this server call inside addresses.
+    package var isPublicOnly: Bool
+
+    package init(uri: String, isPublicOnly: Bool) {
+        self.uri = uri
+        self.isPublicOnly = isPublicOnly
+    }
+}
+
 /// An event on its way to one endpoint.
 package struct WebhookDelivery: Hashable, Sendable {
     package var endpoint: WebhookEndpointID
     package var url: String
     /// Where a logout token goes instead of the event: the endpoint is a client of the OpenID provider.
-    package var logoutURI: String?
+    package var logout: LogoutAddress?
     /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
@@ -23,12 +35,12 @@ package struct WebhookDelivery: Hashable, Sendable {
     package var queuedAt: Timestamp
 
     package init(
-        endpoint: WebhookEndpointID, url: String, logoutURI: String? = nil, sequence: Int64, entry: JournalEntry,
+        endpoint: WebhookEndpointID, url: String, logout: LogoutAddress? = nil, sequence: Int64, entry: JournalEntry,
         line: String? = nil, attempts: Int, queuedAt: Timestamp
     ) {
         self.endpoint = endpoint
         self.url = url
-        self.logoutURI = logoutURI
+        self.logout = logout
         self.sequence = sequence
         self.entry = entry
         self.line = line ?? entry.user.rawValue
@@ -238,7 +250,7 @@ package struct WebhookRequest: Hashable, Sendable {
 package protocol WebhookSender: Sendable {
     func send(_ request: WebhookRequest) async -> WebhookAnswer
     /// The same for a logout token (Back-Channel Logout §2.5).
-    func send(logoutToken: Secret, to url: String) async -> WebhookAnswer
+    func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer
 }
 
 /// Makes logout tokens.

@@ -107,10 +107,19 @@ package enum WebhookVerdict: Hashable, Sendable {
         case .status(200...299, _): self = .delivered
         case .status(410, _): self = .gone
         case .status(let code, let retryAfter):
-            self = .failed("status \(code)", retryAfter: code == 429 || code == 503 ? retryAfter : nil)
+            self = .failed("\(Self.answered)\(code)", retryAfter: code == 429 || code == 503 ? retryAfter : nil)
         case .failure(let reason): self = .failed(reason, retryAfter: nil)
         case .abandoned: self = .abandoned
         }
+    }
+
+    /// How a reason begins when there was an answer.
+    private static let answered = "status "
+
+    /// A reason as the API says it: an answer's status, or one word for everything else. Who can tell a refused
+    /// connection from a silent or a guarded one learns what this machine reaches. Operators see the reason.
+    package static func outward(_ reason: String) -> String {
+        reason.utf8.starts(with: answered.utf8) ? reason : "not reached"
     }
 }
 

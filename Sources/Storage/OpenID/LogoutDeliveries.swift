@@ -5,6 +5,14 @@ import RelyingParty
 // How programs learn of ended sessions (Back-Channel Logout §2.5): each client with an address for it has an endpoint in
 // the queue of webhooks, and the end of a session puts its journal entry there for each client that took part.
 
+extension LogoutAddress {
+    /// Nil when the endpoint is no client, or one without an address.
+    init?(_ row: Row) throws(StoreError) {
+        guard let uri: String = try row["back_channel_logout_uri"] else { return nil }
+        self.init(uri: uri, isPublicOnly: try row["back_channel_public_only"])
+    }
+}
+
 extension Transaction {
     /// A client has an endpoint as long as it has an address.
     func setLogoutEndpoint(of client: OpenIDClient) throws {

@@ -8,7 +8,7 @@ extension OpenIDClientID: IdentifierColumn {}
 extension OpenIDClient {
     fileprivate static let columns = """
         id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
-        back_channel_logout_uri, scopes, groups, requires_pkce, created_at,
+        back_channel_logout_uri, back_channel_public_only, scopes, groups, requires_pkce, created_at,
         updated_at, last_used_at, last_refused_at
         """
 
@@ -25,6 +25,7 @@ extension OpenIDClient {
             secrets: secret.map { Secrets(current: $0, former: former, formerUntil: formerUntil) },
             redirectURIs: uris.items, logoutURIs: logoutURIs.items,
             backChannelLogoutURI: try row["back_channel_logout_uri"],
+            backChannelPublicOnly: try row["back_channel_public_only"],
             // A scope unknown to this version allows nothing here.
             scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) }, groups: groups.items,
             requiresPKCE: try row["requires_pkce"], createdAt: try row["created_at"],
@@ -46,17 +47,19 @@ extension Transaction {
     fileprivate func save(_ client: OpenIDClient) throws {
         try run(
             """
-            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_hash = excluded.secret_hash,
             former_secret_hash = excluded.former_secret_hash, former_secret_until = excluded.former_secret_until,
             redirect_uris = excluded.redirect_uris, logout_uris = excluded.logout_uris,
-            back_channel_logout_uri = excluded.back_channel_logout_uri, scopes = excluded.scopes,
+            back_channel_logout_uri = excluded.back_channel_logout_uri,
+            back_channel_public_only = excluded.back_channel_public_only, scopes = excluded.scopes,
             groups = excluded.groups, requires_pkce = excluded.requires_pkce, updated_at = excluded.updated_at
             """,
             [
                 client.id, client.name, client.secrets?.current, client.secrets?.former, client.secrets?.formerUntil,
                 TextList(client.redirectURIs), TextList(client.logoutURIs), client.backChannelLogoutURI,
-                TextList(client.scopes.map(\.rawValue)), TextList(client.groups), client.requiresPKCE,
+                client.backChannelPublicOnly, TextList(client.scopes.map(\.rawValue)), TextList(client.groups),
+                client.requiresPKCE,
                 client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
             ])
         try setLogoutEndpoint(of: client)

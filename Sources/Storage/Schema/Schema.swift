@@ -28,7 +28,9 @@ enum Schema {
     /// `PRAGMA application_id`: "Brml".
     static let applicationID = 0x4272_6D6C
 
-    static let steps: [SchemaStep] = [first, openID, logoutTokens, operatorPage, narrowedTokens, search]
+    static let steps: [SchemaStep] = [
+        first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing,
+    ]
 
     /// All tables. The number goes on from that of the steps before the first release (`FormerSchema`).
     static let first = SchemaStep(

@@ -24,15 +24,6 @@ extension Snapshot {
         guard let found = try row.map({ SignedIn(session: try Session($0), user: try User($0)) }) else { return nil }
         return now < context.sessionLimits.end(of: found.session) ? found : nil
     }
-
-    /// The user's live sessions, newest first.
-    func sessions(of user: UserID) throws -> [Session] {
-        try rows(
-            "SELECT \(Session.columns) FROM session s WHERE s.user = ? ORDER BY s.created_at DESC, s.id DESC", [user]
-        )
-        .map { try Session($0) }
-        .filter { now < context.sessionLimits.end(of: $0) }
-    }
 }
 
 extension SignedIn {
@@ -88,6 +79,21 @@ extension Transaction {
     /// At its end, and daily before: the idle timeout may become shorter.
     func examination(ofSessionEnding end: Timestamp) -> Timestamp { min(end, now.adding(seconds: 86_400)) }
 
+    /// How many sessions end with one sign-in because there are too many. Who had more before there was a limit loses
+    /// the rest with the next ones.
+    private static let excess = 100
+
+    /// Ends the oldest sessions of somebody who has more than `sessions.perUser`.
+    func endExcessSessions(of user: UserID) throws {
+        try endSessions(
+            where: """
+                s.token_hash IN (SELECT o.token_hash FROM (
+                    SELECT token_hash, row_number() OVER (ORDER BY created_at DESC, id DESC) AS place
+                    FROM session WHERE user = ?) o
+                WHERE o.place > ? ORDER BY o.place DESC LIMIT \(Self.excess))
+                """, [user, context.sessionLimits.perUser], cause: .replaced)
+    }
+
     /// Ends all sessions of a user, and what programs could do in their name.
     func endSessions(of user: UserID, cause: SessionEndCause) throws {
         try endSessions(where: "s.user = ?", [user], cause: cause)
@@ -98,10 +104,6 @@ extension Transaction {
 extension Database: SessionStore {
     package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
         try await engine.signedIn(token, at: now)
-    }
-
-    package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
-        try await read(at: now) { snapshot in try snapshot.sessions(of: user) }
     }
 
     package func endSession(

@@ -234,6 +234,7 @@ extension Transaction {
         try markUsed(record, session: session.id)
         try self.record(
             .sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
+        if !person.isNew, kept == nil { try endExcessSessions(of: session.user) }
         return session
     }
 

@@ -2,34 +2,20 @@ package import Coding
 package import RelyingParty
 
 extension Database {
-    package func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
+    package func accountRecord(
+        of id: UserID, newest count: Int, at now: Timestamp
+    ) async throws(StoreError) -> AccountRecord? {
         try await read(at: now) { snapshot in
             guard let user = try snapshot.user(id),
                 let changes = try snapshot.firstRow("SELECT updated_at, email_event_at FROM user WHERE id = ?", [id])
             else { return nil }
-            let limit = AccountRecord.limit
-            let notifications = try snapshot.page(
-                """
-                SELECT type, client_id, event_time, received_at, outcome FROM notification
-                WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
-                ORDER BY received_at DESC, jti DESC LIMIT ?
-                """, [id], limit: limit
-            ) { row in
-                AccountRecord.Notification(
-                    type: try row["type"], clientID: try row["client_id"], eventTime: try row["event_time"],
-                    receivedAt: try row["received_at"], outcome: try row["outcome"])
-            }
-            let events = try snapshot.page(
-                "SELECT \(JournalEntry.columns) FROM event e WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?", [id],
-                limit: limit
-            ) { try JournalEntry($0) }
             return AccountRecord(
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
-                sessions: try snapshot.sessions(of: id), programs: try snapshot.programs(of: id),
-                participants: try snapshot.participants(of: id),
-                notifications: notifications.items.reversed(),
-                events: events.items.reversed(), isComplete: notifications.isLast && events.isLast)
+                sessions: try snapshot.sessions(of: id, by: .newest, after: nil, limit: count).items,
+                programs: try snapshot.newestPrograms(of: id, count),
+                notifications: try snapshot.newestNotifications(of: id, count),
+                events: try snapshot.newestEvents(of: id, count), isComplete: try snapshot.isExportComplete(of: id))
         }
     }
 
@@ -62,28 +48,35 @@ extension Snapshot {
         }
     }
 
-    fileprivate func programs(of user: UserID) throws -> [AccountRecord.Program] {
+    fileprivate func newestPrograms(of user: UserID, _ count: Int) throws -> [AccountRecord.Program] {
         try rows(
-            """
-            SELECT client, scopes, redirect_uri, session, authenticated_at, expires_at,
-            refresh_hash IS NOT NULL AS is_offline FROM openid_grant WHERE user = ? ORDER BY id
-            """, [user]
-        ).map { row in
-            let scopes: TextList = try row["scopes"]
-            return AccountRecord.Program(
-                clientID: try row["client"], scopes: scopes.items, redirectURI: try row["redirect_uri"],
-                session: try row["session"], signedInAt: try row["authenticated_at"],
-                expiresAt: try row["expires_at"], isOffline: try row["is_offline"])
-        }
+            "SELECT \(AccountRecord.Program.columns) FROM openid_grant WHERE user = ? ORDER BY id DESC LIMIT ?",
+            [user, count]
+        ).map { try AccountRecord.Program($0) }
     }
 
-    fileprivate func participants(of user: UserID) throws -> [AccountRecord.Participant] {
+    fileprivate func newestNotifications(of user: UserID, _ count: Int) throws -> [AccountRecord.Notification] {
         try rows(
             """
-            SELECT p.client, p.session FROM openid_participant p JOIN session s ON s.id = p.session WHERE s.user = ?
-            ORDER BY p.session, p.client
-            """, [user]
-        ).map { row in AccountRecord.Participant(clientID: try row["client"], session: try row["session"]) }
+            SELECT \(AccountRecord.Notification.columns) FROM notification
+            WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
+            ORDER BY received_at DESC, jti DESC LIMIT ?
+            """, [user, count]
+        ).map { try AccountRecord.Notification($0) }
+    }
+
+    fileprivate func newestEvents(of user: UserID, _ count: Int) throws -> [JournalEntry] {
+        try rows(
+            "SELECT \(JournalEntry.columns) FROM event e WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?",
+            [user, count]
+        ).map { try JournalEntry($0) }
+    }
+
+    /// Whether an export holds all notifications and events.
+    fileprivate func isExportComplete(of user: UserID) throws -> Bool {
+        let limit = AccountRecord.limit
+        return try !exists(AccountRecord.Notification.beyondLimit, [user, limit])
+            && !exists(AccountRecord.eventBeyondLimit, [user, limit])
     }
 
     private func credentials(of identity: Int64) throws -> [AccountRecord.Credential] {

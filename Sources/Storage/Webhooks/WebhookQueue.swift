@@ -95,7 +95,8 @@ extension Database: WebhookStore {
         try await read(at: now) { snapshot in
             try snapshot.rows(
                 """
-                SELECT \(JournalEntry.columns), d.user AS line, d.attempts, d.queued_at, w.url, c.back_channel_logout_uri
+                SELECT \(JournalEntry.columns), d.user AS line, d.attempts, d.queued_at, w.url, c.back_channel_logout_uri,
+                c.back_channel_public_only
                 FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
                 LEFT JOIN openid_client c ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.id
@@ -104,7 +105,7 @@ extension Database: WebhookStore {
                 """, [endpoint, now, limit]
             ).map { row in
                 WebhookDelivery(
-                    endpoint: endpoint, url: try row["url"], logoutURI: try row["back_channel_logout_uri"],
+                    endpoint: endpoint, url: try row["url"], logout: try LogoutAddress(row),
                     sequence: try row["e.sequence"],
                     entry: try JournalEntry(row), line: try row["line"], attempts: try row["attempts"],
                     queuedAt: try row["queued_at"])

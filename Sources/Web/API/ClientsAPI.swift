@@ -20,15 +20,9 @@ struct ClientsAPI: Sendable {
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let clients = try await WebFailure.mapping(await provider.store.openIDClients())
-        var writer = JSONWriter(reserving: 512 * (clients.count + 1))
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for client in clients { OpenIDClientDocument.write(client, to: &writer) }
-        writer.endArray()
-        writer.member("next", nil as String?)
-        writer.endObject()
-        return responses.json(writer.bytes)
+        return try await responses.list(clients, next: nil, route: "/api/v1/clients") {
+            OpenIDClientDocument.write($0, to: &$1)
+        }
     }
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
@@ -53,10 +47,10 @@ struct ClientsAPI: Sendable {
             throw .invalidRequest(error.text)
         }
         let now = clock.now()
-        let problems = wanted.client(replacing: nil, secret: nil, at: now).problems(audiences: audiences)
-        if let problem = problems.first { throw .invalidRequest(problem.plain) }
+        let known = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        try check(wanted.client(replacing: known, secret: nil, by: .api, at: now))
         let secret = OpenIDClientSecret.make(random: random)
-        let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, at: now) }
+        let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, by: .api, at: now) }
         let (before, after) = try await self.change(id, at: now, change)
         guard let after else { throw .clientNotFound }
         let isMade = after.secrets?.current == secret.hash
@@ -94,6 +88,16 @@ struct ClientsAPI: Sendable {
     }
 
     // MARK: Pieces
+
+    private func check(_ client: OpenIDClient) throws(WebFailure) {
+        if let problem = client.problems(audiences: audiences).first { throw .invalidRequest(problem.plain) }
+        guard client.backChannelPublicOnly, let uri = client.backChannelLogoutURI else { return }
+        // A name is held to it when its addresses are known: at each connection.
+        guard let url = ClientURL(uri), url.isSecure, Reach.publicOnly.admits(host: url.host) else {
+            throw .invalidRequest(
+                "back-channel logout URI: by the API, only https to a public address; others are for an operator")
+        }
+    }
 
     private typealias Change = @Sendable (OpenIDClient?) -> OpenIDClient?
 

@@ -15,6 +15,9 @@ struct CredentialAPI: Sendable {
         guard let identities = try await WebFailure.mapping(await users.identities(of: id)) else {
             throw .userNotFound
         }
-        return responses.json(CredentialDocument.encode(identities))
+        var response = responses.json([])
+        response.body = try await responses.body(
+            of: CredentialDocument.document(identities), route: "/api/v1/users/{id}/credential")
+        return response
     }
 }

@@ -22,15 +22,9 @@ struct EventsAPI: Sendable {
         }
         let page = try await WebFailure.mapping(await journal.eventPage(filter, after: place, limit: limit))
         guard let page else { throw .cursorExpired }
-        var writer = JSONWriter(reserving: 256 * (page.items.count + 1))
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for entry in page.items { EventDocument.write(entry, to: &writer) }
-        writer.endArray()
-        writer.member("next", page.next.map { PageCursor.encode($0) })
-        writer.endObject()
-        return responses.json(writer.bytes)
+        return try await responses.list(
+            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/events"
+        ) { EventDocument.write($0, to: &$1) }
     }
 
     /// `type`, any number of times; none selects all. A misspelt one is refused: it would hide what its reader waits

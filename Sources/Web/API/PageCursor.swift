@@ -7,23 +7,38 @@ enum PageCursor {
     private static let users: UInt8 = 1
     private static let events: UInt8 = 2
     private static let deadWebhooks: UInt8 = 3
+    private static let sessions: UInt8 = 4
     /// Milliseconds since 1970 in 48 bits: enough until the year 10889.
     private static let timeBytes = 6
 
     static func encode(_ cursor: UserCursor) -> String {
-        let time = UInt64(clamping: cursor.createdAt.milliseconds)
-        return Base64URL.encode(
-            [users] + [UInt8](bigEndian: time).suffix(timeBytes) + (cursor.id.packed ?? [])
-                + Array((cursor.word ?? "").utf8))
+        encode(users, cursor.createdAt, (cursor.id.packed ?? []) + Array((cursor.word ?? "").utf8))
     }
 
     static func userCursor(_ text: String) -> UserCursor? {
-        guard let bytes = Base64URL.decode(text), bytes.first == users, bytes.count > 1 + timeBytes,
-            let id = UserID(packed: Array(bytes[(1 + timeBytes)...].prefix(UserID.packedCount))),
-            let word = String(validating: bytes.dropFirst(1 + timeBytes + UserID.packedCount), as: UTF8.self)
+        guard let (time, bytes) = decode(users, text),
+            let id = UserID(packed: Array(bytes.prefix(UserID.packedCount))),
+            let word = String(validating: bytes.dropFirst(UserID.packedCount), as: UTF8.self)
         else { return nil }
+        return UserCursor(createdAt: time, id: id, word: word.isEmpty ? nil : word)
+    }
+
+    static func encode(_ cursor: SessionCursor) -> String { encode(sessions, cursor.time, cursor.id.packed ?? []) }
+
+    static func sessionCursor(_ text: String) -> SessionCursor? {
+        guard let (time, bytes) = decode(sessions, text), let id = SessionID(packed: bytes) else { return nil }
+        return SessionCursor(time: time, id: id)
+    }
+
+    private static func encode(_ list: UInt8, _ time: Timestamp, _ rest: [UInt8]) -> String {
+        let time = [UInt8](bigEndian: UInt64(clamping: time.milliseconds))
+        return Base64URL.encode([list] + time.suffix(timeBytes) + rest)
+    }
+
+    private static func decode(_ list: UInt8, _ text: String) -> (time: Timestamp, rest: [UInt8])? {
+        guard let bytes = Base64URL.decode(text), bytes.first == list, bytes.count > 1 + timeBytes else { return nil }
         let time = Int64(bigEndianBytes: bytes[1...timeBytes])
-        return UserCursor(createdAt: Timestamp(milliseconds: time), id: id, word: word.isEmpty ? nil : word)
+        return (Timestamp(milliseconds: time), Array(bytes[(1 + timeBytes)...]))
     }
 
     static func encode(_ place: EventPlace) -> String {

@@ -21,15 +21,9 @@ struct UsersAPI: Sendable {
         let filter = try Self.filter(query)
         let cursor = try Self.cursor(query)
         let page = try await WebFailure.mapping(await find(query, filter, after: cursor, limit: limit))
-        var writer = JSONWriter(reserving: 512 * (page.items.count + 1))
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for user in page.items { UserDocument.write(user, to: &writer) }
-        writer.endArray()
-        writer.member("next", page.next.map { PageCursor.encode($0) })
-        writer.endObject()
-        return responses.json(writer.bytes)
+        return try await responses.list(
+            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/users"
+        ) { UserDocument.write($0, to: &$1) }
     }
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
@@ -150,19 +144,18 @@ struct UsersAPI: Sendable {
     // MARK: Their sessions
 
     func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        _ = try APIQuery(request)
+        let query = try APIQuery(request, names: ["limit", "after"])
+        let limit = try query.limit()
+        let cursor = query["after"].flatMap(PageCursor.sessionCursor)
+        guard cursor != nil || query["after"] == nil else {
+            throw .invalidRequest("after is not a cursor of this list")
+        }
         let user = try await user(parameters)
-        let sessions = try await WebFailure.mapping(await users.sessions(of: user.id, at: clock.now()))
-        var writer = JSONWriter(reserving: 512)
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for session in sessions { SessionDocument.write(session, to: &writer) }
-        writer.endArray()
-        // They are all in one page: the form of every list, with room for another page.
-        writer.member("next", nil as String?)
-        writer.endObject()
-        return responses.json(writer.bytes)
+        let page = try await WebFailure.mapping(
+            await users.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
+        return try await responses.list(
+            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/users/{id}/sessions"
+        ) { SessionDocument.write($0, to: &$1) }
     }
 
     func endSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse

@@ -20,8 +20,9 @@ struct WebhooksAPI: Sendable {
         _ = try APIQuery(request)
         let now = clock.now()
         let found = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
-        return responses.list(found, next: nil) { endpoint, writer in
-            WebhookDocument.write(endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, to: &writer)
+        return try await responses.list(found, next: nil, route: "/api/v1/webhooks") { endpoint, writer in
+            WebhookDocument.write(
+                endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, for: .api, to: &writer)
         }
     }
 
@@ -37,9 +38,10 @@ struct WebhooksAPI: Sendable {
         let found = try await WebFailure.mapping(
             await endpoints?.directory.deadWebhooks(after: place, limit: limit + 1) ?? [])
         let page = found.prefix(limit)
-        return responses.list(
-            page, next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil
-        ) { WebhookDocument.write($0, to: &$1) }
+        return try await responses.list(
+            Array(page), next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil,
+            route: "/api/v1/webhooks/dead-letters"
+        ) { WebhookDocument.write($0, for: .api, to: &$1) }
     }
 
     /// Retries what the content names: `event`, `endpoint` or `allDead`.
@@ -90,7 +92,7 @@ struct WebhooksAPI: Sendable {
         try await WebFailure.mapping(
             await audit?.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
         var writer = JSONWriter()
-        WebhookDocument.write(result, to: url, to: &writer)
+        WebhookDocument.write(result, to: url, for: .api, to: &writer)
         return responses.json(writer.bytes)
     }
 
@@ -112,22 +114,5 @@ struct WebhooksAPI: Sendable {
         }
         guard let target = endpoints?.target(url) else { throw .webhookNotFound }
         return target.url
-    }
-}
-
-extension WebResponses {
-    /// A list of the API: `items`, and `next` for the next page.
-    fileprivate func list<Items: Collection>(
-        _ items: Items, next: String?, write: (Items.Element, inout JSONWriter) -> Void
-    ) -> ServerResponse {
-        var writer = JSONWriter(reserving: 512 * (items.count + 1))
-        writer.beginObject()
-        writer.name("items")
-        writer.beginArray()
-        for item in items { write(item, &writer) }
-        writer.endArray()
-        writer.member("next", next)
-        writer.endObject()
-        return json(writer.bytes)
     }
 }

@@ -1,12 +1,60 @@
 package import Coding
 package import RelyingParty
 
-/// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`. Never a token,
-/// sealed or not.
-package enum AccountExport {
+/// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`: read a page at a time
+/// and made in pieces. Never a token, sealed or not.
+package struct AccountExport: Sendable {
+    /// Items read at once.
+    private static let page = 100
+
+    private let record: AccountRecord
+    private let lists: any AccountLists
+    private let now: Timestamp
+    private var writer = JSONWriter(reserving: 4096)
+    private var identities: ArraySlice<AccountRecord.Identity>
+    private var items: ArraySlice<AccountItem> = []
+    /// Those after the one whose array is open.
+    private var rest = AccountList.allCases[...]
+    private var current: AccountList?
+    private var place: AccountPlace?
+    private var isDone = false
+
     /// - Parameter now: when the record was read.
-    package static func encode(_ record: AccountRecord, at now: Timestamp) -> [UInt8] {
-        var writer = JSONWriter(reserving: 4096)
+    package init(_ record: AccountRecord, _ lists: any AccountLists, at now: Timestamp) {
+        self.record = record
+        self.lists = lists
+        self.now = now
+        identities = record.identities[...]
+        begin()
+    }
+
+    /// The next piece; nil at the end.
+    package mutating func next() async throws(StoreError) -> [UInt8]? {
+        guard !isDone else { return nil }
+        while writer.bytes.count < Pieces.size {
+            if let identity = identities.popFirst() {
+                Self.write(identity, to: &writer)
+            } else if let item = items.popFirst() {
+                Self.write(item, to: &writer)
+            } else if let current, place != nil {
+                try await read(current)
+            } else {
+                writer.endArray()
+                current = rest.popFirst()
+                guard let list = current else {
+                    writer.endObject()
+                    isDone = true
+                    break
+                }
+                writer.name(list.rawValue)
+                writer.beginArray()
+                try await read(list)
+            }
+        }
+        return writer.takeBytes()
+    }
+
+    private mutating func begin() {
         writer.beginObject()
         writer.member("exportedAt", now)
         writer.member("complete", record.isComplete)
@@ -15,27 +63,25 @@ package enum AccountExport {
         writer.member("updatedAt", record.updatedAt)
         writer.member("emailForwardingChangedAt", record.emailForwardingChangedAt)
         writer.name("appleIdentities")
-        list(record.identities, write: write, to: &writer)
-        writer.name("sessions")
-        list(record.sessions, write: SessionDocument.writeWhole, to: &writer)
-        writer.name("programs")
-        list(record.programs, write: write, to: &writer)
-        writer.name("programSessions")
-        list(record.participants, write: write, to: &writer)
-        writer.name("notifications")
-        list(record.notifications, write: write, to: &writer)
-        writer.name("events")
-        list(record.events, write: EventDocument.write, to: &writer)
-        writer.endObject()
-        return writer.bytes
+        writer.beginArray()
     }
 
-    private static func list<Element>(
-        _ elements: [Element], write: (Element, inout JSONWriter) -> Void, to writer: inout JSONWriter
-    ) {
-        writer.beginArray()
-        for element in elements { write(element, &writer) }
-        writer.endArray()
+    private mutating func read(_ list: AccountList) async throws(StoreError) {
+        let page = try await lists.accountPage(
+            list, of: record.user.id, after: place, limit: Self.page, at: now)
+        guard let page else { throw .inconsistent("the user was deleted during the export") }
+        items = page.items[...]
+        place = page.next
+    }
+
+    private static func write(_ item: AccountItem, to writer: inout JSONWriter) {
+        switch item {
+        case .session(let session): SessionDocument.writeWhole(session, to: &writer)
+        case .program(let program): write(program, to: &writer)
+        case .participant(let participant): write(participant, to: &writer)
+        case .notification(let notification): write(notification, to: &writer)
+        case .event(let event): EventDocument.write(event, to: &writer)
+        }
     }
 
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {

@@ -4,20 +4,18 @@ import RelyingParty
 /// A person's consent at Apple as JSON, with the same members everywhere. Never a token, sealed or not.
 enum CredentialDocument {
     /// The API's answer for one user: their state, as in their document, and each identity.
-    static func encode(_ identities: [AccountRecord.Identity]) -> [UInt8] {
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        if let credential = identities.credential { members(of: credential, to: &writer) }
-        writer.name("identities")
-        writer.beginArray()
-        for identity in identities {
-            writer.beginObject()
-            members(of: identity, to: &writer)
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
+    static func document(_ identities: [AccountRecord.Identity]) -> ListDocument<AccountRecord.Identity> {
+        ListDocument(
+            identities,
+            begin: { writer in
+                if let credential = identities.credential { members(of: credential, to: &writer) }
+                writer.name("identities")
+            },
+            write: { identity, writer in
+                writer.beginObject()
+                members(of: identity, to: &writer)
+                writer.endObject()
+            }, end: { _ in })
     }
 
     /// Writes `credentialState`, `credentialChangedAt` and `credentialCause` into the open object.

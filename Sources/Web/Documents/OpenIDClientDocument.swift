@@ -15,6 +15,7 @@ package enum OpenIDClientDocument {
         writer.member("redirectURIs", client.redirectURIs)
         writer.member("logoutURIs", client.logoutURIs)
         writer.member("backChannelLogoutURI", client.backChannelLogoutURI)
+        writer.member("backChannelPublicOnly", client.backChannelPublicOnly)
         writer.member("scopes", client.scopes.map(\.rawValue))
         writer.member("groups", client.groups)
         writer.member("requirePKCE", client.requiresPKCE)

@@ -16,9 +16,22 @@ extension WebhookEndpoint {
 
 /// The webhook queue as JSON: for the API and for commands.
 package enum WebhookDocument {
+    /// Who reads a document: it decides how much of a failure is told.
+    package enum Reader: Sendable {
+        case `operator`, api
+
+        fileprivate func told(_ reason: String) -> String {
+            switch self {
+            case .operator: reason
+            case .api: WebhookVerdict.outward(reason)
+            }
+        }
+    }
+
     /// - Parameter kinds: what is sent there; nil when the configuration no longer contains the endpoint.
     package static func write(
-        _ endpoint: WebhookEndpoint, kinds: Set<JournalEntry.Kind>?, at now: Timestamp, to writer: inout JSONWriter
+        _ endpoint: WebhookEndpoint, kinds: Set<JournalEntry.Kind>?, at now: Timestamp, for reader: Reader,
+        to writer: inout JSONWriter
     ) {
         writer.beginObject()
         writer.member("url", WebhookEndpoint.name(of: endpoint.url))
@@ -34,14 +47,14 @@ package enum WebhookDocument {
         writer.member("deadLetters", Int64(endpoint.deadLetters))
         writer.member("lastSuccessAt", endpoint.lastSuccessAt)
         writer.member("lastFailureAt", endpoint.lastFailureAt)
-        writer.member("lastFailure", endpoint.lastFailure)
+        writer.member("lastFailure", endpoint.lastFailure.map(reader.told))
         writer.member("failingSince", endpoint.failingSince)
         writer.member("pausedUntil", endpoint.pausedUntil)
         writer.member("stoppedAt", endpoint.stoppedAt)
         writer.endObject()
     }
 
-    package static func write(_ letter: DeadWebhook, to writer: inout JSONWriter) {
+    package static func write(_ letter: DeadWebhook, for reader: Reader, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("url", WebhookEndpoint.name(of: letter.url))
         writer.member("id", letter.entry.id.rawValue)
@@ -49,20 +62,22 @@ package enum WebhookDocument {
         writer.member("time", letter.entry.time)
         writer.member("user", letter.entry.user.rawValue)
         writer.member("attempts", Int64(letter.attempts))
-        writer.member("failure", letter.failure)
+        writer.member("failure", reader.told(letter.failure))
         writer.member("diedAt", letter.diedAt)
         writer.endObject()
     }
 
     /// The result of a test event: `delivered`, the answer's `status` if there was one, and otherwise the reason.
-    package static func write(_ result: WebhookTestResult, to url: String, to writer: inout JSONWriter) {
+    package static func write(
+        _ result: WebhookTestResult, to url: String, for reader: Reader, to writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.member("url", WebhookEndpoint.name(of: url))
         writer.member("id", result.id.rawValue)
         writer.name("delivered")
         writer.write(result.verdict == .delivered)
         writer.member("status", result.status.map(Int64.init))
-        writer.member("failure", result.failure)
+        writer.member("failure", result.failure.map(reader.told))
         writer.member("milliseconds", result.milliseconds)
         writer.endObject()
     }

@@ -179,13 +179,14 @@ struct OperatorClients: Sendable {
             return .refused(problem: "client", detail: error.text)
         }
         let now = visit.now
-        let problems = wanted.client(replacing: nil, secret: nil, at: now).problems(audiences: audiences)
+        let problems = wanted.client(replacing: nil, secret: nil, by: .page, at: now).problems(audiences: audiences)
         guard problems.isEmpty else {
             return .refused(problem: "client", detail: problems.map(\.description).joined(separator: "; "))
         }
         // Somebody else may have added or deleted it meanwhile: that stays.
         let after = try await write(id, now) { before in
-            (before == nil) == isNew ? wanted.client(replacing: before, secret: secret.hash, at: now) : before
+            (before == nil) == isNew
+                ? wanted.client(replacing: before, secret: secret.hash, by: .page, at: now) : before
         }
         guard let after else { return .refused(problem: "gone") }
         if after.secrets?.current == secret.hash { return shown(id, secret, visit) }

@@ -118,16 +118,18 @@ struct OperatorGate: Sendable {
             policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
-    /// A file that the browser saves. Another site can lead here with the cookie, which is not the operator's wish.
-    func file(_ bytes: [UInt8], type: String, name: String, _ visit: Visit) throws(WebFailure) -> ServerResponse {
+    /// A file that the browser saves. Call `requireOwn` first.
+    func file(
+        _ content: some PieceSource, type: String, name: String, route: String
+    ) async throws(WebFailure) -> ServerResponse {
         var response = responses.empty(.ok)
         response.fields[.contentType] = type
         response.fields[.contentDisposition] = "attachment; filename=\"\(name)\""
-        response.body = .bytes(bytes)
+        response.body = try await responses.body(of: content, route: route)
         return response
     }
 
-    /// Refuses what another site began.
+    /// Refuses what another site began: it can lead here with the cookie, which is not the operator's wish.
     func requireOwn(_ visit: Visit) throws(WebFailure) {
         guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw .crossSite }
     }

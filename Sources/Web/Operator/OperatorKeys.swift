@@ -19,7 +19,7 @@ struct OperatorKeys: Sendable {
             tab: .apiKeys,
             columns: ["name", "state", "scopes", "created", "lastUsed", "expires", "id", "change"].map {
                 texts["columns.\($0)"]
-            },
+            }, hasActions: true,
             links: [
                 .init(
                     text: texts["actions.createKey"],

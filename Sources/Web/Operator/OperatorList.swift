@@ -1,7 +1,7 @@
 import HTTP
 import RelyingParty
 
-/// A list of the operator's page: a page of 50 rows, or all of them as a file.
+/// A list of the operator's page: a page of 50 rows, or as a file.
 struct OperatorList: Sendable {
     /// Rows on a page.
     static let pageSize = 50
@@ -16,6 +16,8 @@ struct OperatorList: Sendable {
 
     var tab: OperatorPage.Tab
     var columns: [String]
+    /// Whether the last column is of links that change something, which have no place in a file.
+    var hasActions = false
     var note: String?
     var search: OperatorSection.Search?
     var filters: [OperatorSection.Link] = []
@@ -47,15 +49,7 @@ struct OperatorList: Sendable {
 
     private func file(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(WebFailure) -> ServerResponse {
         try gate.requireOwn(visit)
-        var rows: [[OperatorCell]] = []
-        var place: String?
-        repeat {
-            let part = try await read(place, UserLimits.pageSize)
-            rows += part.rows
-            place = part.next
-        } while place != nil && rows.count < Self.fileSize
-        return try gate.file(
-            OperatorCSV.encode(columns, rows), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv",
-            visit)
+        return try await gate.file(
+            OperatorCSV(self), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv", route: tab.path)
     }
 }

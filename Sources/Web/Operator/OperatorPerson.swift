@@ -12,7 +12,7 @@ struct OperatorPerson: Sendable {
     init(people: OperatorPeople) { self.people = people }
 
     func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
-        let (id, record) = try await record(visit, id)
+        let (id, record) = try await record(visit, id, newest: Self.rows)
         let log = try await WebFailure.mapping(
             await people.directory.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows))
         let deliveries = try await WebFailure.mapping(await people.directory.deliveries(of: id, limit: Self.rows))
@@ -39,16 +39,18 @@ struct OperatorPerson: Sendable {
     /// What the person could download themselves.
     func export(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
         try gate.requireOwn(visit)
-        let (id, record) = try await record(visit, id)
-        return try gate.file(
-            AccountExport.encode(record, at: visit.now), type: "application/json", name: "\(id.rawValue).json", visit)
+        let (id, record) = try await record(visit, id, newest: 0)
+        return try await gate.file(
+            ExportDocument(export: AccountExport(record, people.users, at: visit.now)), type: "application/json",
+            name: "\(id.rawValue).json", route: "/operator/users/{id}/export")
     }
 
     private func record(
-        _ visit: OperatorGate.Visit, _ id: String
+        _ visit: OperatorGate.Visit, _ id: String, newest count: Int
     ) async throws(WebFailure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
-            let record = try await WebFailure.mapping(await people.users.accountRecord(of: id, at: visit.now))
+            let record = try await WebFailure.mapping(
+                await people.users.accountRecord(of: id, newest: count, at: visit.now))
         else {
             throw .routing(.notFound)
         }
@@ -90,11 +92,9 @@ struct OperatorPerson: Sendable {
                 fact("externalID", .text(user.externalID)), fact("since", .moment(user.createdAt)),
                 fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
             ],
-            links: [change(state), change(.groups), change(.endSessions)] + [
-                .init(
-                    text: texts["export"],
-                    link: gate.link("/operator/users/\(user.id.rawValue)/export", [], visit.locale))
-            ] + [change(.deleteUser)])
+            links: [
+                change(state), change(.groups), change(.endSessions), export(of: record, visit), change(.deleteUser),
+            ])
     }
 
     private func sessions(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -102,7 +102,24 @@ struct OperatorPerson: Sendable {
             heading: visit.texts["tabs.sessions"],
             table: OperatorTable(
                 columns: OperatorSessions.columns(visit.texts),
-                rows: record.sessions.map { OperatorSessions.row($0, gate, visit) }, empty: visit.texts["noSessions"]))
+                rows: record.sessions.map { OperatorSessions.row($0, gate, visit) }, empty: visit.texts["noSessions"]),
+            links: rest(
+                of: record.sessions.count, visit,
+                .init(
+                    text: visit.texts["showAll"],
+                    link: gate.link("/operator/sessions", [("q", record.user.id.rawValue)], visit.locale))))
+    }
+
+    /// The link below a table that shows the newest rows, when there may be more of them.
+    private func rest(
+        of count: Int, _ visit: OperatorGate.Visit, _ link: OperatorSection.Link
+    ) -> [OperatorSection.Link] { count < Self.rows ? [] : [link] }
+
+    /// Everything, for what has no list of its own.
+    private func export(of record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection.Link {
+        .init(
+            text: visit.texts["export"],
+            link: gate.link("/operator/users/\(record.user.id.rawValue)/export", [], visit.locale))
     }
 
     private func programs(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -117,7 +134,7 @@ struct OperatorPerson: Sendable {
                         .text(program.scopes.joined(separator: " ")), .moment(program.signedInAt),
                         .moment(program.expiresAt),
                     ]
-                }, empty: texts["nothing"]))
+                }, empty: texts["nothing"]), links: rest(of: record.programs.count, visit, export(of: record, visit)))
     }
 
     private func apple(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -126,7 +143,7 @@ struct OperatorPerson: Sendable {
             heading: texts["appleIdentities"],
             table: OperatorTable(
                 columns: ["subject", "team", "consent", "changed", "lastSignIn"].map { texts["columns.\($0)"] },
-                rows: record.identities.map { identity in
+                rows: record.identities.prefix(Self.rows).map { identity in
                     let state = identity.credential.state
                     let word = visit.texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
                     return [
@@ -134,7 +151,8 @@ struct OperatorPerson: Sendable {
                         .tag(word, isGood: state == .authorized), .moment(identity.credential.changedAt),
                         .moment(identity.lastSignInAt),
                     ]
-                }, empty: texts["nothing"]))
+                }, empty: texts["nothing"]),
+            links: rest(of: record.identities.count - 1, visit, export(of: record, visit)))
     }
 
     private func notifications(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -143,9 +161,10 @@ struct OperatorPerson: Sendable {
             heading: texts["tabs.notifications"],
             table: OperatorTable(
                 columns: ["received", "type", "outcome"].map { texts["columns.\($0)"] },
-                rows: record.notifications.suffix(Self.rows).reversed().map {
+                rows: record.notifications.map {
                     [.moment($0.receivedAt), .code($0.type), .text(texts.word("outcomes", $0.outcome))]
-                }, empty: texts["nothing"]))
+                }, empty: texts["nothing"]),
+            links: rest(of: record.notifications.count, visit, export(of: record, visit)))
     }
 
     /// What happened, and which of it applications have not received.
@@ -157,7 +176,7 @@ struct OperatorPerson: Sendable {
             heading: texts["events"],
             table: OperatorTable(
                 columns: ["time", "type", "cause", "webhooks"].map { texts["columns.\($0)"] },
-                rows: record.events.suffix(Self.rows).reversed().map { event in
+                rows: record.events.map { event in
                     let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
                         let key = delivery.isDead ? "givenUpAt" : "waitsFor"
                         return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
@@ -167,6 +186,6 @@ struct OperatorPerson: Sendable {
                         .text(event.cause?.rawValue ?? event.fields.joined(separator: ", ")),
                         .text(undelivered.joined(separator: "; ")),
                     ]
-                }, empty: texts["nothing"]))
+                }, empty: texts["nothing"]), links: rest(of: record.events.count, visit, export(of: record, visit)))
     }
 }

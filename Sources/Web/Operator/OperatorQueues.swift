@@ -21,6 +21,7 @@ struct OperatorQueues: Sendable {
         let list = OperatorList(
             tab: .notifications,
             columns: ["received", "type", "outcome", "person", "id", "change"].map { texts["columns.\($0)"] },
+            hasActions: true,
             filters: [filter(texts["all"], nil)]
                 + NotificationOutcome.allCases.map { filter(texts.word("outcomes", $0.rawValue), $0) },
             query: [("outcome", outcome?.rawValue)]
@@ -59,12 +60,21 @@ struct OperatorQueues: Sendable {
     func webhooks(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
         let endpoints = try await WebFailure.mapping(await webhooks?.directory.webhookEndpoints() ?? [])
+        let start = try gate.parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
+        let shown = endpoints.dropFirst(start).prefix(OperatorList.pageSize)
+        let end = start + shown.count
         let summary = OperatorSection(
             heading: texts["endpoints"],
             table: OperatorTable(
                 columns: ["endpoint", "state", "waiting", "givenUp", "lastSuccess", "lastFailure", "change"].map {
                     texts["columns.\($0)"]
-                }, rows: endpoints.map { row($0, visit) }, empty: texts["noEndpoints"]))
+                }, rows: shown.map { row($0, visit) }, empty: texts["noEndpoints"]),
+            links: end < endpoints.count
+                ? [
+                    .init(
+                        text: texts["nextPage"],
+                        link: gate.link("/operator/webhooks", [("endpoints", String(end))], visit.locale))
+                ] : [])
         guard try gate.parameter("format", visit) == nil, try gate.parameter("after", visit) == nil else {
             return try await deadLetters(visit).answer(visit, gate)
         }
@@ -98,7 +108,7 @@ struct OperatorQueues: Sendable {
             tab: .webhooks,
             columns: ["time", "type", "endpoint", "person", "cause", "id", "change"].map {
                 visit.texts["columns.\($0)"]
-            }
+            }, hasActions: true
         ) { after, limit throws(WebFailure) in
             let place = after.flatMap(PageCursor.deadWebhook)
             let found = try await WebFailure.mapping(

@@ -2,25 +2,34 @@ import Coding
 import HTTP
 import RelyingParty
 
-/// `/operator/sessions`: everybody who is signed in.
+/// `/operator/sessions`: everybody who is signed in, or where one person is.
 struct OperatorSessions: Sendable {
     let people: OperatorPeople
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        let gate = people.gate
+        let (gate, texts) = (people.gate, visit.texts)
+        let text = try gate.parameter("q", visit)
+        let user = text.flatMap { UserID(parsing: $0) }
         let list = OperatorList(
-            tab: .sessions, columns: [visit.texts["columns.name"]] + Self.columns(visit.texts)
+            tab: .sessions, columns: [texts["columns.name"]] + Self.columns(texts), hasActions: true,
+            search: .init(
+                label: texts["auditOf"], button: texts["find"],
+                link: gate.link("/operator/sessions", [], visit.locale), value: text ?? ""),
+            query: [("q", text)]
         ) { after, limit throws(WebFailure) in
+            // What is not an id belongs to nobody.
+            if text != nil, user == nil { return OperatorList.Part(rows: [], next: nil) }
             let cursor = after.flatMap(OperatorPlace.init).map {
-                SessionCursor(createdAt: $0.time, id: SessionID(unchecked: $0.id))
+                SessionCursor(time: $0.time, id: SessionID(unchecked: $0.id))
             }
             let page = try await WebFailure.mapping(
-                await people.directory.sessions(of: nil, after: cursor, limit: limit, at: visit.now))
+                await people.directory.sessions(
+                    of: user, by: .newest, after: cursor, limit: limit, at: visit.now))
             let names = try await WebFailure.mapping(await people.directory.users(Set(page.items.map(\.user))))
                 .mapValues { people.person($0, visit) }
             return OperatorList.Part(
                 rows: page.items.map { [names[$0.user] ?? .code($0.user.rawValue)] + Self.row($0, gate, visit) },
-                next: page.next.map { OperatorPlace(time: $0.createdAt, id: $0.id.rawValue).text })
+                next: page.next.map { OperatorPlace(time: $0.time, id: $0.id.rawValue).text })
         }
         return try await list.answer(visit, gate)
     }

@@ -2,16 +2,19 @@ import RelyingParty
 
 /// The values of the account page.
 enum AccountPage {
+    /// - Parameter next: the link to the next page of sessions.
     static func values(
-        of user: User, sessions: [Session], current: SessionID, notice: String?, scriptNonce: String,
+        of user: User, sessions: AccountSessions, next: String?, notice: String?, scriptNonce: String,
         strings: Strings?
     ) -> PageValue {
         [
             "page": ["nonce": .text(scriptNonce)],
             "user": PersonText.values(of: user, strings: strings),
-            "sessions": .list(sessions.map { SessionText.values(of: $0, current: current, strings: strings) }),
+            "sessions": .list(
+                sessions.items.map { SessionText.values(of: $0, current: sessions.current, strings: strings) }),
             "account": [
-                "hasOthers": .flag(sessions.contains { $0.id != current }), "notice": .optional(notice),
+                "hasOthers": .flag(sessions.items.contains { $0.id != sessions.current }),
+                "next": .optional(next), "notice": .optional(notice),
             ],
         ]
     }

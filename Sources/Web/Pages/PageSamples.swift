@@ -58,8 +58,11 @@ enum PageSamples {
         PageSample(
             template: "account", name: "account (\(person.name)\(isAlone ? ", signed in nowhere else" : ""))",
             values: AccountPage.values(
-                of: person.user, sessions: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max)),
-                current: currentSession, notice: isAlone ? nil : strings["account.done.sessionEnded"],
+                of: person.user,
+                sessions: AccountSessions(
+                    current: currentSession, items: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max))),
+                next: isAlone ? nil : "/account?after=sample",
+                notice: isAlone ? nil : strings["account.done.sessionEnded"],
                 scriptNonce: scriptNonce, strings: strings))
     }
 

@@ -22,11 +22,13 @@ struct AccountExportRoute: Sendable {
         }
         try gate.pass(request)
         let now = clock.now()
-        let record = try await WebFailure.mapping(await users.accountRecord(of: signedIn.user.id, at: now))
+        let record = try await WebFailure.mapping(await users.accountRecord(of: signedIn.user.id, newest: 0, at: now))
         // Deleted between the two look-ups.
         guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
         try await WebFailure.mapping(await audit?.record(.userExported, user: signedIn.user.id, object: nil, at: now))
-        var response = responses.json(AccountExport.encode(record, at: now))
+        var response = responses.json([])
+        response.body = try await responses.body(
+            of: ExportDocument(export: AccountExport(record, users, at: now)), route: "/account/export")
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response
     }

@@ -26,19 +26,24 @@ struct AccountRoutes: Sendable {
         guard let signedIn = try await access.active(request) else {
             return access.login(returningTo: "/account", locale: locale)
         }
+        var place: SessionCursor?
+        switch Query(request).value("after") {
+        case .absent: break
+        // What is no place in the list shows its beginning.
+        case .one(let text): place = PageCursor.sessionCursor(text)
+        case .several: throw .badRequest("after is given more than once")
+        }
         let sessions = try await WebFailure.mapping(
-            await reader.sessions.sessions(of: signedIn.user.id, at: clock.now()))
+            await AccountSessions.read(of: signedIn, after: place, from: reader.sessions, at: clock.now()))
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
-        let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
-        // This browser first, then by last use.
-        let ordered =
-            live.filter { $0.id == signedIn.session.id }
-            + live.filter { $0.id != signedIn.session.id }.sorted { $0.lastSeenAt > $1.lastSeenAt }
+        let next = sessions.next.map { cursor in
+            locale.link(configuration.publicURL.path("/account?after=\(PageCursor.encode(cursor))"))
+        }
         let page = responses.pages.render(
             "account", locale: locale,
             AccountPage.values(
-                of: signedIn.user, sessions: ordered, current: signedIn.session.id,
+                of: signedIn.user, sessions: sessions, next: next,
                 notice: AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings), scriptNonce: nonce,
                 strings: strings))
         return responses.page(

@@ -74,7 +74,7 @@ struct ClientOptions: ParsableArguments {
         if let name { client.name = name }
         if !redirectURIs.isEmpty { client.redirectURIs = redirectURIs }
         if !logoutURIs.isEmpty { client.logoutURIs = logoutURIs }
-        if let backChannelLogoutURI { client.backChannelLogoutURI = backChannelLogoutURI }
+        if let backChannelLogoutURI { client.nameBackChannel(backChannelLogoutURI, by: .command) }
         if !groups.isEmpty { client.groups = groups }
         if let scopes = try named() { client.scopes = scopes }
         if let offline {
@@ -161,7 +161,7 @@ struct ClientsUpdateCommand: AsyncParsableCommand {
             try client.apply(to: &after)
             if everyone { after.groups = [] }
             if noLogoutURIs { after.logoutURIs = [] }
-            if noBackChannelLogoutURI { after.backChannelLogoutURI = nil }
+            if noBackChannelLogoutURI { after.nameBackChannel(nil, by: .command) }
             try ClientChange.require(after, place)
             guard after != before else { throw CommandFailure.usage("Nothing changes: name what shall be different.") }
             after.updatedAt = now

@@ -39,7 +39,8 @@ struct ClientsApplyCommand: AsyncParsableCommand {
                 return kept
                     + wanted.map { entry in
                         entry.client(
-                            replacing: clients.first { $0.id == entry.id }, secret: made[entry.id]?.hash, at: now)
+                            replacing: clients.first { $0.id == entry.id }, secret: made[entry.id]?.hash, by: .command,
+                            at: now)
                     }
             }
             for client in plan(before) { try ClientChange.require(client, place) }
@@ -126,7 +127,11 @@ struct ClientDifference {
         [
             ("name", old.name != new.name), ("public", old.isPublic != new.isPublic),
             ("redirectURIs", old.redirectURIs != new.redirectURIs), ("logoutURIs", old.logoutURIs != new.logoutURIs),
-            ("backChannelLogoutURI", old.backChannelLogoutURI != new.backChannelLogoutURI),
+            (
+                "backChannelLogoutURI",
+                old.backChannelLogoutURI != new.backChannelLogoutURI
+                    || old.backChannelPublicOnly != new.backChannelPublicOnly
+            ),
             ("scopes", old.scopes != new.scopes), ("groups", old.groups != new.groups),
             ("requirePKCE", old.requiresPKCE != new.requiresPKCE),
             ("clientSecret", !old.isPublic && !new.isPublic && old.secrets?.current != new.secrets?.current),

@@ -80,7 +80,9 @@ struct ClientsShowCommand: AsyncParsableCommand {
             let rows: [(String, String?)] = [
                 ("id", client.id.rawValue), ("name", client.name), ("public", client.isPublic ? "true" : "false"),
                 ("redirectURIs", list(client.redirectURIs)), ("logoutURIs", list(client.logoutURIs)),
-                ("backChannelLogoutURI", client.backChannelLogoutURI), ("scopes", OpenIDScope.text(client.scopes)),
+                ("backChannelLogoutURI", client.backChannelLogoutURI),
+                ("backChannelPublicOnly", client.backChannelPublicOnly ? "true" : "false"),
+                ("scopes", OpenIDScope.text(client.scopes)),
                 ("groups", list(client.groups)),
                 ("requirePKCE", client.requiresPKCE ? "true" : "false"),
                 ("formerSecretUntil", client.secrets?.formerUntil?.shown(style)),

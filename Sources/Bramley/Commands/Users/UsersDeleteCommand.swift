@@ -25,13 +25,13 @@ struct UsersDeleteCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let finding = try await person.find(in: place)
             let id = finding.user.id
-            guard let record = try await place.database.accountRecord(of: id, at: place.now) else {
+            guard let user = try await place.database.user(id) else {
                 throw CommandFailure("There is no user \(id).")
             }
             if confirmation.yes { try confirmation.confirm([finding], "will be deleted") }
-            let sessions = record.sessions.count
+            let sessions = try await place.database.sessionCount(of: id, at: place.now)
             try confirmation.confirm(
-                "\(UserRows.mention(record.user)) and everything kept about them will be deleted for good; "
+                "\(UserRows.mention(user)) and everything kept about them will be deleted for good; "
                     + "\(sessions) \(sessions == 1 ? "session ends" : "sessions end").", id: id.rawValue)
             guard case .deleted(let tokens) = try await place.database.deleteUser(id, at: place.now) else {
                 throw CommandFailure("There is no user \(id).")
@@ -80,15 +80,19 @@ struct UsersExportCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let now = place.now
             let id = try await person.find(in: place).user.id
-            guard let record = try await place.database.accountRecord(of: id, at: now) else {
+            let found = try await place.database.accountRecord(of: id, newest: 0, at: now)
+            guard let record = found else {
                 throw CommandFailure("There is no user \(id).")
             }
             try await place.database.record(.userExported, user: id, object: nil, at: now)
-            let document = AccountExport.encode(record, at: now) + [UInt8(ascii: "\n")]
+            var export = AccountExport(record, place.database, at: now)
             guard let output else {
-                try CommandOutput.write(document)
-                return
+                while let piece = try await export.next() { try CommandOutput.write(piece) }
+                return try CommandOutput.write([UInt8(ascii: "\n")])
             }
+            var document: [UInt8] = []
+            while let piece = try await export.next() { document += piece }
+            document.append(UInt8(ascii: "\n"))
             do {
                 try Files.create(output, mode: 0o600, bytes: document)
             } catch {

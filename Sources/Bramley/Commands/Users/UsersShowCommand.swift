@@ -24,6 +24,9 @@ struct UsersShowCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Apple's sub.", valueName: "sub"))
     var appleSubject: String?
 
+    /// The newest sessions that are shown.
+    private static let rows = 20
+
     func validate() throws {
         guard [person != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
             throw ValidationError("Name the person once: by a text, --external-id or --apple-subject.")
@@ -40,12 +43,14 @@ struct UsersShowCommand: AsyncParsableCommand {
             let style = CommandOutput.tableStyle
             try CommandOutput.table(
                 TextTable([.init(""), .init("")], rows: Self.fields(of: user, style).map { [$0.name, $0.value] }))
-            let sessions = try await place.database.sessions(of: user.id, at: place.now)
             guard style != .piped else { return }
+            let page = try await place.database.sessions(of: user.id, after: nil, limit: Self.rows, at: place.now)
+            let sessions = page.items
             try CommandOutput.line("")
             let rows = SessionRows(at: place.now, style)
             try CommandOutput.table(TextTable(SessionRows.ofOne, rows: sessions.map(rows.rowOfOne)))
             if sessions.isEmpty { CommandOutput.hint("Not signed in anywhere.") }
+            if page.next != nil { CommandOutput.hint("All of them: bramley sessions list --user \(user.id)") }
         }
     }
 

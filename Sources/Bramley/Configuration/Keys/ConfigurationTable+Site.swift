@@ -85,6 +85,9 @@ extension ConfigurationTable {
             into: \.sessions.limits.idleTimeout,
             "When an unused session ends. 14 days by default; at most sessions.lifetime.")
         Key(
+            "sessions.perUser", .integer(1...1_000), .default(100), into: \.sessions.limits.perUser,
+            "How many sessions one person may have, browsers and apps together. The oldest end when one more begins.")
+        Key(
             "sessions.cookieDomain", .text, into: \.sessions.cookieDomain,
             """
             A parent domain of publicURL's host, such as `example.com`. All its hosts then receive the session cookie. \

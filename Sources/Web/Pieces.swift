@@ -1,0 +1,106 @@
+import Coding
+import HTTP
+import RelyingParty
+
+/// Content that is made piece by piece, each when the reader has taken the one before: neither its length nor the
+/// reader's pace decides how much of it is in memory.
+protocol PieceSource: Sendable {
+    /// The next piece; nil at the end.
+    mutating func next() async throws(WebFailure) -> [UInt8]?
+}
+
+enum Pieces {
+    /// Bytes after which a piece ends. The server gives others their turn after each.
+    static let size = 32_768
+}
+
+extension WebResponses {
+    /// Content from a source. What is short is sent as a whole, with its length; what fails before anything is sent has
+    /// the answer of a failure. Later nobody can be told but the log, and the content breaks off.
+    /// - Parameter route: for the log.
+    func body(of source: some PieceSource, route: String) async throws(WebFailure) -> ServerResponse.Body {
+        var source = source
+        var start: [[UInt8]] = []
+        while start.reduce(0, { $0 + $1.count }) < Pieces.size {
+            guard let piece = try await source.next() else { return .bytes(Array(start.joined())) }
+            start.append(piece)
+        }
+        let (first, rest) = (start, source)
+        return .stream { writer in
+            for piece in first { try await writer.write(piece) }
+            var rest = rest
+            while let piece = try await more(of: &rest, route) { try await writer.write(piece) }
+        }
+    }
+
+    private func more(of source: inout some PieceSource, _ route: String) async throws(WebFailure) -> [UInt8]? {
+        do throws(WebFailure) {
+            return try await source.next()
+        } catch {
+            log(error, route: route)
+            throw error
+        }
+    }
+
+    /// A list of the API: `items`, and `next` for the next page.
+    func list<Item: Sendable>(
+        _ items: [Item], next: String?, route: String,
+        write: @escaping @Sendable (Item, inout JSONWriter) -> Void
+    ) async throws(WebFailure) -> ServerResponse {
+        var response = json([])
+        let document = ListDocument(
+            items, begin: { $0.name("items") }, write: write, end: { $0.member("next", next) })
+        response.body = try await body(of: document, route: route)
+        return response
+    }
+}
+
+/// A JSON object with one list, of which there may be much.
+struct ListDocument<Item: Sendable>: PieceSource {
+    private var writer = JSONWriter(reserving: 1024)
+    private var rest: ArraySlice<Item>
+    private let write: @Sendable (Item, inout JSONWriter) -> Void
+    private let end: @Sendable (inout JSONWriter) -> Void
+    private var isDone = false
+
+    /// - Parameters:
+    ///   - begin: writes the members before the list, and its name.
+    ///   - end: writes the members behind it.
+    init(
+        _ items: [Item], begin: (inout JSONWriter) -> Void, write: @escaping @Sendable (Item, inout JSONWriter) -> Void,
+        end: @escaping @Sendable (inout JSONWriter) -> Void
+    ) {
+        rest = items[...]
+        self.write = write
+        self.end = end
+        writer.beginObject()
+        begin(&writer)
+        writer.beginArray()
+    }
+
+    mutating func next() async throws(WebFailure) -> [UInt8]? {
+        guard !isDone else { return nil }
+        while let item = rest.popFirst() {
+            write(item, &writer)
+            if writer.bytes.count >= Pieces.size { return writer.takeBytes() }
+        }
+        writer.endArray()
+        end(&writer)
+        writer.endObject()
+        isDone = true
+        return writer.takeBytes()
+    }
+}
+
+/// `AccountExport` as an answer.
+struct ExportDocument: PieceSource {
+    var export: AccountExport
+
+    mutating func next() async throws(WebFailure) -> [UInt8]? {
+        do throws(StoreError) {
+            return try await export.next()
+        } catch {
+            throw WebFailure(store: error)
+        }
+    }
+}
