@@ -100,7 +100,7 @@ struct UserChoice {
                 ? 0
                 : try snapshot.count(
                     """
-                    SELECT count(*) FROM (SELECT 1 AS one FROM user_word WHERE word >= ? AND word < ? LIMIT \(counted)) AS some
+                    SELECT count(*) FROM (SELECT 1 AS one FROM user_word WHERE word >= ? AND word < ? LIMIT \(counted)) AS matches
                     """, [word, end(of: word)])
             if rarest.map({ count < $0.count }) ?? true { rarest = (word, count) }
         }
