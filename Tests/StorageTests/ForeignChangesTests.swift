@@ -29,7 +29,10 @@ import Testing
         }
 
         func look() throws -> String? {
-            try cache.text(of: session.tokenHash, at: now) { $0.user.state.rawValue }?.text
+            try cache.text(of: session.tokenHash, at: now) {
+                ([$0.user.state.rawValue] + $0.user.groups).joined(separator: " ")
+            }?
+            .text
         }
 
         func close() {
@@ -52,9 +55,13 @@ import Testing
     func seesChangedUsers() async throws {
         let two = try await Two()
         #expect(try two.look() == "active")
+        _ = try await two.theirs.patchUser(two.session.user, UserPatch(groups: ["staff"]), at: two.now)
+        two.ours.tick(at: two.now)
+        #expect(try two.look() == "active staff")
+        // Who waits for approval again is out.
         #expect(try await two.theirs.setState(.pending, of: two.session.user, at: two.now))
         two.ours.tick(at: two.now)
-        #expect(try two.look() == "pending")
+        #expect(try two.look() == nil)
         two.close()
     }
 

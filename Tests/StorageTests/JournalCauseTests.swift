@@ -39,9 +39,16 @@ import Testing
         Change(name: "with another address", told: ["user.updated email", "session.created"]) {
             _ = try await $0.database.completeSignIn(record("p0", email: "x@example.com", at: $0.now))
         },
-        Change(name: "in place of the session before", told: ["session.ended replaced", "session.created"]) {
+        Change(name: "the same person again in the same browser", told: ["session.created replaced"]) {
             _ = try await $0.database.completeSignIn(
                 record("p0", replacing: try await session($0).id, at: $0.now))
+        },
+        Change(
+            name: "another person in the same browser",
+            told: ["user.created", "session.ended replaced", "session.created"]
+        ) {
+            _ = try await $0.database.completeSignIn(
+                record("p1", replacing: try await session($0).id, at: $0.now))
         },
         Change(name: "sign-out", told: ["session.ended sign_out"]) {
             _ = try await $0.database.endSession(try await session($0).id, cause: .signOut, at: $0.now)

@@ -66,7 +66,7 @@ struct MoveCommand: AsyncParsableCommand {
                         + "into a file and name that with --to-file, or set \(Self.variable).")
             }
             return to
-        case (nil, let file?, _): return try Self.read(file).trimmed
+        case (nil, let file?, _): return PastedText.trimmed(try Self.read(file))
         case (nil, nil, let text?): return text
         case (_?, _?, _): throw .usage("Pass --to or --to-file, not both.")
         case (nil, nil, nil): throw .usage("Pass --to or --to-file, or set \(Self.variable).")
