@@ -25,7 +25,7 @@ struct AssertionConfigurationTests {
     }
 
     @Test(arguments: [
-        "", " ", "a b", "bäckend", "a\n", String(repeating: "a", count: 257),
+        "", " ", "a b", "bäckend", "a\nb", String(repeating: "a", count: 257),
         // Audiences of other tokens: Apple's for us, ours for Apple.
         "com.example.web", "com.example.app", "https://appleid.apple.com",
     ])

@@ -36,7 +36,7 @@ struct ConfigurationValidationTests {
         "https://id.example.com:0", "https://id.example.com:65536", "https://id.example.com:",
         "https://id..example.com",
         "https://-id.example.com", "https://id_x.example.com", "https://bücher.example", "https://id.example.com\\x",
-        "https://[::1]", "https://1.2.3", "https://id.example.com\n", "https://", "https:///auth",
+        "https://[::1]", "https://1.2.3", "https://id.example\n.com", "https://", "https:///auth",
         "https://id.example.com.",
     ])
     func refusesAPublicURL(text: String) throws {
