@@ -42,7 +42,8 @@ struct ConfigurationExampleTests {
         #expect(configuration.apple.onAccountDeleted == .erase)
         #expect(configuration.login.attemptLifetime == 600)
         #expect(configuration.login.defaultReturnTo == "/account")
-        #expect(configuration.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600))
+        #expect(
+            configuration.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600, perUser: 100))
         #expect(configuration.sessions.cookieDomain == nil)
         #expect(configuration.button.width == 280)
         #expect(configuration.site.name == "id.example.com")

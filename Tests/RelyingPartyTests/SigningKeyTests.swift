@@ -327,7 +327,13 @@ import Testing
         }
         clock.advance(seconds: 3_600)
         try await keys.maintain()
-        #expect(try await store.signingKeys().count == 2)
+        // The retired RSA key still verifies hints, and neither signs nor is published.
+        let kept = try await store.signingKeys()
+        let retired = kept.filter { $0.sealedPrivateKey == nil }
+        #expect(kept.count == 3 && retired.map(\.algorithm) == [.rs256])
+        let document = String(decoding: try #require(await keys.document(at: clock.now())), as: UTF8.self)
+        #expect(!document.contains(retired[0].keyID))
+        #expect(try await keys.publicKey(retired[0].keyID, at: clock.now()) != nil)
     }
 
     @Test("rotate --revoke leaves one fresh key of each algorithm, and of no other")
@@ -352,7 +358,8 @@ import Testing
         clock.advance(seconds: 60)
         try await alone.maintain()
         #expect(try await store.signingKeys().contains(rsa))
-        #expect(String(decoding: try #require(await alone.document(at: clock.now())), as: UTF8.self).contains(rsa.keyID))
+        #expect(
+            String(decoding: try #require(await alone.document(at: clock.now())), as: UTF8.self).contains(rsa.keyID))
         clock.advance(seconds: 30 * 86_400)
         try await alone.maintain()
         let erased = try #require(try await store.signingKeys().first { $0.keyID == rsa.keyID })

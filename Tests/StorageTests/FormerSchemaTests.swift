@@ -57,7 +57,9 @@ import Testing
                 let columns =
                     table == "event"
                     ? "sequence, type, time, user, session, cause, fields, external_id"
-                    : table == "session" ? "token_hash, id, user, identity, last_seen_at, expires_at" : "*"
+                    : table == "session"
+                        ? "token_hash, id, user, identity, last_seen_at, expires_at"
+                        : table == "user" ? "id, state, external_id, groups, email, created_at, updated_at" : "*"
                 let rows = try stranger.rows("SELECT \(columns) FROM \(table)")
                 #expect(!rows.isEmpty, "\(table)")
                 return rows.map { row in

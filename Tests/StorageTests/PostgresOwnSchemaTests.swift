@@ -32,7 +32,7 @@ struct PostgresOwnSchemaTests {
         defer { connection.close() }
         let path: String? = try connection.first("SELECT current_setting('search_path') AS path")
         let name = try #require(connection.schema?.name)
-        #expect(path == "\"\(name)\", pg_temp" && name.hasPrefix("t"))
+        #expect(path == "\(name), pg_temp" && name.hasPrefix("t"))
     }
 
     @Test(

@@ -98,7 +98,8 @@ package final class Database: Sendable {
     /// For what cannot be undone before its outcome is written, such as to send a code to Apple: asks whether a write can
     /// succeed. One that just did is an answer, and so is what is known to be in the way.
     package func requireWrites(at now: Timestamp) async throws(StoreError) {
-        if let knownObstacle { throw knownObstacle }
+        // A connection that was just lost may be made again: the probe waits for that.
+        if let trouble, trouble.isLock { throw trouble.error }
         guard trouble != nil || !commits.hasJustCommitted else { return }
         try await ready(at: now, within: Waits.patience)
     }

@@ -23,6 +23,8 @@ final class PostgresWatch: Sendable {
         var lastPoll: ContinuousClock.Instant
         /// When a session was last looked up, to a quarter of a second.
         var lastAsked: ContinuousClock.Instant
+        /// The log says that the database is away.
+        var isTold = false
         /// How far the database's clock is ahead of ours, in milliseconds.
         var clockDifference: Int64 = 0
 
@@ -66,6 +68,7 @@ final class PostgresWatch: Sendable {
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
         let (begunAt, isAsked) = (ContinuousClock.now, invalidations.takeAsked())
+        if let obstacle { tell(obstacle) }
         let (isDue, isTooOld) = state.withLock { state in
             if isAsked { state.lastAsked = begunAt }
             let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
@@ -122,16 +125,20 @@ final class PostgresWatch: Sendable {
             try poll(at: now, begunAt: begunAt)
         } catch {
             let failure = StoreError(error)
-            let wasFailing = state.withLock { state in
-                defer { state.failure = (failure, .now) }
-                return state.failure != nil
-            }
-            if !wasFailing {
-                logger.error(
-                    "database not reachable; sessions cannot be checked", metadata: ["detail": "\(failure.text)"])
-            }
+            state.withLock { $0.failure = (failure, .now) }
+            tell(failure)
             throw failure
         }
+    }
+
+    /// Once, until it is reachable again.
+    private func tell(_ failure: StoreError) {
+        let wasTold = state.withLock { state in
+            defer { state.isTold = true }
+            return state.isTold
+        }
+        guard !wasTold else { return }
+        logger.error("database not reachable; sessions cannot be checked", metadata: ["detail": "\(failure.text)"])
     }
 
     private func poll(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
@@ -165,13 +172,13 @@ final class PostgresWatch: Sendable {
         proof.commit(number)
         invalidations.append(changes.entries)
         invalidations.trust(at: now)
-        let wasFailing = state.withLock { state in
-            defer { state.failure = nil }
+        let wasTold = state.withLock { state in
+            defer { (state.failure, state.isTold) = (nil, false) }
             state.mark = mark
             state.lastPoll = max(state.lastPoll, begunAt)
             if let difference { state.clockDifference = difference }
-            return state.failure != nil
+            return state.isTold
         }
-        if wasFailing { logger.notice("database reachable again") }
+        if wasTold { logger.notice("database reachable again") }
     }
 }
