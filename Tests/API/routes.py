@@ -137,9 +137,9 @@ TABLE = {
     ("POST", "/api/v1/upgrades/{id}/complete"): Route(
         "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
     ("GET", "/oidc/authorize"): Route(good=400),
-    ("POST", "/oidc/authorize"): Route(takes=FORM, most=16_384, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
+    ("POST", "/oidc/authorize"): Route(takes=FORM, most=32_768, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
     ("GET", "/oidc/logout"): Route(good=303),
-    ("POST", "/oidc/logout"): Route(takes=FORM, most=16_384, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
+    ("POST", "/oidc/logout"): Route(takes=FORM, most=32_768, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
     ("POST", "/oidc/token"): Route(takes=FORM, most=16_384, refuses=(400, 401), twice=(400, 401), ignores_others=True, good=401),
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),

@@ -191,9 +191,9 @@ def test_pages_and_lists_hold_everything_once(wealth):
         target = (re.findall(r'href="(/account\?after=[\w-]+)"', text) or [None])[0]
     assert len(shown) == 500, "all but this browser's"
     _, _, content = pieces(wealth.site, f"/operator/users/{wealth.user}", wealth.fields("page"))
-    assert f"/operator/sessions?q={wealth.user}" in content.decode() and content.count(b"action=endSession&") == 20
+    assert f"/operator/sessions?q={wealth.user}" in content.decode() and content.count(b"action=end-session&") == 20
     _, _, content = pieces(wealth.site, f"/operator/sessions?q={wealth.user}", wealth.fields("page"))
-    assert content.count(b"action=endSession&") == 50
+    assert content.count(b"action=end-session&") == 50
 
 
 def resident(site) -> int:

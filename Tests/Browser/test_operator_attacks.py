@@ -313,8 +313,6 @@ def test_a_form_that_comes_back_with_a_person_is_a_look(site, ada, grace):
 # Nobody becomes an operator but by an operator
 
 def patch(site, key: str, user: str, **members):
-    there = Elsewhere(site, "boris", AGENT)
-    there.cookies.clear()
     request = urllib.request.Request(
         site.url(f"/api/v1/users/{user}"), json.dumps(members).encode(), method="PATCH",
         headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"})

@@ -3,8 +3,10 @@
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,12 @@ def people(house):
         insert(
             house, "apple_identity", user=user(number), team="TEAM123456", subject=subject,
             credential_state="authorized")
+        # As the server indexes names.
+        name = f"{given} {family}"
+        house.database("UPDATE user SET indexed_name = ? WHERE id = ?", name, user(number))
+        plain = unicodedata.normalize("NFD", name.lower()).encode("ascii", "ignore").decode()
+        for word in set(re.findall(r"[a-z0-9]+", plain)):
+            house.database("INSERT INTO user_word (word, created_at, user) VALUES (?, ?, ?)", word, number, user(number))
     return house
 
 
@@ -70,7 +78,7 @@ def states(house) -> dict[str, str]:
 
 @pytest.mark.parametrize("text, number", [
     (user(1), 1), ("ada@example.com", 1), ("ADA@Example.com", 1), ("customer-2", 2), ("002.yonath", 2),
-    ("byron", 1), ("Ada B", 1), ("ÉMILIE", 3), ("du châ", 3), ("100% ", 5), ("y_ S", 5), ("mary@example.com", 5),
+    ("byron", 1), ("Ada B", 1), ("ÉMILIE", 3), ("du cha", 3), ("châ", 3), ("100% ", 5), ("mar som", 5), ("mary@example.com", 5),
 ])
 def test_a_person_is_found_by_whatever_is_known(people, text, number):
     assert json.loads(people.bramley("users", "show", "--json", text))["id"] == user(number)
@@ -81,7 +89,7 @@ def test_a_person_is_found_by_whatever_is_known(people, text, number):
     assert people.run("events", "tail", "--user", text).returncode == 0
 
 
-@pytest.mark.parametrize("text, numbers", [("ada", [1, 2]), ("shared@example.com", [3, 4]), ("o", [1, 2, 4, 5])])
+@pytest.mark.parametrize("text, numbers", [("ada", [1, 2]), ("shared@example.com", [3, 4]), ("A", [1, 2])])
 @pytest.mark.parametrize("command", [
     ["users", "show"], ["users", "disable"], ["users", "disable", "--yes"], ["users", "delete", "--yes"],
     ["users", "approve", "--yes"], ["users", "groups", "--add", "staff", "--yes"], ["users", "export"],
@@ -96,7 +104,7 @@ def test_who_fits_several_is_nobody_and_they_are_listed(people, command, text, n
     assert people.database("SELECT * FROM user") == before
 
 
-@pytest.mark.parametrize("text", ["yron", "Grace Hopper", "mary@example.com"])
+@pytest.mark.parametrize("text", ["byr", "Grace Hopper", "mary@example.com"])
 @pytest.mark.parametrize("command, flags", [
     (["users", "delete"], ["--yes"]), (["users", "disable"], ["--yes"]), (["users", "disable"], []),
     (["users", "delete"], []), (["users", "approve"], ["--yes"]), (["users", "enable"], []),

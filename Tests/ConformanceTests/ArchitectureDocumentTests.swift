@@ -75,7 +75,7 @@ enum DocumentRules {
     static func unknownKeys(_ repository: Repository, keys: Set<String>) -> [String] {
         let groups = Set(keys.compactMap { $0.split(separator: ".").first.map(String.init) }).subtracting(["publicURL"])
         // The one variable that is no key: it names the file.
-        let shouted = Set(keys.map { "BRAMLEY_" + shout($0) }).union(["BRAMLEY_CONFIG"])
+        let shouted = Set(keys.map { "BRAMLEY_" + shout($0) }).union(["BRAMLEY_CONFIG", "BRAMLEY_MOVE_TO"])
         return repository.documents.filter { $0 != "docs/configuration.md" }.flatMap { path -> [String] in
             let text = repository.files[path] ?? ""
             let named = spans(text).filter { span in

@@ -172,6 +172,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "swift test --filter ReplayTests": BUILD,
     "scripts/sanitize.sh thread --filter SocketsTests": BUILD,
     "python3 Benchmarks/credential_checks.py BIN 100000 1000": LONG,
+    "python3 -B Benchmarks/crowd.py BINARY": LONG,
     "openssl speed rsa2048": LONG,
     "swift run http-echo --port 8080": Run(
         swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1", code=None),

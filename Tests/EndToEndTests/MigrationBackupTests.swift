@@ -76,7 +76,8 @@ import Testing
             #expect(await server.stop() == StartAndStopTests.clean)
             #expect(
                 try Self.steps(place.databasePath) == [
-                    Self.first, "0024-openid", "0025-logout-tokens", "0026-operator", "0032-outgoing",
+                    Self.first, "0024-openid", "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
+                    "0031-search", "0032-outgoing",
                 ])
             #expect(try Self.isNew(place.databasePath))
             #expect(try Self.steps(backup) == before)

@@ -53,9 +53,12 @@ struct Bench {
         directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
         busyTimeout: Int = 20_000, retention: RetentionPolicy = RetentionPolicy()
     ) -> DatabaseOptions {
-        DatabaseOptions(
+        var options = DatabaseOptions(
             directory: directory ?? folder.path, postgres: postgres, origin: origin, sessionLimits: Self.limits,
             retention: retention, onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
+        // Of no test's concern but where it is: the machine may be slow.
+        options.notePatience = .seconds(60)
+        return options
     }
 
     func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Storage.Database {

@@ -163,7 +163,23 @@ extension Answering {
     }
 }
 
+/// Takes what is streamed.
+private final class Sink: BodyWriter {
+    private(set) var bytes: [UInt8] = []
+    func write(_ bytes: [UInt8]) async throws { self.bytes += bytes }
+}
+
 extension ServerResponse {
+    /// With its content in one piece.
+    func collected() async throws -> ServerResponse {
+        guard case .stream(let produce) = body else { return self }
+        let sink = Sink()
+        try await produce(sink)
+        var response = self
+        response.body = .bytes(sink.bytes)
+        return response
+    }
+
     var bytes: [UInt8] {
         if case .bytes(let bytes) = body { return bytes }
         return []

@@ -52,7 +52,7 @@ import Web
         let key = site.bearer(site.makeKey([.usersRead]))
         for number in 1...201 { site.addUser(number) }
         for (query, count) in [("", 50), ("?limit=1", 1), ("?limit=200", 200)] {
-            let page = await site.get("/api/v1/users\(query)", key)
+            let page = try await site.get("/api/v1/users\(query)", key).collected()
             #expect(page.items.count == count)
             #expect(page.next != nil)
         }

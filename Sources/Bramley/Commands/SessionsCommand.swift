@@ -130,11 +130,9 @@ struct SessionsRevokeCommand: AsyncParsableCommand {
         if all {
             try confirmation.confirm("Everybody will be signed out.")
             let total = try await place.database.sessionCount()
-            var (line, ended) = (ProgressLine(total: total, unit: "sessions ended"), 0)
-            defer { line.clear() }
-            let count = try await place.database.endAllSessions(cause: cause, at: place.now) { more in
-                ended += more
-                line.update(count: ended, done: ended)
+            let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended") {
+                progress in
+                try await place.database.endAllSessions(cause: cause, at: place.now, progress: progress.add)
             }
             return (count, 0)
         }

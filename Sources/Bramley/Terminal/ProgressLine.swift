@@ -1,4 +1,5 @@
 internal import Sockets
+import Synchronization
 
 /// The progress of a command that takes longer than a second: one line on standard error, only on a terminal, updated
 /// in place and removed at the end. Nothing is written into a file or a pipe.
@@ -65,11 +66,33 @@ struct ProgressLine {
         return try await body()
     }
 
-    private static func show(_ words: String) async {
+    /// The same, and the count once there is one.
+    static func during<Value: Sendable>(
+        _ words: String, total: Int, unit: String, _ body: (Progress) async throws -> Value
+    ) async throws -> Value {
+        let progress = Progress()
+        async let _: Void = show(words, ProgressLine(total: total, unit: unit), progress)
+        return try await body(progress)
+    }
+
+    /// How much is done of what takes long.
+    final class Progress: Sendable {
+        private let done = Atomic(0)
+        var count: Int { done.load(ordering: .relaxed) }
+        func add(_ more: Int) { done.add(more, ordering: .relaxed) }
+    }
+
+    private static func show(
+        _ words: String, _ counted: ProgressLine? = nil, _ progress: Progress = Progress()
+    ) async {
         guard StandardStream.error.isTerminal else { return }
-        var line = ProgressLine(words)
-        while (try? await Task.sleep(for: interval)) != nil { line.update() }
+        var (line, counted) = (ProgressLine(words), counted)
+        while (try? await Task.sleep(for: interval)) != nil {
+            let count = progress.count
+            if count == 0 || counted == nil { line.update() } else { counted?.update(count: count, done: count) }
+        }
         line.clear()
+        counted?.clear()
     }
 
     /// `[#####     ]  50 %  1000 lines  500/s  0:02 left`, at most `columns - 1` wide.

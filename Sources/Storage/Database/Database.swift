@@ -202,11 +202,9 @@ package final class Database: Sendable {
                 return .failure(error)
             }
         }
-        guard let result = await StorePatience.value(of: task, within: Self.longestNote) else { throw .late }
+        guard let result = await StorePatience.value(of: task, within: options.notePatience) else { throw .late }
         try result.get()
     }
-
-    private static let longestNote = Duration.milliseconds(400)
 
     /// A read in one snapshot, concurrent with any write.
     func read<Value: Sendable>(

@@ -22,6 +22,8 @@ package struct DatabaseOptions: Sendable {
     package var use: Use
     /// The operating system user who runs the command: for the audit log.
     package var account: String?
+    /// How long anybody waits for a write that may be left undone.
+    package var notePatience = Duration.milliseconds(400)
     /// For `bramley move`: also opens what was moved, or not completely.
     package var admitsMoved = false
 

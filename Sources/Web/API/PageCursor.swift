@@ -18,7 +18,7 @@ enum PageCursor {
     static func userCursor(_ text: String) -> UserCursor? {
         guard let (time, bytes) = decode(users, text),
             let id = UserID(packed: Array(bytes.prefix(UserID.packedCount))),
-            let word = String(validating: bytes.dropFirst(UserID.packedCount), as: UTF8.self)
+            let word = String(validating: bytes.dropFirst(UserID.packedCount), as: UTF8.self), PlainLine.isPlain(word)
         else { return nil }
         return UserCursor(createdAt: time, id: id, word: word.isEmpty ? nil : word)
     }
