@@ -56,6 +56,7 @@ def people(house):
     house.database("DELETE FROM session")
     house.database("DELETE FROM apple_identity")
     house.database("DELETE FROM user")
+    house.database("DELETE FROM user_word")
     for number, given, family, address, verified, external, subject in PEOPLE:
         insert(
             house, "user", id=user(number), state="active", external_id=external, given_name=given,
