@@ -4,7 +4,7 @@ import Synchronization
 /// Those who wait for what an engine reads, each until a deadline.
 ///
 /// While PostgreSQL hangs, each connection is stuck with one statement for seconds, and nobody may wait until it was
-/// everybody's turn: who waited long enough is told so, and what they asked for is not begun any more.
+/// everybody's turn: who has waited long enough is told so, and what they asked for is dropped.
 final class Waits: Sendable {
     /// As long as another server may need to become the primary.
     static let patience = Duration.seconds(10)
