@@ -3,8 +3,8 @@ import Synchronization
 
 /// Those who wait for what an engine reads, each until a deadline.
 ///
-/// While PostgreSQL hangs, each connection is stuck with one statement for seconds, and nobody may wait until it was
-/// everybody's turn: who has waited long enough is told so, and what they asked for is dropped.
+/// While PostgreSQL hangs, a statement holds its connection for seconds, and those behind it would wait for all before
+/// them. At its deadline a wait fails instead, and its work is not started.
 final class Waits: Sendable {
     /// As long as another server may need to become the primary.
     static let patience = Duration.seconds(10)
