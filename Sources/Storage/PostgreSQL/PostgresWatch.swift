@@ -143,7 +143,7 @@ final class PostgresWatch: Sendable {
 
     private func poll(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
         let known = state.withLock { $0.mark }
-        let number = proof.committed + 1
+        let number = proof.begin()
         try connection.beginAlone()
         let (mark, changes): (JournalMark, JournalChanges)
         let difference: Int64?
@@ -165,6 +165,7 @@ final class PostgresWatch: Sendable {
                 }
             try connection.commit()
         } catch {
+            proof.fail(number)
             connection.rollBack()
             throw error
         }
