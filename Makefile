@@ -65,11 +65,12 @@ chaos: ## run people, a failing Apple, operators and kills for SECONDS=600, then
 	"$$(scripts/venv.sh)" -B Tests/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
 
 ROUNDS ?= 100
-chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and its standby (docs/chaos.md)
+STORED ?= 200000
+chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and its standby, with STORED=200000 people (docs/chaos.md)
 	@scripts/packages.sh test
 	swift build --product bramley
 	swift build --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS)
+	"$$(scripts/venv.sh)" -B Tests/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS) $(STORED)
 
 fuzz: ## fuzz every reader of untrusted bytes with libFuzzer, SECONDS=600 in all; TARGETS="request json" selects (docs/fuzzing.md)
 	@scripts/packages.sh build

@@ -46,6 +46,14 @@ class Server:
             "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-qAtc", text,
             "-d", f"dbname={database} options='-c search_path=bramley,public'").strip()
 
+    def answers(self) -> bool:
+        """Raises when it has ended."""
+        try:
+            return self.sql("SELECT 1") == "1"
+        except RuntimeError:
+            os.kill(self.processes()[0], 0)
+            return False
+
     def configure(self, **settings: str) -> None:
         """While it runs."""
         for name, value in settings.items():

@@ -5,7 +5,9 @@ import json
 import re
 import secrets
 import signal
+import socket
 import subprocess
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,17 +29,30 @@ class Answer:
         return next((cookie for cookie in cookies if re.match(r"(__Host-)?bramley=.", cookie)), None)
 
 
+def wrong_clock(folder: Path) -> Path:
+    """A library for servers whose clock is wrong. (Debian's faketime changes the environment when it is loaded, after
+    which Swift no longer finds its arguments.)"""
+    library = folder / "skew.so"
+    if not library.exists():
+        source = Path(__file__).resolve().parents[1] / "Chaos/skew.c"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
+    return library
+
+
 class Node:
     """One server of several. All have the visitors' address, the sealing key and the database in common."""
 
     def __init__(self, name: str, site: Site, settings: dict):
         self.site = site
-        self.port = free_port()
+        self.port, self.admin_port = free_port(), free_port()
         self.folder = site.folder / name
         self.folder.mkdir()
         self.log = self.folder / "bramley.log"
-        self.settings = settings | {"server.port": self.port, "storage.directory": str(self.folder / "data")}
+        self.settings = settings | {
+            "server.port": self.port, "admin.port": self.admin_port, "storage.directory": str(self.folder / "data")}
         self.program: Program | None = None
+        # Seconds by which its clock is ahead of this machine's, from its next start on.
+        self.skew = 0.0
         self.change({})
 
     def change(self, settings: dict) -> None:
@@ -46,7 +61,9 @@ class Node:
         write_private(self.folder / "config.json", json.dumps(self.site.configuration(self.settings)).encode())
 
     def start(self) -> "Node":
-        self.program = Program([str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log)
+        clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"} if self.skew else {}
+        self.program = Program(
+            [str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log, clock)
         self.program.wait_for(self.port)
         return self
 
@@ -68,13 +85,27 @@ class Node:
         assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
-    def call(self, method: str, path: str, headers: dict | None = None, body: str | None = None) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+    def admin(self, path: str) -> Answer:
+        """Of the admin listener."""
+        return self.call("GET", path, port=self.admin_port)
+
+    def call(
+        self, method: str, path: str, headers: dict | None = None, body: str | None = None, port: int | None = None
+    ) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, {"Host": urlsplit(self.site.origin).netloc} | (headers or {}))
             return Answer(connection.getresponse())
         finally:
             connection.close()
+
+    def give_up(self, path: str, headers: dict, seconds: float) -> None:
+        """Asks, and leaves before the answer."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
+            fields = {"Host": urlsplit(self.site.origin).netloc} | headers
+            connection.sendall("\r\n".join(
+                [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]).encode())
+            time.sleep(seconds)
 
     # A visitor's steps.
 

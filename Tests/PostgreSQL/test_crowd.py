@@ -17,17 +17,6 @@ PEOPLE = 40_000
 FEW = 500
 
 
-def admin(node, path: str):
-    port = json.loads((node.folder / "config.json").read_text())["admin"]["port"]
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
-
-
 def milliseconds(work, times: int = 7) -> float:
     took = []
     for _ in range(times):
@@ -133,7 +122,7 @@ def test_nobody_waits_for_an_operator_who_searches(town):
     try:
         time.sleep(1)
         for path in ("/readyz", "/metrics"):
-            took = milliseconds(lambda: admin(town.node, path), 5)
+            took = milliseconds(lambda: town.node.admin(path), 5)
             assert took < 1_000, f"{path} waits {took:.0f} ms"
         assert milliseconds(lambda: town.node.call("GET", "/account", town.cookie), 5) < 1_000
     finally:

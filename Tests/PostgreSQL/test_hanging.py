@@ -1,6 +1,5 @@
 """PostgreSQL accepts connections and says nothing, or takes no writes: everybody is answered, and no code is spent."""
 
-import http.client
 import json
 import os
 import signal
@@ -30,16 +29,6 @@ def stand_still(cluster):
     return go_on
 
 
-def admin(node, path: str) -> int:
-    port = json.loads((node.folder / "config.json").read_text())["admin"]["port"]
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()
-
-
 def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
     node = build(1, own=own_cluster).nodes[0]
     key = json.loads(node.bramley("api-keys", "create", "test", "--scopes", "users:read", "--json").splitlines()[0])["key"]
@@ -49,9 +38,9 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
         "check": (lambda: node.verify(session), 2, {204, 503}),
         "page": (lambda: node.call("GET", "/account", {"Cookie": session}).status, 12, {200, 503}),
         "API": (lambda: node.call("GET", "/api/v1/users?limit=1", {"Authorization": f"Bearer {key}"}).status, 12, {200, 503}),
-        "readyz": (lambda: admin(node, "/readyz"), 2, {200, 503}),
-        "metrics": (lambda: admin(node, "/metrics"), 5, {200}),
-        "healthz": (lambda: admin(node, "/healthz"), 1, {200}),
+        "readyz": (lambda: node.admin("/readyz").status, 2, {200, 503}),
+        "metrics": (lambda: node.admin("/metrics").status, 5, {200}),
+        "healthz": (lambda: node.admin("/healthz").status, 1, {200}),
     }
     seen = []
     is_over = threading.Event()
@@ -87,7 +76,7 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
     # Once the silence has lasted, nobody waits in vain for long.
     assert doctor < 10, doctor
     eventually(lambda: node.verify(session) == 204, "the session")
-    eventually(lambda: admin(node, "/readyz") == 200, "a ready server")
+    eventually(lambda: node.admin("/readyz").status == 200, "a ready server")
     assert node.sign_in("boris")
 
 
@@ -134,7 +123,7 @@ def test_a_code_is_not_spent_while_nothing_can_be_written(own_cluster, build, tr
         assert [a.come_back(*post).status for post in posts] == [503, 503]
     finally:
         held.end()
-    eventually(lambda: admin(a, "/readyz") == admin(b, "/readyz") == 200, "ready servers")
+    eventually(lambda: a.admin("/readyz").status == b.admin("/readyz").status == 200, "ready servers")
     # The same posts, as a reload or a load balancer repeats them.
     for node, post in zip((a, b), posts):
         done = node.come_back(*post)

@@ -4,7 +4,9 @@ import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from nodes import Node
 from patience import eventually
+from program import Program
 from programs import write_private
 
 
@@ -128,3 +130,19 @@ def test_backups_are_postgresqls_affair(build):
     node = build(1).nodes[0]
     assert "pg_dump" in node.bramley("backup", str(node.folder / "copy"), code=1)
     assert "pg_dump" in node.bramley("restore", str(node.folder / "copy"), "--yes", code=1)
+
+
+def test_a_refresh_repeated_at_a_server_with_another_clock_gets_the_same_answer(build):
+    """The database's clock says how long ago the first was, whatever that of a server says."""
+    house = build(1)
+    right, wrong = house.nodes[0], Node("wrong", house.site, house.settings)
+    house.nodes.append(wrong)
+    wrong.skew = 30
+    wrong.start()
+    program = Program(right)
+    _, tokens = program.redeem(right, program.code(right, right.sign_in("ada")))
+    for first, second in ((right, wrong), (wrong, right)):
+        (status, tokens), again = [program.refresh(node, tokens["refresh_token"]) for node in (first, second)]
+        assert status == 200, tokens
+        assert again[0] == 200 and again[1]["refresh_token"] == tokens["refresh_token"], again
+    assert program.userinfo(right, tokens["access_token"]) == 200

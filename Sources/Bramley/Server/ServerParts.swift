@@ -109,7 +109,7 @@ final class ServerParts: Sendable {
             logger: logger)
         let openID = OpenIDProvider(
             issuer: configuration.publicURL.absolute, audiences: configuration.assertion.audiences.map(\.name),
-            store: database, keys: signingKeys, keyring: keyring, clock: clock, random: random)
+            store: database, keys: signingKeys, keyring: keyring, clock: database.sharedClock, random: random)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, logoutTokens: openID, group, database, draining, clock, random,
             logger)

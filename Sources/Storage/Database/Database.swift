@@ -141,6 +141,9 @@ package final class Database: Sendable {
     /// How far the database's clock was ahead of this machine's at the last look, in milliseconds; 0 on SQLite.
     package var clockDifference: Int64 { engine.clockDifference }
 
+    /// For times that one machine writes and another compares to the second.
+    package var sharedClock: any WallClock { SharedClock(own: clock, engine: engine) }
+
     /// Whether it is on PostgreSQL, where servers on other machines may use it too.
     package var isShared: Bool { options.postgres != nil }
 
