@@ -210,6 +210,9 @@ def test_the_chart_runs_as_its_hours_do_and_keeps_its_colours(make_site, make_vi
                 "const all = document.querySelectorAll(arguments[0]);"
                 "return [all[0], all[all.length - 1]].map((one) => one.getBoundingClientRect().left)", parts)
             assert (first > last) == is_mirrored, (language, parts)
+        # A path and an hour with its zone keep their order.
+        assert visitor.find("code").value_of_css_property("direction") == "ltr"
+        assert visitor.find(".hours span").value_of_css_property("direction") == "ltr"
     # A brand of the colour of what failed.
     colours = visitor.driver.execute_script(
         "const root = document.documentElement.style, look = (kind) =>"

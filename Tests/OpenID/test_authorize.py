@@ -245,6 +245,8 @@ def test_form_post(site, grafana, browser):
     assert grafana.redeem(fields["code"]).status == 200
     assert "form-action http: https:" in answer.headers["Content-Security-Policy"]
     assert answer.headers["Cache-Control"] == "no-store"
+    # For browsers without scripts; and nobody need have been at Apple.
+    assert b'type="submit"' in answer.body and b"Apple" not in answer.body
     for changes, error in [({"prompt": "none", "max_age": "0"}, None), ({"scope": "profile"}, "invalid_scope")]:
         address, fields = posted(browser.get(grafana.path(response_mode="form_post", **changes)))
         assert address == CALLBACK and fields.get("error") == error or error is None
