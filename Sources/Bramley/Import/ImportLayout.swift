@@ -66,8 +66,7 @@ extension ImportLayout {
         }
         let entry = ofApple.first { identity.subject.value(in: $0) == subject } ?? JSONObject()
         // Where the id says which identity made the account, the list need not have them all.
-        let isOnlyWay =
-            subject == made || (idPrefix == nil && all.count == 1 && !otherWays.hasSomething(in: line))
+        let isOnlyWay = subject == made || (idPrefix == nil && all.count == 1 && !otherWays.hasSomething(in: line))
 
         var members = JSONObject([("appleSubject", subject)])
         members["externalID"] = id.value(in: line)
