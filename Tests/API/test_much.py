@@ -188,7 +188,7 @@ def test_pages_and_lists_hold_everything_once(wealth):
         ids = re.findall(r'name="session" value="(ses_[0-9a-z]+)"', text)
         assert len(ids) <= 25 and not shown & set(ids)
         shown |= set(ids)
-        target = (re.findall(r'href="(/account\?after=[\w-]+)"', text) or [None])[0]
+        target = (re.findall(r'href="(/account\?after=[\w-]+)#sessions"', text) or [None])[0]
     assert len(shown) == 500, "all but this browser's"
     _, _, content = pieces(wealth.site, f"/operator/users/{wealth.user}", wealth.fields("page"))
     assert f"/operator/sessions?q={wealth.user}" in content.decode() and content.count(b"action=end-session&") == 20

@@ -134,6 +134,7 @@ import Testing
             ("true", true), (#""true""#, true), (#""2024-01-01T00:00:00""#, true), (#""2024-01-01 10:00:00+00""#, true),
             ("1704067200000", true), ("false", false), ("0", false), (#""""#, false), ("null", false), ("1", false),
             (#""false""#, false), ("[]", false), (#""0""#, false), (#""unknown-10-10""#, false),
+            (#""0000-00-00 00:00:00""#, false), (#""1970-01-01T00:00:00.000Z""#, false),
         ])
     func verifiedAddress(value: String, isVerified: Bool) throws {
         let line = Self.line(.nextAuth, #""email":"ann@example.com","emailVerified":\#(value)"#)
@@ -158,6 +159,12 @@ import Testing
                 .auth0,
                 #"{"user_id":"auth0|1","email":"corp@example.com","email_verified":true,"identities":[{"provider":"auth0","user_id":"1"},\#(apple),"profileData":{"email":"x@privaterelay.appleid.com","email_verified":"true","is_private_email":"true"}}]}"#,
                 relay
+            ),
+            // The list names Apple's alone, the id another.
+            (
+                .auth0,
+                #"{"user_id":"google-oauth2|1","email":"corp@example.com","email_verified":true,"identities":[\#(apple)}]}"#,
+                nil
             ),
             // Apple's identity made the account.
             (

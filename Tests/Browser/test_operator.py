@@ -198,6 +198,18 @@ def test_advice_for_the_disabled_and_waiting_is_true(make_site):
     assert "user_disabled" not in failures(there)
 
 
+def test_a_device_reads_from_the_right_in_arabic(make_site, make_visitor):
+    """Regression: “Safari on iPhone” read “iPhone on Safari”."""
+    site = make_site(SETTINGS)
+    make_operator(site)
+    visitor = make_visitor(site)
+    visitor.signs_in("ada", "/operator", "/operator")
+    visitor.open("/operator/sessions?ui_locales=ar")
+    device = next(cell for cell in visitor.all("td bdi") if " على " in cell.text)
+    assert device.value_of_css_property("direction") == "rtl"
+    visitor.check()
+
+
 def test_the_chart_runs_as_its_hours_do_and_keeps_its_colours(make_site, make_visitor):
     site = make_site(SETTINGS)
     make_operator(site)
@@ -210,6 +222,9 @@ def test_the_chart_runs_as_its_hours_do_and_keeps_its_colours(make_site, make_vi
                 "const all = document.querySelectorAll(arguments[0]);"
                 "return [all[0], all[all.length - 1]].map((one) => one.getBoundingClientRect().left)", parts)
             assert (first > last) == is_mirrored, (language, parts)
+        # A path and an hour with its zone keep their order.
+        assert visitor.find("code").value_of_css_property("direction") == "ltr"
+        assert visitor.find(".hours span").value_of_css_property("direction") == "ltr"
     # A brand of the colour of what failed.
     colours = visitor.driver.execute_script(
         "const root = document.documentElement.style, look = (kind) =>"

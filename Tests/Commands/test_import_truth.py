@@ -62,6 +62,29 @@ def test_whoever_was_shut_out_stays_out(site, take, product):
         Elsewhere(site, person, AGENTS["Firefox on Windows"])
 
 
+def address(site, subject: str) -> tuple:
+    """With whether it is verified."""
+    return site.operator.database(
+        "SELECT u.email, u.email_verified FROM user u JOIN apple_identity i ON i.user = u.id WHERE i.subject = ?",
+        subject)[0]
+
+
+@pytest.mark.parametrize("time", ["0000-00-00 00:00:00", "1970-01-01T00:00:00.000Z", "1970-01-01", 0, -1, "Invalid Date"])
+def test_a_time_that_is_none_verifies_nothing(site, take, time):
+    """Regression: MySQL's zero date and JavaScript's first moment made an address a verified one."""
+    sub = f"none-{time}".replace(" ", "-")
+    done = take("next-auth", lines({"provider": "apple", "providerAccountId": sub, "userId": sub, "emailVerified": time,
+                                    "email": "n@example.com"}))
+    assert done.returncode == 0 and address(site, sub) == ("n@example.com", 0), done.stderr
+
+
+def test_the_address_of_an_account_that_apple_did_not_make_is_not_taken(site, take):
+    """Regression: Auth0's top-level address was taken where the list named Apple's identity alone."""
+    done = take("auth0", lines({"user_id": "google-oauth2|7", "email": "boss@example.com", "email_verified": True,
+                                "identities": [{"provider": "apple", "user_id": "made-by-google"}]}))
+    assert done.returncode == 0 and address(site, "made-by-google") == (None, 0), done.stderr
+
+
 NOBODY = {
     "an old firebase-tools": ("firebase", lines({"localId": "a", "providerUserInfo": []}), "firebase-tools"),
     "a whole file": ("firebase", lines({"users": [{"localId": "a"}]}), "jq -c '.users[]'"),

@@ -81,6 +81,14 @@ class Browser:
             "POST", "authorize", {"person": person, "authorize_url": start.location})["form"]
         return self.send("POST", "/apple/callback", form, {"Origin": self.site.apple.origin})
 
+    def cancel(self, return_to: str) -> Answer:
+        """The answer for the program of a sign-in that the person cancels at Apple."""
+        start = self.get("/login/apple?" + urlencode({"return_to": return_to}))
+        state = parse_qs(urlsplit(start.location).query)["state"][0]
+        back = self.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
+                         {"Origin": self.site.apple.origin})
+        return self.get(self.own(back.location))
+
     def user(self) -> str:
         """The id of who is signed in."""
         token = next(value for value in self.cookies.values() if value.startswith("brs_"))

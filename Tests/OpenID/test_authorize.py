@@ -2,7 +2,7 @@
 
 import html
 import re
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -217,11 +217,7 @@ def test_17_what_cannot_travel_is_an_error_signed_in_or_out(site, grafana, brows
 
 def test_17_a_cancelled_long_request_tells_the_program(site, grafana, browser):
     page = opaque(site, grafana, browser, {"state": "s" * 5_000}, "POST")
-    start = browser.get("/login/apple?" + urlencode({"return_to": return_target(page)}))
-    state = parse_qs(urlsplit(start.location).query)["state"][0]
-    back = browser.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
-                        {"Origin": site.apple.origin})
-    told = browser.get(browser.own(back.location)).answer()
+    told = browser.cancel(return_target(page)).answer()
     assert (told["error"], told["state"]) == ("access_denied", "s" * 5_000)
 
 
@@ -249,6 +245,8 @@ def test_form_post(site, grafana, browser):
     assert grafana.redeem(fields["code"]).status == 200
     assert "form-action http: https:" in answer.headers["Content-Security-Policy"]
     assert answer.headers["Cache-Control"] == "no-store"
+    # For browsers without scripts; and nobody need have been at Apple.
+    assert b'type="submit"' in answer.body and b"Apple" not in answer.body
     for changes, error in [({"prompt": "none", "max_age": "0"}, None), ({"scope": "profile"}, "invalid_scope")]:
         address, fields = posted(browser.get(grafana.path(response_mode="form_post", **changes)))
         assert address == CALLBACK and fields.get("error") == error or error is None
@@ -347,12 +345,7 @@ def test_17_nothing_is_stored_before_the_sign_in(site, grafana):
 
 
 def test_a_cancelled_sign_in_tells_the_program(site, grafana, browser):
-    start = browser.get("/login/apple?" + urlencode({"return_to": return_target(browser.get(grafana.path()))}))
-    state = dict(piece.split("=", 1) for piece in urlsplit(start.location).query.split("&"))["state"]
-    done = browser.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
-                        {"Origin": site.apple.origin})
-    assert done.status == 303
-    told = browser.get(browser.own(done.location)).answer()
+    told = browser.cancel(return_target(browser.get(grafana.path()))).answer()
     assert (told["error"], told["state"]) == ("access_denied", "s-4711")
 
 

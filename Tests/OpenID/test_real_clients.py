@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import requests
@@ -72,7 +72,7 @@ def apache(site, tmp_path_factory):
     party = register(
         site, "apache", "--offline", "--logout-uri", f"{origin}/public/", "--back-channel-logout-uri",
         f"{origin}/private/callback?logout=backchannel", redirect_uri=f"{origin}/private/callback")
-    modules = "mpm_event authn_core authz_core authz_user alias dir auth_openidc".split()
+    modules = "mpm_event authn_core authz_core authz_user alias dir rewrite auth_openidc".split()
     loads = "\n".join(
         f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
     for name in ("private", "public"):
@@ -120,6 +120,33 @@ def test_mod_auth_openidc_signs_somebody_in(site, apache):
     assert walk.get("/public/").text == "public"
     assert walk.opens("/private/").text == "private"
     assert walk.get("/private/").status_code == 200, "its own session holds"
+
+
+def answered(walk: Walk, parameters: dict) -> requests.Response:
+    """What the program makes of an answer to a sign-in that it has just begun."""
+    begun = walk.get("/private/").headers["Location"]
+    state = parse_qs(urlsplit(begun).query)["state"][0]
+    return walk.get("/private/callback?" + urlencode({"state": state, "iss": walk.site.origin} | parameters))
+
+
+def test_mod_auth_openidc_cancelled_sign_in_ends_on_its_page(site, apache):
+    walk = Walk(site, apache)
+    page = walk.browser.get(walk.browser.own(walk.get("/private/").headers["Location"]))
+    back = walk.browser.cancel(return_target(page))
+    assert parse_qs(urlsplit(back.location).query)["error"] == ["access_denied"]
+    answer = walk.program.get(back.location, timeout=PATIENCE)
+    assert (answer.url, answer.text) == (f"{apache}/public/", "public")
+
+
+@pytest.mark.parametrize("error", ["login_required", "temporarily_unavailable", "invalid_scope", "server_error"])
+def test_mod_auth_openidc_error_answers_make_no_loop(site, apache, error):
+    answer = answered(Walk(site, apache), {"error": error, "error_description": "a+b"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"{apache}/public/")
+
+
+def test_mod_auth_openidc_forgotten_sign_in_ends_on_the_default_url(site, apache):
+    answer = answered(Walk(site, apache), {"state": "of-another-hour", "code": "boc_x"})
+    assert (answer.status_code, answer.headers.get("Location")) == (302, f"{apache}/public/")
 
 
 def test_mod_auth_openidc_reads_groups(site, apache):

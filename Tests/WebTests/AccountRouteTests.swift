@@ -38,7 +38,7 @@ import Web
             #expect(page.contains("aria-current=\"true\"") == found.isEmpty)
             #expect(page.contains("Sign out everywhere else"))
             found += ids
-            target = page.firstMatch(of: /href="(\/account\?after=[A-Za-z0-9_-]+)"/).map { String($0.1) }
+            target = page.firstMatch(of: /href="(\/account\?after=[A-Za-z0-9_-]+)#sessions"/).map { String($0.1) }
         }
         #expect(target == nil && found == others.map(\.rawValue) && !found.contains(own.rawValue))
         let first = await site.get("/account?after=nonsense", cookie: site.cookie).text

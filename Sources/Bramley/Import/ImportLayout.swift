@@ -65,7 +65,8 @@ extension ImportLayout {
             return nil
         }
         let entry = ofApple.first { identity.subject.value(in: $0) == subject } ?? JSONObject()
-        let isOnlyWay = subject == made || (all.count == 1 && !otherWays.hasSomething(in: line))
+        // Where the id says which identity made the account, the list need not have them all.
+        let isOnlyWay = subject == made || (idPrefix == nil && all.count == 1 && !otherWays.hasSomething(in: line))
 
         var members = JSONObject([("appleSubject", subject)])
         members["externalID"] = id.value(in: line)
@@ -148,11 +149,12 @@ extension JSONValue {
     }
 
     /// A date, with or without a time of any spelling, or seconds or milliseconds since 1970: later than 2001 both.
+    /// A zero date, or the first day of 1970, is what a database writes for none.
     fileprivate var isTime: Bool {
         if let number = int64Value { return number >= 1_000_000_000 }
         guard let text = stringValue?.utf8.prefix(10), text.count == 10 else { return false }
         return zip(text, "0000-00-00".utf8).allSatisfy { byte, model in
             model == UInt8(ascii: "-") ? byte == model : (0x30...0x39).contains(byte)
-        }
+        } && !text.lexicographicallyPrecedes("1970-01-02".utf8)
     }
 }
