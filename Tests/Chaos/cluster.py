@@ -147,9 +147,6 @@ class Run:
             eventually(lambda node=node: node.admin("/readyz").status == 200, "a server that is ready", self.logs)
             eventually(lambda node=node: node.verify(self.operator) == 204, "a server that checks", self.logs)
 
-    def looks(self, roll: random.Random) -> None:
-        visits.looks(self, roll)
-
     def posts_in_vain(self, node: Node) -> tuple[str, str] | None:
         """The browser's cookie and the form of a sign-in that got 503."""
         begun = visits.ask(lambda: node.begin(visits.PEOPLE[0]))

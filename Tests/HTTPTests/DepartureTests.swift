@@ -40,6 +40,31 @@ import Testing
         #expect(noticed == ["GET true"])
     }
 
+    enum Leaving: CaseIterable {
+        case reset, close, halfClose
+    }
+
+    @Test("so is one that resets its stream, or closes a connection of HTTP/2", arguments: Leaving.allCases)
+    func leavesHTTP2(_ leaving: Leaving) async throws {
+        let handler = Patient()
+        try await withHTTP2Server(handler: handler) { peer in
+            let client = try await RawHTTP2.open(peer)
+            try await client.send(H2.get(1))
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 50))
+            #expect(handler.noticed.withLock { $0 } == [])
+            switch leaving {
+            case .reset: try await client.send(H2.reset(1))
+            case .close: client.close()
+            case .halfClose: client.stream.shutdownWrite()
+            }
+            for _ in 0..<500 where handler.noticed.withLock({ $0.isEmpty }) {
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 10))
+            }
+            if leaving != .close { client.close() }
+        }
+        #expect(handler.noticed.withLock { $0 } == ["GET true"])
+    }
+
     @Test func whatChangesSomethingIsNotGivenUp() async throws {
         let handler = Patient()
         _ = try await withServer(handler: handler) { peer in

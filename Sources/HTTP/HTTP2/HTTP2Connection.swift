@@ -271,6 +271,7 @@ final class HTTP2Connection: @unchecked Sendable {
         account.release(stream.keptAnswer)
         stream.keptAnswer = 0
         releaseWindow(of: stream)
+        stream.departure?.leave()
         stream.wake()
     }
 
@@ -290,6 +291,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     /// Ends what waits in vain once nothing more is read. Output in progress may still take their content.
     private func endWaiting() {
+        for stream in streams.values { stream.departure?.leave() }
         for stream in streams.values where isDead || stream.request != nil || !isWriting && stream.isWaiting {
             close(stream)
         }

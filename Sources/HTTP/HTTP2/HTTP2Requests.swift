@@ -182,6 +182,7 @@ extension HTTP2Connection {
         stream.isAnswered = true
         running += 1
         swap(&request.body, &stream.body)
+        stream.departure = request.noticeDeparture()
         let answer = HTTP2Answer(stream, HandedContent(request))
         group.addTask { [self] in await respond(answer) }
     }

@@ -26,6 +26,8 @@ final class HTTP2Stream {
     /// nghttp2 has forgotten it: reset, or ended in both directions.
     var isClosed = false
     var content: OutgoingContent?
+    /// While its handler may want to know whether the client has left.
+    var departure: Departure?
     /// Content taken when `deadline` was set, and all content at that time.
     private var takenAtMark = 0
     private var goal = 0

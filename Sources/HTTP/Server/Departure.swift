@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Notices that the client of a request has closed its side of the connection before it was answered.
+/// Notices that the client of a request has closed its side of the connection, or reset the stream, before it was answered.
 package final class Departure: Sendable {
     private struct State {
         var hasLeft = false
@@ -27,5 +27,15 @@ package final class Departure: Sendable {
             return state.action
         }
         action?()
+    }
+}
+
+extension ServerRequest {
+    /// For a request that changes nothing: its handler may give up once the client has left.
+    mutating func noticeDeparture() -> Departure? {
+        guard method == .get, body.isEmpty else { return nil }
+        let departure = Departure()
+        self.departure = departure
+        return departure
     }
 }

@@ -174,9 +174,7 @@ final class ServerConnection {
         let isHead = request.method == .head
         let response: ServerResponse
         if request.body.isEmpty {
-            if request.method == .get {
-                let departure = Departure()
-                request.departure = departure
+            if let departure = request.noticeDeparture() {
                 stream.onHangUp = { departure.leave() }
                 if stream.peerHasClosed { departure.leave() }
             }

@@ -165,7 +165,6 @@ final class PostgresWatch: Sendable {
                 }
             try connection.commit()
         } catch {
-            proof.fail(number)
             connection.rollBack()
             throw error
         }
