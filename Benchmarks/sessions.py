@@ -18,7 +18,7 @@ from measuring import LOAD_CORE, ROUNDS, SECONDS, SERVER_CORE
 # Sessions stored, and the goal for CPU per request ÷ that of one session.
 COUNTS = [("SQLite", 200_000, "≤ 1.5"), ("SQLite", 1_000_000, "≤ 2.5"), ("PostgreSQL", 200_000, "≤ 1.5")]
 # Requests a second, at least, until all are in the cache.
-WARMING = {"SQLite": 20_000, "PostgreSQL": 3_000}
+WARMING = {"SQLite": 20_000, "PostgreSQL": 4_000}
 
 
 def statements(count):
@@ -70,7 +70,7 @@ class FilledPostgres:
 
 
 def rows(binary, folder):
-    table = []
+    """One after another."""
     load = applications.Load(LOAD_CORE, min(SECONDS, 1))
     for engine, count, goal in COUNTS:
         filled = {"SQLite": applications.Filled, "PostgreSQL": FilledPostgres}[engine]
@@ -96,16 +96,15 @@ def rows(binary, folder):
             many, few = applications.pairs(max(5, ROUNDS // 3), ask(count), ask(1))
             theirs = (f"; of that PostgreSQL {applications.middle(many, 2):.2f} µs and "
                       f"{applications.middle(few, 2):.2f} µs" if database else "")
-            table.append((
+            yield (
                 f"`/auth/verify` on {engine}, {count:,} sessions at random: CPU per request, ÷ one session",
                 measuring.spread([a[1] / b[1] for a, b in zip(many, few)]), goal,
                 f"{applications.middle(many, 1):.2f} µs against {applications.middle(few, 1):.2f} µs{theirs}; "
-                f"{measuring.peers.memory(server.pid)['Anonymous'] / 1024:.0f} MiB anonymous"))
+                f"{measuring.peers.memory(server.pid)['Anonymous'] / 1024:.0f} MiB anonymous")
         finally:
             server.stop()
             for file in files:
                 os.unlink(file)
-    return table
 
 
 if __name__ == "__main__":
