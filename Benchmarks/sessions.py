@@ -17,8 +17,8 @@ from measuring import LOAD_CORE, ROUNDS, SECONDS, SERVER_CORE
 
 # Sessions stored, and the goal for CPU per request ÷ that of one session.
 COUNTS = [("SQLite", 200_000, "≤ 1.5"), ("SQLite", 1_000_000, "≤ 2.5"), ("PostgreSQL", 200_000, "≤ 1.5")]
-# Requests a second, at least, until all are in the cache.
-WARMING = {"SQLite": 20_000, "PostgreSQL": 4_000}
+# How often everybody is asked for, in turn, before the cache is as full as it will be.
+PASSES = 2.5
 
 
 def statements(count):
@@ -90,9 +90,10 @@ def rows(binary, folder):
                     return rate, own + theirs, theirs
                 return run
 
-            # Everybody in turn, until the cache is as full as it will be.
-            warm = applications.Load(LOAD_CORE, count / WARMING[engine])
-            ask(count, warm, order="(function() turn = turn % #requests + 1; return turn end)()")()
+            warm, asked = applications.Load(LOAD_CORE, 10), 0
+            while asked < PASSES * count:
+                turn = f"(function() turn = (turn > 0 and turn or {asked % count}) % #requests + 1; return turn end)()"
+                asked += round(ask(count, warm, order=turn)()[0] * warm.seconds)
             many, few = applications.pairs(max(5, ROUNDS // 3), ask(count), ask(1))
             theirs = (f"; of that PostgreSQL {applications.middle(many, 2):.2f} µs and "
                       f"{applications.middle(few, 2):.2f} µs" if database else "")

@@ -47,7 +47,8 @@ import Testing
     @Test("who waits for the lock has it soon after a program that takes it again and again")
     func waitsItsTurn() async throws {
         let (other, waiting) = (try Stranger(path), try open(busyTimeout: 20_000))
-        let (turns, isOver) = (Mutex(0), Atomic(false))
+        let turns = Mutex(0)
+        let isOver = Atomic(false)
         try await withThrowingTaskGroup { group in
             group.addTask {
                 while !isOver.load(ordering: .relaxed) {
