@@ -61,7 +61,7 @@ package struct AuditListCommand: AsyncParsableCommand {
                     ]
                 }, document: AuditDocument.write)
             try await list.show(page, json: output.json) { after, limit in
-                // A search by time reads the whole log.
+                // A search by time may read the whole log, a piece at a time.
                 let found = try await ProgressLine.during("searching the audit log") {
                     try await place.database.auditLog(filter, before: after.flatMap { Int64($0.id) }, limit: limit)
                 }

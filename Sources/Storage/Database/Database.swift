@@ -22,8 +22,8 @@ package final class Database: Sendable {
     private let probe = WriteProbe()
     /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
-    /// Of people, by their state.
-    let userNumbers = KeptNumbers<[User.State: Int]>()
+    /// Of people in each state: few are counted each time, however many are in another.
+    let userNumbers = Dictionary(uniqueKeysWithValues: User.State.allCases.map { ($0, KeptNumbers<Int>()) })
     private let migrations: Migrations
 
     /// Whether `directory` contains a database. The sealing key is created only together with a new one.

@@ -142,6 +142,8 @@ extension Database {
             progress(piece.changed)
             if piece.seen < limit { return total }
             pace.adapt(to: ContinuousClock.now - start)
+            // Another process looks only now and then whether it may write; PostgreSQL has a queue.
+            if !isShared { try? await Task.sleep(for: Pace.pause) }
         }
     }
 
@@ -154,18 +156,5 @@ extension Database {
             let count = try body(transaction, limit)
             return (seen: count, changed: count)
         }
-    }
-}
-
-/// How many rows one transaction changes, so that it takes about as long as others may wait for it.
-struct Pace {
-    private(set) var limit = 200
-    private static let range = 20...1_000
-    private static let (short, long) = (Duration.milliseconds(10), Duration.milliseconds(25))
-
-    /// - Parameter time: of the last one.
-    mutating func adapt(to time: Duration) {
-        if time > Self.long { limit = max(limit / 2, Self.range.lowerBound) }
-        if time < Self.short { limit = min(limit * 3 / 2, Self.range.upperBound) }
     }
 }

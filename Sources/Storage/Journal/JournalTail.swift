@@ -2,19 +2,28 @@ package import RelyingParty
 
 // The journal, for following it.
 extension Database {
-    /// The last `limit` matching entries, and the journal's end.
+    /// The last `limit` matching entries, and the journal's end. For types, which have no index, the journal is read
+    /// backwards a piece at a time.
     package func lastEvents(_ filter: JournalFilter, limit: Int) async throws(StoreError) -> JournalPart {
-        try await read { snapshot in
-            let wanted = filter.conditions
-            var arguments = wanted.arguments
-            arguments += [limit]
-            let rows = try snapshot.rows(
-                "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence DESC LIMIT ?",
-                arguments)
-            return JournalPart(
-                entries: try rows.reversed().map { try JournalEntry($0) },
-                end: JournalPosition(sequence: try snapshot.lastEventSequence()))
+        let (first, last) = try await read { snapshot -> (Int64, Int64) in
+            let last = try snapshot.lastEventSequence()
+            return (try snapshot.value("SELECT min(sequence) FROM event") ?? last + 1, last)
         }
+        let piece = filter.kinds.isEmpty || filter.user != nil ? last - first + 1 : Self.scannedEvents
+        var (found, end) = ([JournalEntry](), last)
+        while end >= first, found.count < limit {
+            let (upTo, rest) = (end, limit - found.count)
+            found += try await read { snapshot in
+                var wanted = filter.conditions
+                wanted.add("e.sequence > ? AND e.sequence <= ?", [upTo - piece, upTo])
+                return try snapshot.page(
+                    "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence DESC LIMIT ?",
+                    wanted.arguments, limit: rest
+                ) { try JournalEntry($0) }.items
+            }
+            end -= piece
+        }
+        return JournalPart(entries: found.reversed(), end: JournalPosition(sequence: last))
     }
 
     /// The matching ones among the next `limit` entries after `position`.

@@ -73,8 +73,8 @@ extension Database: EventJournal {
         }
     }
 
-    /// Entries of the journal that one page of some types reads: 5 ms.
-    private static let scannedEvents: Int64 = 10_000
+    /// Entries of the journal that one read for some types looks through: 5 ms.
+    static let scannedEvents: Int64 = 10_000
 }
 
 extension Snapshot {

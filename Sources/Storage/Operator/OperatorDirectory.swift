@@ -40,15 +40,16 @@ extension Database: OperatorDirectory {
     }
 
     package func userCounts() async throws(StoreError) -> [User.State: Int] {
-        try await userNumbers.current { () throws(StoreError) in
-            try await readCounting { snapshot in
-                var counts: [User.State: Int] = [:]
-                for row in try snapshot.rows("SELECT state, count(*) AS number FROM user GROUP BY state") {
-                    counts[try row["state"]] = try row["number"]
+        var counts: [User.State: Int] = [:]
+        for (state, numbers) in userNumbers {
+            let number = try await numbers.current { () throws(StoreError) in
+                try await self.readCounting { snapshot in
+                    try snapshot.count("SELECT count(*) FROM user WHERE state = ?", [state])
                 }
-                return counts
             }
+            if number > 0 { counts[state] = number }
         }
+        return counts
     }
 
     package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(StoreError) {

@@ -12,6 +12,7 @@ struct Connections: Sendable {
     /// The only connection that writes. WAL and `synchronous=FULL`, both read back.
     func openWriter() throws -> ConnectionQueue {
         let connection = try SQLiteConnection(path: path, busyTimeout: busyTimeout)
+        connection.moveLogInPieces()
         // Deleted names and tokens are overwritten, not only unlinked.
         try connection.execute(sql: "PRAGMA secure_delete = ON")
         return ConnectionQueue(connection, label: "writer")
@@ -27,9 +28,7 @@ struct Connections: Sendable {
             }
             try connection.execute(sql: "PRAGMA synchronous = FULL")
             try connection.execute(sql: "PRAGMA journal_size_limit = 67108864")
-            // The log is moved into the database at 16 MiB: a page that many writes changed moves once. The cache holds
-            // the ends of the indexes that every write touches.
-            try connection.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
+            // The cache holds the ends of the indexes that every write touches.
             try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
             let synchronous = try connection.first("PRAGMA synchronous") ?? -1
             guard synchronous == 2 else { throw StorageOpenError.notDurable(path, synchronous: synchronous) }
@@ -50,7 +49,7 @@ struct Connections: Sendable {
     /// A read-only connection for the thread of an event loop.
     func openLoopReader() throws -> SQLiteConnection {
         let connection = try openReader()
-        try connection.execute(sql: "PRAGMA busy_timeout = \(Self.loopBusyTimeout)")
+        connection.wait(milliseconds: Self.loopBusyTimeout)
         return connection
     }
 

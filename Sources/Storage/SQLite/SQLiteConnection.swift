@@ -11,6 +11,7 @@ import CSQLite
     private var statements: [StatementText: SQLiteStatement] = [:]
     /// Of the call that uses the connection now.
     fileprivate var limit: ReadLimit?
+    private var logPace = LogPace()
 
     /// Opens the file at `path`, which is created when it is missing and may be written. References between tables are
     /// enforced.
@@ -27,7 +28,7 @@ import CSQLite
         guard code == SQLITE_OK, let database = unsafe database else {
             throw unsafe SQLiteError(code: code, of: database)
         }
-        unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout))
+        wait(milliseconds: busyTimeout)
         unsafe bramley_refuse_quoted_strings(database)
         try execute(sql: "PRAGMA foreign_keys = ON")
         // Only the first read makes SQLite examine the file.
@@ -43,6 +44,39 @@ import CSQLite
         statements.removeAll()
         unsafe sqlite3_close_v2(database)
         unsafe database = nil
+    }
+
+    /// How long a statement waits for another connection's lock.
+    ///
+    /// It looks every few milliseconds whether it may. SQLite's own way sleeps for up to a tenth of a second, and misses
+    /// the moments between two transactions of a program that makes many of them.
+    func wait(milliseconds: Int) {
+        // Safe: the limit is the pointer's number, and nothing is read there.
+        unsafe sqlite3_busy_handler(
+            database,
+            { limit, count in
+                let waited = count < 100 ? Int(count) : 100 + (Int(count) - 100) * 3
+                guard waited < Int(bitPattern: limit) else { return 0 }
+                sqlite3_sleep(count < 100 ? 1 : 3)
+                return 1
+            }, UnsafeMutableRawPointer(bitPattern: milliseconds))
+    }
+
+    /// Moves the log into the database after a commit, once it is long enough, as SQLite does by itself at a fixed length.
+    func moveLogInPieces() {
+        // Safe, both: SQLite calls this inside a COMMIT on this connection, with its own pointers.
+        unsafe sqlite3_wal_hook(
+            database,
+            { connection, database, name, pages in
+                guard let connection = unsafe connection else { return SQLITE_OK }
+                let writer = unsafe Unmanaged<SQLiteConnection>.fromOpaque(connection).takeUnretainedValue()
+                guard Int(pages) >= writer.logPace.limit else { return SQLITE_OK }
+                let start = ContinuousClock.now
+                // What a reader holds back is moved after a later commit.
+                unsafe sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+                writer.logPace.adapt(to: ContinuousClock.now - start)
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Instructions of SQLite's between two looks at the limit: about a millisecond.

@@ -124,8 +124,9 @@ final class SQLiteEngine: Engine {
 
     /// - Returns: false when a reader blocks it.
     private static func emptyLog(_ connection: any EngineConnection, busyTimeout: Int) throws -> Bool {
-        try connection.execute(sql: "PRAGMA busy_timeout = \(longestWaitForReaders)")
-        defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
+        let sqlite = connection as? SQLiteConnection
+        sqlite?.wait(milliseconds: longestWaitForReaders)
+        defer { sqlite?.wait(milliseconds: busyTimeout) }
         return try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") == 0
     }
 
