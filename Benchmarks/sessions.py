@@ -1,5 +1,5 @@
-"""`/auth/verify` of many people at random, against the same of one person, on either engine: what the cache and its misses
-cost. Of PostgreSQL's own CPU time too: it has nothing to do once the cache is full.
+"""`/auth/verify` of many people at random, against the same of one person, on either engine: what the cache and its
+misses cost. PostgreSQL's own CPU time is counted too: it has nothing to do once the cache is full.
 
     sessions.py BINARY        prints the rows; `bench.py` has them too (BENCH_ONLY=sessions).
 """

@@ -46,7 +46,7 @@ import Testing
 
     @Test("who waits for the lock has it soon after a program that takes it again and again")
     func waitsItsTurn() async throws {
-        let (other, waiting) = (try Stranger(path), try open(busyTimeout: 20_000))
+        let (other, waiting) = (try Stranger(path, patience: 20_000), try open(busyTimeout: 20_000))
         let turns = Turns()
         try await withThrowingTaskGroup { group in
             group.addTask {

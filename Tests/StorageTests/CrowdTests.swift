@@ -52,7 +52,7 @@ import Testing
             WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < \(lines - 1))
             INSERT INTO audit (time, type, actor, object)
             SELECT i * 1000, CASE WHEN i = 0 THEN 'api_key.created' ELSE 'sign_in' END, 'visitor', CAST(i AS TEXT)
-            FROM n ORDER BY i
+            FROM n ORDER BY n.i
             """)
     }
 
