@@ -1,3 +1,4 @@
+internal import HTTPTypes
 import Synchronization
 
 /// Notices that the client of a request has closed its side of the connection, or reset the stream, before it was answered.
