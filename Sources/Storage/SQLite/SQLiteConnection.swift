@@ -51,6 +51,8 @@ import CSQLite
     /// It looks every few milliseconds whether it may. SQLite's own way sleeps for up to a tenth of a second, and misses
     /// the moments between two transactions of a program that makes many of them.
     func wait(milliseconds: Int) {
+        // Once it is closed each statement says so.
+        guard let database = unsafe database else { return }
         // Safe: the limit is the pointer's number, and nothing is read there.
         unsafe sqlite3_busy_handler(
             database,
