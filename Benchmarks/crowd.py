@@ -190,6 +190,22 @@ class Site:
 
     # What people ask.
 
+    def sign_out(self, number):
+        """The session of this number; returns how long it took, in milliseconds."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=900)
+        try:
+            began = time.monotonic()
+            connection.request("POST", "/logout", "", {
+                "Host": f"localhost:{self.port}", "Origin": f"http://localhost:{self.port}",
+                "Cookie": f"__Host-bramley={crowd.token(number)}"})
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status != 303:
+                raise SystemExit(f"POST /logout: {answer.status}")
+            return (time.monotonic() - began) * 1000
+        finally:
+            connection.close()
+
     def ask(self, method, path, body=None, port=None):
         connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=900)
         try:
@@ -291,6 +307,15 @@ def measure(site):
             site.ask("GET", path, port=site.admin)
             took.append((time.monotonic() - began) * 1000)
         rows[f"`{path}`"] = f"{statistics.median(took):.1f} ms, at first {took[0]:.0f} ms"
+
+    def ends(name, first):
+        rows[name] = f"{statistics.median(site.sign_out(number) for number in range(first, first + ROUNDS)):.1f} ms"
+        print(f"{site.engine}: {name}: {rows[name]}", file=sys.stderr, flush=True)
+
+    ends("a sign-out", 1)
+    site.bramley("clients", "add", "told", "--redirect-uri", "https://app.example.com/callback",
+                 "--back-channel-logout-uri", "http://127.0.0.1:9/logout")
+    ends("… when a program wants to be told", 101)
 
     def long(name, work):
         took, waits = site.writing(work)
