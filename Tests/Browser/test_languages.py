@@ -24,7 +24,7 @@ def texts(language: str) -> dict:
 
 def plain(text: str) -> str:
     """As a person reads it: without the marks that only keep a name's direction, with one kind of space."""
-    return re.sub("[\u2066-\u2069]", "", text).replace("\u00a0", " ")
+    return re.sub("[\u200e\u200f\u2066-\u2069]", "", text).replace("\u00a0", " ")
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ enum AllowLists {
         "Sources/RelyingParty/StorePatience.swift":
             "a caller stops waiting before the store is done; a group would wait",
         "Sources/Storage/Database/Database.swift": "a note is written though nobody waits for it any more",
+        "Sources/Storage/Database/KeptNumbers.swift": "old numbers are told while they are counted again",
         "Sources/Storage/Transactions/WriteProbe.swift": "one probe for all who ask, longer than any of them waits",
         "Sources/Bramley/Metrics/CountsCache.swift": "a count goes on when the page that asked has been answered",
     ]

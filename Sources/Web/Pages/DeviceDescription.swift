@@ -46,30 +46,33 @@ enum DeviceDescription {
             // on an iPad does so too and cannot be recognised.
             system = "iPad"
         }
-        if browser == "Safari" || (browser == "Chrome" && holds(bytes, "; wv)")) {
+        if browser == "Safari" || (browser == "Chrome" && holds(bytes, webView)) {
             // Android's and WebKitGTK's own views use the name; a view inside an app belongs to the app.
             let isApples = system == "iPhone" || system == "iPad" || system == "iPod" || system == "Mac"
-            if !(isApples && holds(bytes, "Version/")) { browser = nil }
+            if !(isApples && holds(bytes, version)) { browser = nil }
         }
         return (browser, system)
     }
 
-    private static func first(of marks: [(mark: StaticString, name: String)], in agent: [UInt8]) -> String? {
+    private static func first(of marks: [(mark: [UInt8], name: String)], in agent: [UInt8]) -> String? {
         marks.first { holds(agent, $0.mark) }?.name
     }
 
     /// By bytes: a String's `contains` takes ten microseconds, and fifty marks are looked for in each row of a list.
-    private static func holds(_ agent: [UInt8], _ mark: StaticString) -> Bool {
-        mark.withUTF8Buffer { mark in
-            guard let first = unsafe mark.first else { return true }
-            return agent.indices.dropLast(mark.count - 1).contains { start in
-                unsafe agent[start] == first && agent[start...].starts(with: mark)
-            }
+    private static func holds(_ agent: [UInt8], _ mark: [UInt8]) -> Bool {
+        agent.indices.dropLast(mark.count - 1).contains { start in
+            agent[start] == mark[0] && agent[start...].starts(with: mark)
         }
     }
 
+    private static func marks(_ names: [(String, String)]) -> [(mark: [UInt8], name: String)] {
+        names.map { (Array($0.utf8), $1) }
+    }
+
+    private static let (webView, version) = (Array("; wv)".utf8), Array("Version/".utf8))
+
     // Order matters: almost all claim to be Chrome, and all claim to be Safari.
-    private static let browsers: [(mark: StaticString, name: String)] = [
+    private static let browsers = marks([
         // Views inside apps name the app besides their browser.
         ("Instagram ", "Instagram"), ("FBAN/", "Facebook"), ("FBAV/", "Facebook"), ("FB_IAB/", "Facebook"),
         ("MicroMessenger/", "WeChat"), (" Line/", "LINE"), ("GSA/", "Google"), ("LinkedInApp", "LinkedIn"),
@@ -81,13 +84,13 @@ enum DeviceDescription {
         ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"), ("Chromium/", "Chromium"),
         ("HeadlessChrome/", "Chrome"), ("Chrome/", "Chrome"), ("Epiphany/", "GNOME Web"), ("Safari/", "Safari"),
         ("curl/", "curl"), ("Wget/", "Wget"), ("python-requests/", "Python"), ("Python-urllib/", "Python"),
-    ]
-    private static let systems: [(mark: StaticString, name: String)] = [
+    ])
+    private static let systems = marks([
         ("iPhone", "iPhone"), ("iPad", "iPad"), ("iPod", "iPod"), ("Android", "Android"), ("CrOS ", "ChromeOS"),
         ("Windows NT", "Windows"), ("Macintosh", "Mac"), ("FreeBSD", "FreeBSD"), ("Linux", "Linux"),
-    ]
-    private static let appleMobileBrowsers: [StaticString] = ["CriOS/", "FxiOS/", "EdgiOS/", "OPiOS/", "OPT/"]
-    private static let robots: [StaticString] = [
+    ])
+    private static let appleMobileBrowsers = ["CriOS/", "FxiOS/", "EdgiOS/", "OPiOS/", "OPT/"].map { Array($0.utf8) }
+    private static let robots = [
         "bot/", "bot;", "bot)", "crawler", "spider", "facebookexternalhit", "+http",
-    ]
+    ].map { Array($0.utf8) }
 }
