@@ -26,11 +26,11 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 # server.limits.requestLine, by default.
 LINE = 8_192
 SCOPES = set(SCOPES)
-# Written beside what is asked for: when a key or a session was used last, who does a job, Apple's public keys, and wrong
-# passwords and codes, which Tests/Linking counts.
+# Written beside what is asked for, and by jobs. Tests/Linking counts wrong passwords and codes.
 WRITTEN = {
     "api_key": {"last_used_at"}, "session": {"last_seen_at", "examine_at"}, "lease": None, "apple_keys": None,
-    "username_try": None, "sign_in_hour": None, "server": {"seen_at"}, "user": {"indexed_name", "indexed_groups"}, "user_word": None, "user_group": None}
+    "username_try": None, "sign_in_hour": None, "server": {"seen_at"},
+    "user": {"indexed_name", "indexed_groups"}, "user_word": None, "user_group": None}
 
 
 def test_every_documented_route_is_in_the_table():
