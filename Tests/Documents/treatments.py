@@ -157,6 +157,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make chaos SECONDS=600": LONG,
     "make chaos-cluster ROUNDS=1000": LONG,
     "python3 Tests/Chaos/chaos.py .build/debug 600 60 4711": LONG,
+    "python3 Tests/Chaos/cluster.py .build/debug 30 200000 7 hang_the_primary": LONG,
     "make fuzz SECONDS=3600": LONG,
     'make fuzz TARGETS="request json"': LONG,
     "make fuzz-check": LONG,
