@@ -90,8 +90,9 @@ class Front:
 class Run:
     def __init__(self, binaries: Path, folder: Path, seed: int, people: int = 0, disasters: list[str] = ()):
         """- people: stored besides those who visit."""
-        self.disasters = {work: weight for work, weight in DISASTERS.items() if not disasters or work.__name__ in disasters}
-        assert self.disasters, f"disasters are {', '.join(work.__name__ for work in DISASTERS)}"
+        names = {work.__name__ for work in DISASTERS}
+        assert names.issuperset(disasters), f"disasters are {', '.join(sorted(names))}"
+        self.disasters = {work: weight for work, weight in DISASTERS.items() if work.__name__ in (disasters or names)}
         self.roll = random.Random(seed)
         self.seed = seed
         self.cluster = Cluster("--standby")
@@ -232,10 +233,11 @@ class Run:
                 if (status := node.verify(session)) != 401:
                     found.append(f"{node.folder.name}: {status} for an ended session")
 
-        if twice := self.sql("SELECT family_name FROM \"user\" WHERE id NOT LIKE 'usr\\_00000000%' GROUP BY family_name HAVING count(*) > 1"):
+        if twice := self.sql("SELECT family_name FROM \"user\" WHERE id NOT LIKE 'usr\\_00000000%' GROUP BY family_name "
+                             "HAVING count(*) > 1"):
             found.append(f"two accounts of one person: {twice}")
         if twice := self.sql("SELECT session, type FROM event WHERE type IN ('session.created', 'session.ended') "
-                        "GROUP BY session, type HAVING count(*) > 1"):
+                             "GROUP BY session, type HAVING count(*) > 1"):
             found.append(f"told twice: {twice}")
         journal = self.journal("ORDER BY sequence")
         if self.heard != journal:
