@@ -248,6 +248,7 @@ import Testing
             let old = site.browser()
             old.setCookie(Browser.sessionName, browser.sessionToken)
             #expect(try await old.verify().status == 204)
+            site.clock.advance(seconds: 1)
             try await browser.signIn(as: "ada")
             #expect(try await old.verify().status == 401)
             #expect(try await browser.verify().status == 204)

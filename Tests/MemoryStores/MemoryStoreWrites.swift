@@ -26,7 +26,7 @@ extension MemoryStore: SignInStore {
         guard let used = state.usedAttempts[id] else { return nil }
         let session = state.sessions.values.first { $0.id == used.session }
         return UsedAttempt(
-            bindingHash: used.bindingHash, session: used.session,
+            bindingHash: used.bindingHash, session: used.session, sessionBegan: session?.createdAt,
             sessionIsLive: session.map { isLive($0, at: now) } ?? false, refusal: used.refusal)
     }
 
@@ -65,10 +65,12 @@ extension MemoryStore: SignInStore {
                 where: { session in before.contains { $0.id == session.id } }, cause: .replaced, at: record.now,
                 in: &state, effects: &effects)
             let new = record.session
+            let id = kept?.id ?? new.id
+            let shared = kept.flatMap { record.sharesToken(of: $0) ? $0 : nil }
             let session = Session(
-                id: kept?.id ?? new.id, tokenHash: new.tokenHash, kind: new.kind, user: user.id,
-                clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
-                createdAt: record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
+                id: id, tokenHash: shared?.tokenHash ?? new.token.hash(of: id, since: record.now), kind: new.kind,
+                user: user.id, clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
+                createdAt: shared?.createdAt ?? record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
             state.sessions[session.tokenHash] = session
             state.usedAttempts[record.attempt] = (record.bindingHash, session.id, nil)
             self.record(

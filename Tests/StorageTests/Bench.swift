@@ -42,7 +42,8 @@ struct Bench {
     let folder: TemporaryFolder
     let postgres: PostgresOptions?
     let clock = ManualClock()
-    var keyring = SealingKeyring(current: Bench.key, previous: [])
+    static let keyring = SealingKeyring(current: key, previous: [])
+    var keyring = Bench.keyring
 
     init(isPostgres: Bool = TestEngine.isPostgres) throws {
         folder = try TemporaryFolder()
@@ -85,11 +86,11 @@ struct Bench {
 func record(
     _ subject: String = "ann", issuedAt: Timestamp? = nil, policy: SignUpPolicy = .open, replacing: SessionID? = nil,
     email: String? = nil, attempt: Digest256? = nil, attemptIssuedAt: Timestamp? = nil, binding: Digest256? = nil,
-    at now: Timestamp
+    window: BrowserBinding? = nil, at now: Timestamp
 ) -> SignInRecord {
     let identifiers = RandomIdentifier(random: SystemRandom())
     return SignInRecord(
-        attempt: attempt ?? newAttempt(at: now), bindingHash: binding ?? randomDigest(),
+        attempt: attempt ?? newAttempt(at: now), bindingHash: window?.hash ?? binding ?? randomDigest(),
         attemptIssuedAt: attemptIssuedAt ?? now, attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
         claims: IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),
@@ -97,9 +98,16 @@ func record(
             email: EmailAddress(address: email ?? "\(subject)@example.com", isVerified: true, isPrivate: false)),
         sealedRefreshToken: [1, 2, 3], policy: policy, newUser: identifiers.make(),
         session: NewSession(
-            id: identifiers.make(), tokenHash: randomDigest(), kind: .browser,
+            id: identifiers.make(),
+            token: window.map { .ofBrowser(BrowserTokens(of: $0, with: Bench.keyring)) } ?? .made(randomDigest()),
+            kind: .browser,
             device: Device(userAgent: "Test", address: "127.0.0.1"), expiresAt: now.adding(seconds: 86_400)),
         replacing: replacing, now: now)
+}
+
+extension SignInRecord {
+    /// Of the session's token, if this makes a new session.
+    var tokenHash: Digest256 { session.token.hash(of: session.id, since: now) }
 }
 
 /// An attempt's identifier, which begins with its time.

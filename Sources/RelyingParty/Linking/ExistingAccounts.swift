@@ -127,23 +127,22 @@ extension SignIn {
     ) async throws(LinkFailure) -> ExistingAccountAnswer {
         guard let linking else { throw .notConfigured }
         let waiting = try await linking.waiting(id, binding: binding)
-        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring) else {
-            throw .expired
-        }
+        guard case .value(let browser) = binding,
+            let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
+        else { throw .expired }
         switch choice {
         case .connect:
-            guard case .value(let browser) = binding,
-                let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
+            guard let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
             else { throw .expired }
             return .connect(ticket)
         case .new:
             let key = SHA256.hash(utf8: "existing|\(id)")
             let opened = opened(of: linked)
             var (outcome, isRemembered) = await answers.answer(for: key) {
-                await self.finishNew(linked, opened, device)
+                await self.finishNew(linked, opened, browser, device)
             }
             // The session may have ended since; then its cookie is not issued again.
-            if isRemembered, case .signedIn = outcome { outcome = await stillSignedIn(outcome, opened) }
+            if isRemembered { outcome = await stillSignedIn(outcome, opened) }
             log(outcome)
             return .signIn(outcome)
         }
@@ -162,13 +161,13 @@ extension SignIn {
     }
 
     private func finishNew(
-        _ linked: LinkedIdentity, _ opened: OpenedState, _ device: Device
+        _ linked: LinkedIdentity, _ opened: OpenedState, _ browser: BrowserBinding, _ device: Device
     ) async -> SignInOutcome {
         do throws(SignInFailure) {
-            let token = SessionToken.make(random: random)
+            let tokens = BrowserTokens(of: browser, with: keyring)
             let result = try await complete(
-                linked.identity, attempt: linked.attempt, kind: .browser, token: token, device: device)
-            return try outcome(of: result, token: token, opened: opened)
+                linked.identity, attempt: linked.attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
+            return try outcome(of: result, tokens, opened: opened)
         } catch {
             return .failed(error, retry: opened.returnTo)
         }

@@ -152,7 +152,7 @@ extension Linking {
         record(
             of: linked.identity, attempt: linked.attempt, kind: linked.kind,
             // For a link that makes no session: a token nobody holds.
-            token: linked.session ?? SessionToken.make(random: random).hash, device: linked.device,
+            token: .made(linked.session ?? SessionToken.make(random: random).hash), device: linked.device,
             team: link.team ?? provider.team, policy: .open, at: now)
     }
 

@@ -107,7 +107,7 @@ extension SignIn {
             var attempt = challenge
             attempt.bindingHash = request.digest
             let token = nativeTokens(request, challenge)[0]
-            let result = try await complete(identity, attempt: attempt, kind: .native, token: token, device: device)
+            let result = try await complete(identity, attempt: attempt, kind: .native, token: .made(token.hash), device: device)
             switch result {
             case .signedIn(let user, let session, _):
                 return .signedIn(token: token, signedIn: SignedIn(session: session, user: user))

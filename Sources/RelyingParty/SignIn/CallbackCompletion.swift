@@ -4,16 +4,18 @@ import Crypto
 // The part of a sign-in that is done once for all duplicates of a post.
 extension SignIn {
     func work(
-        form: CallbackForm, content: RequestContent, opened: OpenedState, browser: BrowserBinding, device: Device,
-        keptName: String?
+        form: CallbackForm, opened: OpenedState, browser: BrowserBinding, device: Device, keptName: String?
     ) async -> SignInOutcome {
-        // Derived, so that the same post gets the same session on another machine.
-        let tokens: [SessionToken] = content.tokens(for: opened.id, purpose: "browser-session", with: keyring)
+        let tokens = BrowserTokens(of: browser, with: keyring)
+        var subject: AppleSubject?
         do throws(SignInFailure) {
-            if let repeated = try await outcome(ofRepeated: opened, tokens) { return repeated }
+            if let used = try await usedAttempt(opened) {
+                return try await outcome(ofRepeated: used, form, tokens, opened)
+            }
             if let person = try await linking?.waitingPerson(of: opened) { return .asksExisting(person) }
             let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
             let claims = try await verify(callback)
+            subject = claims.subject
             let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
             if let consent = consent(of: callback, claims, kept: kept) {
                 // Apple sends the name only once. Committed before Apple is asked, it survives a failing exchange.
@@ -35,54 +37,79 @@ extension SignIn {
                 return .asksExisting(person)
             }
             let result = try await complete(
-                identity, attempt: attempt, kind: .browser, token: tokens[0], device: device)
-            if case .alreadyUsed = result, let repeated = try await outcome(ofRepeated: opened, tokens) {
-                return repeated
+                identity, attempt: attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
+            if case .alreadyUsed(let used) = result {
+                return try await outcome(ofRepeated: used, by: claims.subject, tokens, opened)
             }
-            return try outcome(of: result, token: tokens[0], opened: opened)
+            return try outcome(of: result, tokens, opened: opened)
         } catch {
             // Another process may have received a duplicate and sent the code first, as during a hand-over.
-            if case .codeRefused = error, let repeated = await outcome(ofOvertaken: opened, tokens) { return repeated }
+            if case .codeRefused = error, let subject,
+                let repeated = await outcome(ofOvertaken: opened, by: subject, tokens)
+            {
+                return repeated
+            }
             return .failed(error, retry: opened.returnTo)
         }
     }
 
-    /// The outcome of an attempt that was used before; nil when it was not. The same post, on another machine or after a
-    /// restart, gets its session for as long as `CallbackAnswers` would give it.
+    private func usedAttempt(_ opened: OpenedState) async throws(SignInFailure) -> UsedAttempt? {
+        try await SignInFailure.mapping(await store.usedAttempt(opened.id, at: clock.now()))
+    }
+
+    /// Who has the browser's binding alone gets no token: it takes what Apple signed for this attempt.
     private func outcome(
-        ofRepeated opened: OpenedState, _ tokens: [SessionToken]
-    ) async throws(SignInFailure) -> SignInOutcome? {
-        let now = clock.now()
-        let used = try await SignInFailure.mapping(await store.usedAttempt(opened.id, at: now))
-        guard let used else { return nil }
+        ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: OpenedState
+    ) async throws(SignInFailure) -> SignInOutcome {
+        guard let callback = try? ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID),
+            let claims = try? await verify(callback)
+        else { return outcome(of: used, opened: opened) }
+        return try await outcome(ofRepeated: used, by: claims.subject, tokens, opened)
+    }
+
+    /// The outcome of an attempt that was used before. The same person's post, on another machine or after a restart,
+    /// gets its session for as long as `CallbackAnswers` would give it.
+    private func outcome(
+        ofRepeated used: UsedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens, _ opened: OpenedState
+    ) async throws(SignInFailure) -> SignInOutcome {
         let outcome = outcome(of: used, opened: opened)
-        guard case .alreadySignedIn = outcome else { return outcome }
-        for token in tokens {
+        guard case .alreadySignedIn = outcome, let id = used.session, let began = used.sessionBegan else {
+            return outcome
+        }
+        let now = clock.now()
+        // Negative when the other process made it after this look began, or by a clock that is a little ahead.
+        let age = now.milliseconds - began.milliseconds
+        guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { return outcome }
+        for token in tokens.all(of: id, since: began) {
             let found = try await SignInFailure.mapping(await store.signedIn(token: token.hash, at: now))
-            guard let session = found?.session, session.id == used.session else { continue }
-            // Negative when the other process made it after this look began, or by a clock that is a little ahead.
-            let age = now.milliseconds - session.createdAt.milliseconds
-            guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { break }
-            return .signedIn(token: token, session: session, returnTo: opened.returnTo)
+            guard let found, found.user.appleSubject == subject else { continue }
+            return .signedIn(token: token, session: found.session, returnTo: opened.returnTo)
         }
         return outcome
     }
 
     /// The outcome of a post whose code another process has sent; nil when none has. On a shared database that process
     /// may still be waiting for Apple.
-    private func outcome(ofOvertaken opened: OpenedState, _ tokens: [SessionToken]) async -> SignInOutcome? {
+    private func outcome(
+        ofOvertaken opened: OpenedState, by subject: AppleSubject, _ tokens: BrowserTokens
+    ) async -> SignInOutcome? {
         for attempt in 0..<(store.isShared ? 30 : 1) {
             if attempt > 0 { try? await Task.sleep(for: .milliseconds(100)) }
-            if let repeated = try? await outcome(ofRepeated: opened, tokens) { return repeated }
+            if let used = try? await usedAttempt(opened) {
+                return try? await outcome(ofRepeated: used, by: subject, tokens, opened)
+            }
         }
         return nil
     }
 
     func outcome(
-        of result: SignInResult, token: SessionToken, opened: OpenedState
+        of result: SignInResult, _ tokens: BrowserTokens, opened: OpenedState
     ) throws(SignInFailure) -> SignInOutcome {
         switch result {
-        case .signedIn(_, let session, _): return .signedIn(token: token, session: session, returnTo: opened.returnTo)
+        case .signedIn(_, let session, _):
+            let token = tokens.all(of: session.id, since: session.createdAt).first { $0.hash == session.tokenHash }
+            guard let token else { return .alreadySignedIn(returnTo: opened.returnTo) }
+            return .signedIn(token: token, session: session, returnTo: opened.returnTo)
         case .alreadyUsed(let used): return outcome(of: used, opened: opened)
         case .pending(let user): return .pending(user)
         case .disabled(let user): return .disabled(user)

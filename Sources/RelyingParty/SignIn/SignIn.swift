@@ -101,18 +101,15 @@ package final class SignIn: SignInSteps {
         let (outcome, isRemembered) = await answers.answer(for: content.digest) {
             guard let link = opened.attempt.link else {
                 return await self.work(
-                    form: form, content: content, opened: opened, browser: browser, device: device, keptName: keptName)
+                    form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
             guard let linking = self.linking else {
                 return .linkFailed(.notConfigured, link: link, returnTo: opened.returnTo)
             }
             return await linking.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }
-        if isRemembered, case .signedIn = outcome {
-            // The session may have ended since; then its cookie is not issued again.
-            return await stillSignedIn(outcome, opened)
-        }
-        return outcome
+        // The session may have ended since; then its cookie is not issued again.
+        return isRemembered ? await stillSignedIn(outcome, opened) : outcome
     }
 
     /// What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
@@ -122,10 +119,16 @@ package final class SignIn: SignInSteps {
         ])
     }
 
-    /// The remembered answer while its session lives; otherwise the answer to a replay.
+    /// The remembered answer while its token is accepted; otherwise the answer to a replay.
     func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
+        guard case .signedIn(let token, _, _) = outcome else { return outcome }
         do {
-            if let used = try await store.usedAttempt(opened.id, at: clock.now()), used.sessionIsLive { return outcome }
+            let now = clock.now()
+            if try await store.signedIn(token: token.hash, at: now) != nil { return outcome }
+            // It goes on under another token, which the browser has.
+            if let used = try await store.usedAttempt(opened.id, at: now) {
+                return self.outcome(of: used, opened: opened)
+            }
             return .failed(.replayed, retry: opened.returnTo)
         } catch {
             return .failed(.storage(error.text), retry: opened.returnTo)

@@ -103,10 +103,9 @@ extension SignInSteps {
 
     /// What the one transaction stores.
     /// - Parameters:
-    ///   - token: the hash of the session's token.
     ///   - team: the team of the identity's subject.
     func record(
-        of identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: Digest256, device: Device,
+        of identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device,
         team: TeamID, policy: SignUpPolicy, at now: Timestamp
     ) -> SignInRecord {
         SignInRecord(
@@ -115,7 +114,7 @@ extension SignInSteps {
             sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
             policy: policy, newUser: identifiers.make(),
             session: NewSession(
-                id: identifiers.make(at: now), tokenHash: token, kind: kind, device: device,
+                id: identifiers.make(at: now), token: token, kind: kind, device: device,
                 expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
             replacing: attempt.replacing, now: now,
             firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
@@ -123,10 +122,10 @@ extension SignInSteps {
 
     /// The one transaction.
     func complete(
-        _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: SessionToken, device: Device
+        _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device
     ) async throws(SignInFailure) -> SignInResult {
         let record = record(
-            of: identity, attempt: attempt, kind: kind, token: token.hash, device: device, team: provider.team,
+            of: identity, attempt: attempt, kind: kind, token: token, device: device, team: provider.team,
             policy: configuration.signUp, at: clock.now())
         return try await SignInFailure.mapping(await store.completeSignIn(record))
     }

@@ -84,17 +84,28 @@ package struct SignInRecord: Sendable {
     }
 }
 
+extension SignInRecord {
+    /// Whether another window of this browser made the session after this attempt began. The browser then keeps the
+    /// token of whichever answer comes last, so both get the same one.
+    package func sharesToken(of session: Session) -> Bool {
+        guard case .ofBrowser(let tokens) = self.session.token, attemptIssuedAt < session.createdAt else {
+            return false
+        }
+        return tokens.all(of: session.id, since: session.createdAt).contains { $0.hash == session.tokenHash }
+    }
+}
+
 /// A session to be stored; the transaction decides its user.
 package struct NewSession: Sendable {
     package var id: SessionID
-    package var tokenHash: Digest256
+    package var token: NewToken
     package var kind: SessionKind
     package var device: Device
     package var expiresAt: Timestamp
 
-    package init(id: SessionID, tokenHash: Digest256, kind: SessionKind, device: Device, expiresAt: Timestamp) {
+    package init(id: SessionID, token: NewToken, kind: SessionKind, device: Device, expiresAt: Timestamp) {
         self.id = id
-        self.tokenHash = tokenHash
+        self.token = token
         self.kind = kind
         self.device = device
         self.expiresAt = expiresAt
@@ -124,15 +135,19 @@ package enum SignInRefusal: String, Sendable, CaseIterable {
 package struct UsedAttempt: Hashable, Sendable {
     package var bindingHash: Digest256
     package var session: SessionID?
+    /// When its session began; nil when it ended.
+    package var sessionBegan: Timestamp?
     package var sessionIsLive: Bool
     /// Nil when there was a session, and for attempts from before this was stored.
     package var refusal: SignInRefusal?
 
     package init(
-        bindingHash: Digest256, session: SessionID?, sessionIsLive: Bool, refusal: SignInRefusal? = nil
+        bindingHash: Digest256, session: SessionID?, sessionBegan: Timestamp? = nil, sessionIsLive: Bool,
+        refusal: SignInRefusal? = nil
     ) {
         self.bindingHash = bindingHash
         self.session = session
+        self.sessionBegan = sessionBegan
         self.sessionIsLive = sessionIsLive
         self.refusal = refusal
     }

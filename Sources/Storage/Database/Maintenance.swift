@@ -134,7 +134,7 @@ extension Database {
         at now: Timestamp? = nil, progress: (Int) -> Void = { _ in },
         _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> (seen: Int, changed: Int)
     ) async throws(StoreError) -> Int {
-        var (total, pace) = (0, Pace())
+        var (total, pace) = (0, Pace.rows)
         while true {
             let (start, limit) = (ContinuousClock.now, pace.limit)
             let piece = try await write(at: now) { transaction in try body(transaction, limit) }

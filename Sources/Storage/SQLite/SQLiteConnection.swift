@@ -11,7 +11,7 @@ import CSQLite
     private var statements: [StatementText: SQLiteStatement] = [:]
     /// Of the call that uses the connection now.
     fileprivate var limit: ReadLimit?
-    private var logPace = LogPace()
+    private var logPace = Pace.logPages
 
     /// Opens the file at `path`, which is created when it is missing and may be written. References between tables are
     /// enforced.

@@ -24,7 +24,7 @@ extension Snapshot {
     fileprivate func usedAttempt(_ id: Digest256) throws -> UsedAttempt? {
         let row = try firstRow(
             """
-            SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
+            SELECT a.binding_hash, a.session, s.created_at, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
             LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
             """, [id])
         guard let row else { return nil }
@@ -33,8 +33,8 @@ extension Snapshot {
             isLive = now < context.sessionLimits.end(lastSeenAt: lastSeenAt, expiresAt: try row["expires_at"])
         }
         return UsedAttempt(
-            bindingHash: try row["binding_hash"], session: try row["session"], sessionIsLive: isLive,
-            refusal: try row["refusal"])
+            bindingHash: try row["binding_hash"], session: try row["session"], sessionBegan: try row["created_at"],
+            sessionIsLive: isLive, refusal: try row["refusal"])
     }
 
     /// Whether Apple has reported, since the attempt began, the end of this person's consent at or after this sign-in's
@@ -211,12 +211,15 @@ extension Transaction {
     func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
         let kept = try predecessor(of: record, user: person.user.id)
         let new = record.session
+        let id = kept?.id ?? new.id
+        let shared = kept.flatMap { record.sharesToken(of: $0) ? $0 : nil }
         let session = Session(
-            id: kept?.id ?? new.id, tokenHash: new.tokenHash, kind: new.kind, user: person.user.id,
-            clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt, createdAt: now,
-            lastSeenAt: now, expiresAt: new.expiresAt)
+            id: id, tokenHash: shared?.tokenHash ?? new.token.hash(of: id, since: now), kind: new.kind,
+            user: person.user.id, clientID: record.claims.clientID, device: new.device,
+            issuedAt: record.claims.issuedAt, createdAt: shared?.createdAt ?? now, lastSeenAt: now,
+            expiresAt: new.expiresAt)
         if let kept {
-            // Its token was another browser window's: it ends, and so does what caches keep of it.
+            // What caches keep of it ends too.
             try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
             invalidate(.token(kept.tokenHash))
         }
