@@ -59,7 +59,8 @@ final class SitePostgres: Sendable {
 
     /// One value, read without our own code.
     func query(_ url: String, _ sql: String) throws -> String {
-        let psql = try SpawnedProgram(["psql", "-X", "-d", url, "-qAtc", sql], output: .pipe)
+        let place = url + " options='-c search_path=bramley,public'"
+        let psql = try SpawnedProgram(["psql", "-X", "-d", place, "-qAtc", sql], output: .pipe)
         var answer: [UInt8] = []
         while let next = psql.output?.next(), !next.isEmpty { answer += next }
         guard psql.waitUntilEnded().code == 0 else { throw SiteError("psql: \(sql)") }
