@@ -5,7 +5,7 @@ import Testing
 
 /// The first start of a version that changes the schema: a backup before, all of the change or none of it.
 @Suite struct MigrationBackupTests {
-    private static let first = "0023-first-release"
+    private static let next = "0024-openid"
 
     /// As an older version has left the database.
     private static func age(_ place: ServerPlace) throws {
@@ -23,7 +23,7 @@ import Testing
     private static func isNew(_ path: String) throws -> Bool {
         try KillTestsDatabase.open(path) {
             try $0.integer(
-                "SELECT count(*) FROM pragma_table_info('event') WHERE name = 'salt'") == 1
+                "SELECT count(*) FROM sqlite_schema WHERE name = 'openid_client'") == 1
         }
     }
 
@@ -40,7 +40,7 @@ import Testing
                     """
                     CREATE VIEW forever AS
                     WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
-                    CREATE TRIGGER stuck BEFORE INSERT ON migration WHEN NEW.name = '0023-first-release'
+                    CREATE TRIGGER stuck BEFORE INSERT ON migration WHEN NEW.name = '0024-openid'
                     BEGIN SELECT count(*) FROM forever; END
                     """)
             }
@@ -48,7 +48,7 @@ import Testing
                 try place.folder.write("old", to: "data/bramley.db.before-\(name)")
             }
             try place.folder.write("other", to: "data/bramley.db.before-restore-20260101T000000Z")
-            let backup = place.databasePath + ".before-" + Self.first
+            let backup = place.databasePath + ".before-" + Self.next
             let process = try place.launch()
             try await eventually("it is in the middle of the step") {
                 guard process.ending == nil else { throw SiteError("serve ended: \(process.output)") }
@@ -64,7 +64,7 @@ import Testing
             let names = try FileManager.default.contentsOfDirectory(atPath: place.dataDirectory)
             #expect(
                 Set(names.filter { $0.hasPrefix("bramley.db.before-") }) == [
-                    "bramley.db.before-0003-notifications", "bramley.db.before-\(Self.first)",
+                    "bramley.db.before-0003-notifications", "bramley.db.before-\(Self.next)",
                     "bramley.db.before-restore-20260101T000000Z",
                 ])
 
@@ -76,7 +76,7 @@ import Testing
             #expect(await server.stop() == StartAndStopTests.clean)
             #expect(
                 try Self.steps(place.databasePath) == [
-                    Self.first, "0024-openid", "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
+                    "0023-first-release", Self.next, "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
                     "0031-search", "0032-outgoing",
                 ])
             #expect(try Self.isNew(place.databasePath))

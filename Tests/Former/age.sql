@@ -1,9 +1,4 @@
--- Turns a database of today into one of the last version before the first release, as far as an update looks.
-ALTER TABLE event ADD COLUMN id TEXT;
-UPDATE event SET id = 'evt_' || lower(hex(randomblob(13)));
-ALTER TABLE event DROP COLUMN salt;
-DROP INDEX session_examination;
-ALTER TABLE session DROP COLUMN examine_at;
+-- Turns a database of today into one that has the schema's first step alone.
 DROP TABLE openid_grant;
 DROP TABLE openid_client;
 DROP TABLE openid_participant;
@@ -20,6 +15,5 @@ ALTER TABLE user DROP COLUMN indexed_name;
 ALTER TABLE user DROP COLUMN indexed_groups;
 DROP INDEX audit_subject;
 DROP INDEX audit_type;
-DELETE FROM migration;
-INSERT INTO migration (name, applied_at) VALUES ('0021-username-tries', 0), ('0022-events-by-order', 0);
-UPDATE meta SET value = CAST('0020-email-index' AS BLOB) WHERE key = 'oldest-admitted';
+DELETE FROM migration WHERE name > '0023-first-release';
+UPDATE meta SET value = CAST('0023-first-release' AS BLOB) WHERE key = 'oldest-admitted';

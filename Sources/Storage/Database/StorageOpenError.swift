@@ -16,8 +16,6 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case foreign(String)
     /// Written by a newer Bramley; `migration` is its newest step, `known` this version's.
     case newerSchema(String, migration: String, known: String)
-    /// Written by a Bramley of before the first release, whose schema this version does not update.
-    case tooOld(String, migration: String)
     /// A command found a database that this version's server has not yet updated.
     case olderSchema(String)
     /// Stamped real and opened for the simulator, or the reverse.
@@ -62,11 +60,6 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
         case .newerSchema(let path, let migration, let known):
             "The database \(path) was written by a newer Bramley: its schema is at \"\(migration)\", this version knows"
                 + " it up to \"\(known)\". Use that version, or restore a backup from before."
-        case .tooOld(let path, let migration):
-            """
-            The database \(path) was written by a Bramley of before the first release: its schema is at "\(migration)", and \
-            this version updates "\(FormerSchema.last)" alone. Start the last version that has that step once, then this one.
-            """
         case .olderSchema(let path):
             """
             The database \(path) was written by an older Bramley: start bramley serve of this version once, without \

@@ -41,21 +41,15 @@ extension PostgresSchema {
     ///
     /// store_lock: its one row is taken by every transaction that writes. store_node: by process, what its last such
     /// transaction left (`PostgresConnection.commit`). store_poll: what shows a process that it still commits
-    /// (`PostgresWatch`), by PostgreSQL's clock and counted by the process; it had a column of another name before
-    /// the first release.
+    /// (`PostgresWatch`), by PostgreSQL's clock and counted by the process.
     static let foundation = """
         CREATE TABLE IF NOT EXISTS store_lock (id BIGINT PRIMARY KEY CHECK (id = 1));
         INSERT INTO store_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING;
         SELECT id FROM store_lock WHERE id = 1 FOR UPDATE;
         CREATE TABLE IF NOT EXISTS store_node (id TEXT COLLATE "C" PRIMARY KEY, receipt TEXT COLLATE "C" NOT NULL);
-        CREATE TABLE IF NOT EXISTS store_poll (id TEXT COLLATE "C" PRIMARY KEY, polled_at BIGINT NOT NULL);
-        ALTER TABLE store_poll ADD COLUMN IF NOT EXISTS number BIGINT NOT NULL DEFAULT 0;
-        DO $$ BEGIN
-            IF EXISTS (SELECT FROM information_schema.columns WHERE table_schema = current_schema()
-                AND table_name = 'store_poll' AND column_name = 'polls') THEN
-                ALTER TABLE store_poll RENAME COLUMN polls TO polled_at;
-            END IF;
-        END $$;
+        CREATE TABLE IF NOT EXISTS store_poll (
+            id TEXT COLLATE "C" PRIMARY KEY, polled_at BIGINT NOT NULL, number BIGINT NOT NULL DEFAULT 0
+        );
         CREATE OR REPLACE FUNCTION min(BIGINT, BIGINT) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
             RETURN CASE WHEN $1 < $2 THEN $1 WHEN $2 IS NOT NULL AND $1 IS NOT NULL THEN $2 END;
         CREATE OR REPLACE FUNCTION max(BIGINT, BIGINT) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE

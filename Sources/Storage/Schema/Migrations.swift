@@ -14,10 +14,7 @@ struct SchemaCheck {
     /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know, and that does not admit it.
     func pendingSteps(_ connection: any EngineConnection) throws -> [SchemaStep] {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
-        if let former = applied.filter(FormerSchema.isStep).max(), former != FormerSchema.last {
-            throw StorageOpenError.tooOld(place, migration: former)
-        }
-        if let unknown = applied.subtracting(steps.map(\.name)).filter({ !FormerSchema.isStep($0) }).max() {
+        if let unknown = applied.subtracting(steps.map(\.name)).max() {
             let oldest: [UInt8]? = try connection.first(
                 "SELECT value FROM meta WHERE key = ?", [Migrations.oldestAdmitted])
             guard isAdmitted(by: oldest) else {
@@ -91,13 +88,6 @@ struct Migrations {
 
     /// Applies missing steps and stamps a new database.
     func run(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
-        guard let connection = connection as? any SchemaConnection, try connection.hasFormerSchema() else {
-            return try update(connection, context, at: now)
-        }
-        try connection.withoutReferences { try update(connection, context, at: now) }
-    }
-
-    private func update(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
         try connection.inTransaction {
             try connection.markOurs()
             try connection.define(
@@ -109,11 +99,7 @@ struct Migrations {
                 """)
             try checkStamps(connection)
             for step in try schema.pendingSteps(connection) {
-                if let connection = connection as? any SchemaConnection, try connection.hasFormerSchema() {
-                    try FormerSchema.replace(on: connection, at: now)
-                } else {
-                    try connection.define(step.sql)
-                }
+                try connection.define(step.sql)
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
             let transaction = Transaction(connection, context, at: now)

@@ -32,7 +32,7 @@ enum Schema {
         first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing,
     ]
 
-    /// All tables. The number goes on from that of the steps before the first release (`FormerSchema`).
+    /// The tables of the first release. Its number goes on from the steps of versions that were never released.
     static let first = SchemaStep(
         name: "0023-first-release",
         sql: people + credentials + sessions + journal + notifications + links + webhooks + operations + keys)
