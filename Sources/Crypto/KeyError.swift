@@ -10,8 +10,6 @@ package enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
     case unsupportedSize(bits: Int)
     /// The RSA exponent is even, below 3, or longer than 64 bits.
     case unsupportedExponent
-    /// The modulus has the fingerprint of the Infineon generator (CVE-2017-15361): it can be factored.
-    case weakGenerator
     /// The coordinates are not a point of the curve, or the private and public halves do not match.
     case invalidPoint
     /// OpenSSL failed although the input is valid.
@@ -25,7 +23,6 @@ package enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
         case .wrongKind: "this is another kind of key"
         case .unsupportedSize(let bits): "the key has \(bits) bits; 2048 to 4096 are allowed"
         case .unsupportedExponent: "the public exponent must be odd, at least 3 and at most 64 bits long"
-        case .weakGenerator: "the key comes from a generator known to be broken (CVE-2017-15361)"
         case .invalidPoint: "the key is not a point on its curve"
         case .internalFailure: "OpenSSL failed"
         }

@@ -24,7 +24,6 @@ package struct RSAPublicKey: Sendable {
         }
         // An even modulus is not a product of two large primes.
         guard modulus[modulus.count - 1] & 1 == 1 else { throw .malformed }
-        guard !InfineonMark.isPresent(in: modulus) else { throw .weakGenerator }
         digest = SHA256.hash([UInt8(exponent.count)] + exponent + modulus)
         // A parameter holds an integer in the machine's byte order (OSSL_PARAM(3)).
         var n = Self.nativeEndian(modulus)
@@ -64,31 +63,4 @@ package struct RSAPublicKey: Sendable {
 
 extension RSAPublicKey: Equatable {
     package static func == (left: Self, right: Self) -> Bool { left.digest == right.digest }
-}
-
-/// The fingerprint of keys from Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the
-/// modulus is a power of 65537. A sound key has it by chance less than once in a hundred million.
-enum InfineonMark {
-    private static let primes: [UInt32] = [
-        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,
-        113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
-    ]
-
-    /// - Parameter modulus: big-endian.
-    static func isPresent(in modulus: [UInt8]) -> Bool {
-        primes.allSatisfy { prime in
-            let residue = modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime }
-            return isPower(residue, modulo: prime)
-        }
-    }
-
-    private static func isPower(_ residue: UInt32, modulo prime: UInt32) -> Bool {
-        let generator = 65537 % prime
-        var power: UInt32 = 1
-        repeat {
-            if power == residue { return true }
-            power = power * generator % prime
-        } while power != 1
-        return false
-    }
 }
