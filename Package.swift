@@ -103,11 +103,11 @@ let package = Package(
             ],
             swiftSettings: ours, linkerSettings: programs),
 
+        // http-echo: the HTTP server with nothing behind it (docs/conformance.md).
         .executableTarget(
             name: "HTTPEcho",
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
-            swiftSettings: ours),
-
+            path: "Tests/HTTPEcho", swiftSettings: ours),
         // The stores in memory, for the tests of more than one target.
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
         // Another program at the database file, for the same.

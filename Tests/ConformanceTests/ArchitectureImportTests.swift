@@ -45,10 +45,6 @@ enum ImportRules {
             "Synchronization",
         ],
         "Sources/AppleSimulator/OpenSSL": ["COpenSSL", "Synchronization"],
-        // The server with nothing behind it.
-        "Sources/HTTPEcho": [
-            "HTTP", "Sockets", "Coding", "HTTPTypes", "ArgumentParser", "UnixSignals", "Logging", "Synchronization",
-        ],
     ]
 
     /// One file that imports a target against the table, and the only types it may take from it.
