@@ -69,14 +69,13 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         library("Coding"),
-        library("Instruments"),
         library("Crypto", ["Coding", "COpenSSL"]),
         library("Sockets", ["Coding", "CLinux", "COpenSSL"]),
-        library("HTTP", ["Sockets", "Coding", "Instruments", "CNghttp2", httpTypes, logging]),
-        library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
+        library("HTTP", ["Sockets", "Coding", "CNghttp2", httpTypes, logging]),
+        library("RelyingParty", ["Coding", "Crypto", logging]),
         library("OpenIDProvider", ["RelyingParty", "Coding", "Crypto"]),
-        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
-        library("Storage", ["RelyingParty", "OpenIDProvider", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
+        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging]),
+        library("Storage", ["RelyingParty", "OpenIDProvider", "Coding", "Crypto", "CSQLite", logging]),
         // Not optimised: that takes a minute over what is one long list of bytes.
         .target(
             name: "Public", path: "Public",
@@ -85,13 +84,13 @@ let package = Package(
         library(
             "Web",
             [
-                "RelyingParty", "OpenIDProvider", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, logging,
+                "RelyingParty", "OpenIDProvider", "Coding", "Crypto", "HTTP", "Public", httpTypes, logging,
             ]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
                 "Web", "Storage", "AppleID", "OpenIDProvider", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding",
-                "Instruments", "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
+                "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: ours, linkerSettings: programs),
         .executableTarget(
@@ -123,7 +122,6 @@ let package = Package(
         // Certificates and keys, made once a run by OpenSSL's command line.
         library("Certificates", ["ChildProcesses"], path: "Tests/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
-        tests("InstrumentsTests", ["Instruments"]),
         tests(
             "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
             data: ["Vectors", "independent.py"]),
@@ -145,7 +143,7 @@ let package = Package(
             "StorageTests",
             [
                 "Storage", "MemoryStores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
-                "OpenIDProvider", "Instruments", "Crypto", "Coding", "CSQLite", logging,
+                "OpenIDProvider", "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",
@@ -157,7 +155,7 @@ let package = Package(
             "BramleyTests",
             [
                 "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP", "RelyingParty",
-                "Sockets", "Instruments", "Crypto", "Coding", arguments, httpTypes, logging,
+                "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
             "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
@@ -167,8 +165,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
-                "RelyingParty",
-                "HTTP", "Instruments",
+                "RelyingParty", "HTTP",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),
         // What the fuzzer found once, and what it starts from, tried again.

@@ -1,6 +1,6 @@
+package import Coding
 import HTTP
 import HTTPTypes
-package import Instruments
 import Synchronization
 
 /// Counts requests to Apple by endpoint and outcome, and measures how long they took.

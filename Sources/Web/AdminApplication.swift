@@ -1,7 +1,6 @@
 import Coding
 package import HTTP
 import HTTPTypes
-import Instruments
 
 /// One dependency of the server.
 package struct HealthCheck: Hashable, Sendable {

@@ -2,7 +2,6 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import Instruments
 import Logging
 import OpenIDProvider
 import RelyingParty

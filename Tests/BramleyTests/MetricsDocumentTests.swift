@@ -1,5 +1,5 @@
+import Coding
 import Foundation
-import Instruments
 import Testing
 
 @testable import Bramley

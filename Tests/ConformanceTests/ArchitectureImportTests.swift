@@ -8,35 +8,35 @@ enum ImportRules {
         "Public": [],
         "Sources/Coding": [],
         // Counters and histograms, and the page they are shown on: for every part that has something to count.
-        "Sources/Instruments": ["Synchronization"],
+        "Sources/Coding/Instruments": ["Synchronization"],
         "Sources/Crypto": ["Coding", "COpenSSL", "Synchronization"],
         // Signatures and tokens: bytes in, an answer out. No system calls, and OpenSSL only through Crypto's own types.
         "Sources/Crypto/JOSE": ["Coding"],
         "Sources/Sockets": ["Coding", "CLinux", "COpenSSL", "Glibc", "Synchronization"],
-        "Sources/HTTP": ["Sockets", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
+        "Sources/HTTP": ["Sockets", "Coding", "HTTPTypes", "Logging", "Synchronization"],
         // The parser: sans-I/O.
         "Sources/HTTP/Wire": ["Coding", "HTTPTypes"],
-        "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
+        "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "Coding", "HTTPTypes", "Logging", "Synchronization"],
         // The domain: no I/O; its ports are protocols that Storage and AppleID implement.
-        "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Instruments", "Synchronization"],
+        "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Synchronization"],
         // The OpenID provider: what its endpoints decide, without I/O; Storage implements its port.
         "Sources/OpenIDProvider": ["RelyingParty", "Coding", "Crypto", "Synchronization"],
         "Sources/AppleID": [
-            "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization",
+            "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Synchronization",
         ],
         "Sources/Storage": [
-            "RelyingParty", "OpenIDProvider", "Crypto", "Coding", "Instruments", "Logging", "FoundationEssentials", "Synchronization",
+            "RelyingParty", "OpenIDProvider", "Crypto", "Coding", "Logging", "FoundationEssentials", "Synchronization",
         ],
         "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "Coding", "CSQLite", "Logging", "Synchronization"],
         "Sources/Storage/PostgreSQL": ["RelyingParty", "Crypto", "Coding", "Logging", "Glibc", "Synchronization"],
         "Sources/Storage/Engine": ["RelyingParty", "Coding", "Crypto", "Dispatch", "Synchronization"],
         "Sources/Web": [
-            "RelyingParty", "OpenIDProvider", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
+            "RelyingParty", "OpenIDProvider", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging",
             "Synchronization",
         ],
         "Sources/Bramley": [
             "Web", "Storage", "AppleID", "OpenIDProvider", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding",
-            "Instruments", "Public", "ArgumentParser", "Configuration", "ServiceLifecycle", "UnixSignals", "HTTPTypes", "Logging",
+            "Public", "ArgumentParser", "Configuration", "ServiceLifecycle", "UnixSignals", "HTTPTypes", "Logging",
             "FoundationEssentials", "Synchronization",
         ],
         // Shares no code with the server's protocol, crypto or JSON: what checks the server must not share its errors.

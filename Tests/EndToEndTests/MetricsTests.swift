@@ -1,6 +1,6 @@
 import AppleSimulator
+import Coding
 import Foundation
-import Instruments
 import Testing
 
 @testable import Bramley

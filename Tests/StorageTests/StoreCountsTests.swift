@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import Instruments
 import MemoryStores
 import RelyingParty
 import Storage

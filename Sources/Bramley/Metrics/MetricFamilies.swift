@@ -1,6 +1,6 @@
 internal import AppleID
+internal import Coding
 internal import HTTP
-internal import Instruments
 internal import RelyingParty
 internal import Sockets
 

@@ -1,7 +1,6 @@
 internal import AppleID
 internal import Coding
 internal import HTTP
-internal import Instruments
 internal import RelyingParty
 internal import Sockets
 internal import Storage

@@ -1,4 +1,4 @@
-internal import Instruments
+internal import Coding
 internal import Logging
 internal import Sockets
 

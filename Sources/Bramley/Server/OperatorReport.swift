@@ -1,6 +1,5 @@
 internal import Coding
 internal import FoundationEssentials
-internal import Instruments
 internal import Logging
 internal import RelyingParty
 internal import Sockets

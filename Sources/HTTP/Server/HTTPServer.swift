@@ -1,5 +1,5 @@
+internal import Coding
 package import HTTPTypes
-internal import Instruments
 package import Logging
 package import Sockets
 

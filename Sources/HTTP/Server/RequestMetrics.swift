@@ -1,5 +1,5 @@
+package import Coding
 package import HTTPTypes
-package import Instruments
 package import Sockets
 internal import Synchronization
 

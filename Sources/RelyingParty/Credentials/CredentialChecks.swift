@@ -1,6 +1,5 @@
 import Coding
 package import Crypto
-import Instruments
 package import Logging
 import Synchronization
 

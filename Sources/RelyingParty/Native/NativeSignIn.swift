@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import Instruments
 import Logging
 
 /// What an app sends to sign somebody in: parsed and bounded, not yet trusted.
@@ -107,7 +106,8 @@ extension SignIn {
             var attempt = challenge
             attempt.bindingHash = request.digest
             let token = nativeTokens(request, challenge)[0]
-            let result = try await complete(identity, attempt: attempt, kind: .native, token: .made(token.hash), device: device)
+            let result = try await complete(
+                identity, attempt: attempt, kind: .native, token: .made(token.hash), device: device)
             switch result {
             case .signedIn(let user, let session, _):
                 return .signedIn(token: token, signedIn: SignedIn(session: session, user: user))

@@ -1,5 +1,4 @@
 package import Coding
-internal import Instruments
 package import Logging
 internal import Synchronization
 

@@ -1,5 +1,5 @@
+package import Coding
 import Crypto
-package import Instruments
 
 /// Sign-in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
 ///

@@ -1,4 +1,4 @@
-import Instruments
+import Coding
 
 /// Where a sign-in came from.
 package enum SignInFlow: String, Sendable, CaseIterable {

@@ -1,5 +1,4 @@
 import Coding
-import Instruments
 import RelyingParty
 import Synchronization
 

@@ -1,4 +1,4 @@
-package import Instruments
+package import Coding
 
 /// Measurements of the writer.
 package final class StoreMetrics: Sendable {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Instruments
+@testable import Coding
 
 struct MetricsTextTests {
     private func page(_ write: (inout MetricsText) -> Void) -> String {

@@ -1,4 +1,4 @@
-import Instruments
+import Coding
 import Testing
 
 @Suite struct LogThrottleTests {
