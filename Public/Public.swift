@@ -34,8 +34,6 @@ package enum EmbeddedFiles {
         "templates/operator_cell.mustache": PackageResources.operator_cell_mustache,
         "templates/repost.mustache": PackageResources.repost_mustache,
         "templates/standalone.mustache": PackageResources.standalone_mustache,
-        "templates/upgrade.mustache": PackageResources.upgrade_mustache,
-        "templates/upgrade_code.mustache": PackageResources.upgrade_code_mustache,
     ]
 
     /// The content of one file, nil when there is none of that path.

@@ -10,8 +10,6 @@ package enum LeasedJob: String, Sendable, CaseIterable {
     case webhooks
     /// Asking Apple whether credentials are still valid.
     case credentialChecks
-    /// Asking the application to remove passwords.
-    case conversions
     /// `bramley transfer`.
     case transfer
 }
@@ -106,15 +104,6 @@ extension LeaseHold {
         }
         await release()
     }
-}
-
-/// A queue that one process at a time works through, in rounds.
-package protocol LeasedQueue: Sendable {
-    /// Does what is due, unless another process does. Returns when it is done or the store fails.
-    /// - Parameter goesOn: asked before each request; false ends the round.
-    func round(while goesOn: () -> Bool) async
-    /// Lets another process take over.
-    func stop() async
 }
 
 /// Pauses work for a while after the store failed: what cannot be recorded would otherwise be repeated at once.

@@ -80,6 +80,8 @@ package struct WebConfiguration: Sendable {
         package var attemptLifetime: Int64
         /// The site's own password sign-in, linked next to the button; also used to connect an account.
         package var passwordURL: String?
+        /// Where the site's password is changed; `/.well-known/change-password` leads there.
+        package var changePasswordURL: String?
         /// Whether `SignIn` asks new people if they have an account here; requires `passwordURL`.
         package var askExistingAccount = false
 
@@ -110,16 +112,6 @@ package struct WebConfiguration: Sendable {
         }
     }
 
-    /// `upgrade.*`, as far as pages need it. `Linking.offersUpgrades` says whether there are upgrades.
-    package struct Linking: Sendable {
-        /// `upgrade.changePassword`: `/.well-known/change-password` leads to `/upgrade`.
-        package var changePassword: Bool
-
-        package init(changePassword: Bool = false) {
-            self.changePassword = changePassword
-        }
-    }
-
     package struct Limits: Sendable {
         /// Bytes of a callback's body; beyond it 413.
         package var callbackBody: Int
@@ -134,15 +126,12 @@ package struct WebConfiguration: Sendable {
         package var failedNotificationsPerMinute: Int
         /// Refused API keys per address and minute; beyond it 429.
         package var refusedKeysPerMinute: Int
-        /// `server.limits.upgradesPerMinute`: passwords and second factors per address and minute; beyond it 429.
-        package var upgradesPerMinute: Int
         /// `server.limits.operatorPerMinute`: requests for the operator's page per address and minute; beyond it 429.
         package var operatorPerMinute = 240
 
         package init(
             callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
-            exportsPerMinute: Int = 120, failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30,
-            upgradesPerMinute: Int = 10
+            exportsPerMinute: Int = 120, failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30
         ) {
             self.callbackBody = callbackBody
             self.notificationBody = notificationBody
@@ -150,7 +139,6 @@ package struct WebConfiguration: Sendable {
             self.exportsPerMinute = exportsPerMinute
             self.failedNotificationsPerMinute = failedNotificationsPerMinute
             self.refusedKeysPerMinute = refusedKeysPerMinute
-            self.upgradesPerMinute = upgradesPerMinute
         }
     }
 
@@ -171,7 +159,6 @@ package struct WebConfiguration: Sendable {
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
     package var pageOverrides: [String: [UInt8]]
     package var limits: Limits
-    package var linking: Linking
     package var accessLog = AccessLog()
     /// `operator.groups`: whose members may open `/operator`; with none, it does not exist.
     package var operatorGroups: [String] = []
@@ -183,7 +170,7 @@ package struct WebConfiguration: Sendable {
         sessions: Sessions, forwardAuth: OriginalRequest.Style = .forwarded, accessRules: AccessRules? = nil,
         apiOrigins: [String] = [],
         locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits(),
-        linking: Linking = Linking(), assertionAudiences: [AssertionAudience] = []
+        assertionAudiences: [AssertionAudience] = []
     ) {
         self.publicURL = publicURL
         self.site = site
@@ -197,7 +184,6 @@ package struct WebConfiguration: Sendable {
         self.locales = locales
         self.pageOverrides = pageOverrides
         self.limits = limits
-        self.linking = linking
         self.assertionAudiences = assertionAudiences
     }
 }

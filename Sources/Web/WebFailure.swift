@@ -62,11 +62,9 @@ enum WebFailure: StoreFailure, Sendable {
     case cursorExpired
     /// The sign-in is too old for what cannot be undone.
     case freshSignInRequired
-    /// A step of a link or an upgrade. `way` is for visitors.
+    /// A step of a link. `way` is for visitors.
     case link(LinkFailure, way: LinkWay?)
-    /// A link that would replace a password, without a configured verifier.
-    case upgradesNotConfigured
-    /// There is no ticket or upgrade token, and the app needs one.
+    /// There is no ticket, and the app needs one.
     case linkTokenMissing
     /// No program is registered.
     case openIDNotConfigured
@@ -102,7 +100,7 @@ enum WebFailure: StoreFailure, Sendable {
         case .userNotFound, .sessionNotFound, .webhookNotFound, .clientNotFound, .assertionNotConfigured,
             .nativeNotConfigured, .openIDNotConfigured:
             .notFound
-        case .externalIDTaken, .upgradesNotConfigured: .conflict
+        case .externalIDTaken: .conflict
         case .link(let failure, _): Self.status(of: failure)
         case .cursorExpired: .gone
         case .preconditionFailed: .preconditionFailed
@@ -120,12 +118,11 @@ enum WebFailure: StoreFailure, Sendable {
     private static func status(of failure: LinkFailure) -> HTTPResponse.Status {
         switch failure {
         case .invalid, .codeInvalid: .badRequest
-        case .unknown, .notConfigured: .notFound
-        case .expired, .completed: .gone
-        case .ended, .secondFactorRequired, .identityLinkedElsewhere, .accountAlreadyLinked: .conflict
-        case .upgradeEnded, .userPending, .userDisabled: .forbidden
-        case .conversionFailed: .badGateway
-        case .verifierUnavailable, .storage: .serviceUnavailable
+        case .unknown: .notFound
+        case .expired: .gone
+        case .ended, .identityLinkedElsewhere, .accountAlreadyLinked: .conflict
+        case .userPending, .userDisabled: .forbidden
+        case .storage: .serviceUnavailable
         case .tooMany: .tooManyRequests
         case .signIn(let failure): failure.isTemporary ? .serviceUnavailable : .badRequest
         }
@@ -177,7 +174,6 @@ enum WebFailure: StoreFailure, Sendable {
         case .cursorExpired: .cursorExpired
         case .freshSignInRequired: .freshSignInRequired
         case .link(let failure, _): failure.reasonCode
-        case .upgradesNotConfigured: .upgradesNotConfigured
         case .linkTokenMissing, .bearerMissing: .tokenRequired
         case .openIDNotConfigured: .openIDNotConfigured
         case .openIDClientUnknown: .openIDClientUnknown
@@ -260,18 +256,16 @@ enum WebFailure: StoreFailure, Sendable {
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing,
             .bearerMissing, .bearerMalformed:
             .debug
-        case .upgradesNotConfigured: .info
         case .link(let failure, _): Self.level(of: failure)
         }
     }
 
     private static func level(of failure: LinkFailure) -> Logger.Level {
         switch failure {
-        case .invalid, .unknown, .secondFactorRequired, .completed: .debug
-        case .expired, .ended, .codeInvalid, .upgradeEnded, .identityLinkedElsewhere, .accountAlreadyLinked,
-            .notConfigured, .tooMany, .userPending, .userDisabled:
+        case .invalid, .unknown: .debug
+        case .expired, .ended, .codeInvalid, .identityLinkedElsewhere, .accountAlreadyLinked, .tooMany, .userPending,
+            .userDisabled:
             .info
-        case .conversionFailed, .verifierUnavailable: .warning
         case .storage: .error
         case .signIn(let failure): level(of: failure)
         }
@@ -313,7 +307,6 @@ enum WebFailure: StoreFailure, Sendable {
             Self.challenges(refused: scheme, because: ", error_description=\"The API key has expired\"")
         case .insufficientScope(let scope):
             [.wwwAuthenticate: Self.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
-        case .link(.conversionFailed(let seconds?), _): [.retryAfter: String(max(1, seconds))]
         case .link(.tooMany(let seconds), _): [.retryAfter: String(max(1, seconds))]
         case .signIn, .nativeSignIn, .notification, .store, .link:
             status == .serviceUnavailable ? [.retryAfter: "30"] : HTTPFields()

@@ -2,7 +2,7 @@ import pytest
 
 from inhabited import SCOPES, WEBHOOKS, Inhabited, bearer
 from programs import Site
-from verifier import Verifier
+from ways import LINKS
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -14,18 +14,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.long)
 
 
-@pytest.fixture(scope="session")
-def verifier():
-    verifier = Verifier()
-    yield verifier
-    verifier.stop()
-
-
 @pytest.fixture
-def site(binaries, tmp_path, verifier):
+def site(binaries, tmp_path):
     """A server that believes this machine about who is asking, so that one test's failures slow down nobody else."""
     site = Site(binaries, tmp_path, {"log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend",
-                                   "apple.bundleIDs": ["com.example.app"], **WEBHOOKS, **verifier.settings(tmp_path)})
+                                   "apple.bundleIDs": ["com.example.app"], **WEBHOOKS, **LINKS})
     yield site.start()
     site.end()
 

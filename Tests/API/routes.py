@@ -12,7 +12,7 @@ BODY = 524_288
 @dataclass(frozen=True)
 class Route:
     # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", "browser" that has
-    # been at Apple, "secret" of a link or an upgrade as Bearer, or a scope.
+    # been at Apple, "secret" of a link as Bearer, or a scope.
     asker: str = "nobody"
     # The type of what it takes, its members that have to be there, and those that need not.
     takes: tuple[str, str] | None = None
@@ -60,14 +60,6 @@ TABLE = {
     ("POST", "/link/{id}"): Route("browser", own_pages=True, good=303),
     ("POST", "/login/existing"): Route(
         "browser", FORM, ("waiting", "choice"), most=4096, refuses=(400, 404), ignores_others=True, own_pages=True, good=303),
-    ("GET", "/upgrade"): Route(once=("return_to",)),
-    # The form again, which says what is missing or wrong.
-    ("POST", "/upgrade"): Route(
-        takes=FORM, needs=("username", "password"), may=("return_to",), most=16_384, refuses=(400, 422), twice=(400, 422),
-        ignores_others=True, own_pages=True),
-    ("POST", "/upgrade/second-factor"): Route(
-        takes=FORM, needs=("id", "token", "code"), may=("return_to",), most=16_384, refuses=(400, 404, 422),
-        twice=(400, 404, 422), counted="code", ignores_others=True, own_pages=True),
     ("POST", "/apple/callback"): Route(
         takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
     ("POST", "/apple/notifications"): Route(
@@ -131,11 +123,6 @@ TABLE = {
     ("POST", "/api/v1/links/{id}/authorize"): Route(
         "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
     ("POST", "/api/v1/links/{id}/complete"): Route("links", JSON, ("code",), most=16_384, counted="code", **API),
-    # A password can be any text.
-    ("POST", "/api/v1/upgrades"): Route(takes=JSON, needs=("username", "password"), most=16_384, unknown=(200,), **API),
-    ("POST", "/api/v1/upgrades/{id}/second-factor"): Route("secret", JSON, ("code",), most=16_384, counted="code", **API),
-    ("POST", "/api/v1/upgrades/{id}/complete"): Route(
-        "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
     ("GET", "/oidc/authorize"): Route(good=400),
     ("POST", "/oidc/authorize"): Route(takes=FORM, most=32_768, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
     ("GET", "/oidc/logout"): Route(good=303),

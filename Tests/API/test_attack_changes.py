@@ -8,7 +8,7 @@ import pytest
 from attacker import FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import bearer, call
 from programs import Site
-from ways import APP
+from ways import APP, LINKS
 
 ALLOWED = "https://app.example.com"
 JSON = ("Content-Type", "application/json")
@@ -22,8 +22,6 @@ OWN_PAGES = {
     ("POST", "/operator/change"): 303,
     ("POST", "/link/{id}"): 303,
     ("POST", "/login/existing"): 303,
-    ("POST", "/upgrade"): 200,
-    ("POST", "/upgrade/second-factor"): 200,
     ("DELETE", "/api/v1/session"): 204,
     ("DELETE", "/api/v1/account"): 202,
 }
@@ -33,20 +31,19 @@ FROM_ALLOWED = [[("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)], [("Origi
 # Signed by Apple, and bound to the browser by state and binding, or to the app by its nonce.
 APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST", "/api/v1/native/challenge"),
          ("POST", "/api/v1/native/sessions")}
-# For who has a password, or the secret of a link or an upgrade. What they take is JSON, which no page of another site sends.
-SECRETS = {("POST", "/api/v1/upgrades"), ("POST", "/api/v1/upgrades/{id}/second-factor"),
-           ("POST", "/api/v1/upgrades/{id}/complete"), ("POST", "/api/v1/links/{id}/authorize")}
+# For who has the secret of a link. What it takes is JSON, which no page of another site sends.
+SECRETS = {("POST", "/api/v1/links/{id}/authorize")}
 
 # Of programs: two go on as a GET, the others take no cookie.
 PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "logout", "token", "userinfo", "revoke")}
 
 
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory, verifier):
+def site(binaries, tmp_path_factory):
     """One that trusts this machine as its proxy, so that forged words of a proxy count as far as they can."""
     folder = tmp_path_factory.mktemp("changes")
     site = Site(binaries, folder, {
-        **verifier.settings(folder), **OPERATORS, "apple.bundleIDs": [APP],
+        **LINKS, **OPERATORS, "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES, "api.allowedOrigins": [ALLOWED],
         "login.allowedReturnOrigins": [ALLOWED]})
     yield site.start()
@@ -137,7 +134,7 @@ def test_a_page_the_operator_vouches_for_switches_accounts(site, inhabited, fiel
 
 
 @pytest.mark.parametrize("path", [
-    path for method, path in OWN_PAGES if path.startswith(("/account/", "/upgrade", "/login/", "/operator/"))])
+    path for method, path in OWN_PAGES if path.startswith(("/account/", "/login/", "/operator/"))])
 @pytest.mark.parametrize("kind", [
     ("Content-Type", "text/plain"), ("Content-Type", "application/json"), ("X-No-Type", ""),
     ("Content-Type", "multipart/form-data; boundary=x"), ("Content-Type", "application/x-www-form-urlencodedx")])

@@ -8,14 +8,14 @@ import pytest
 from attacker import COOKIE, FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import ENDPOINT, SCOPES, WEBHOOKS, bearer, call, make_token, sign_in
 from programs import Site
-from ways import APP
+from ways import APP, LINKS
 
 
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory, verifier):
+def site(binaries, tmp_path_factory):
     folder = tmp_path_factory.mktemp("credentials")
     site = Site(binaries, folder, {
-        **verifier.settings(folder), **OPERATORS, "apple.bundleIDs": [APP],
+        **LINKS, **OPERATORS, "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
         **WEBHOOKS})
     yield site.start()
@@ -29,9 +29,7 @@ NOBODYS = {
     ("GET", "/assets/{path...}"), ("GET", "/auth/forbidden"), ("GET", "/.well-known/apple-app-site-association"),
     ("POST", "/api/v1/native/challenge"), ("POST", "/api/v1/native/sessions"),
     ("GET", "/link/{id}/attempt"), ("GET", "/link/{id}/apple"), ("POST", "/link/{id}"), ("POST", "/login/existing"),
-    ("GET", "/upgrade"), ("POST", "/upgrade"), ("POST", "/upgrade/second-factor"), ("GET", "/.well-known/change-password"),
-    ("POST", "/api/v1/links/{id}/authorize"), ("POST", "/api/v1/upgrades"), ("POST", "/api/v1/upgrades/{id}/second-factor"),
-    ("POST", "/api/v1/upgrades/{id}/complete"),
+    ("GET", "/.well-known/change-password"), ("POST", "/api/v1/links/{id}/authorize"),
     # Without a program's request they say nothing: Tests/OpenID.
     *((method, path) for method, path, _ in documented() if path.startswith("/oidc/")),
     ("GET", "/.well-known/openid-configuration"), ("GET", "/.well-known/oauth-authorization-server"),

@@ -8,18 +8,18 @@ import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, browser_pages, cookie, documented, send
 from programs import Site
-from verifier import SIGN_IN
+from ways import LINKS, SIGN_IN
 from ways import APP
 
 ALLOWED = "https://app.example.com"
 
 
 @pytest.fixture(scope="module", params=["trusted", "untrusted"])
-def site(binaries, tmp_path_factory, verifier, request):
+def site(binaries, tmp_path_factory, request):
     """Once with a proxy between that is believed, and once without."""
     folder = tmp_path_factory.mktemp("links")
     site = Site(binaries, folder, {
-        **verifier.settings(folder), "apple.bundleIDs": [APP],
+        **LINKS, "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES if request.param == "trusted" else [],
         "api.allowedOrigins": [ALLOWED], "login.allowedReturnOrigins": [ALLOWED], "assertion.audience": "backend"})
     yield site.start()
@@ -93,7 +93,7 @@ def test_no_page_leads_out(site, inhabited, path, signed_in):
             answer = send(site, "GET", f"{path}?{name}={quote(target, safe='')}", fields)
             assert answer.status in (200, 303, 400), (name, target)
             check(site, answer)
-            leads = name == "return_to" and route in ("/login", "/login/apple", "/upgrade") or name == "rd" and path.startswith("/oauth2/")
+            leads = name == "return_to" and route in ("/login", "/login/apple") or name == "rd" and path.startswith("/oauth2/")
             if name == "rd" and leads and target in NAMES_AN_ALLOWED_HOST:
                 assert answer.status != 400, target
             elif leads and target in HOSTILE:
@@ -119,27 +119,18 @@ def test_sign_out_leads_nowhere_else(site, inhabited):
     assert (answer.status, answer.headers["Location"]) == (303, ALLOWED + "/bye")
 
 
-def test_a_link_and_an_upgrade_lead_nowhere_else(site, inhabited):
-    """Where they lead is said when they begin: by the application, and by the page."""
+def test_a_link_leads_nowhere_else(site, inhabited):
+    """Where it leads is said by the application, when it begins."""
     key = [("Authorization", f"Bearer {inhabited.key('links')}"), ("Content-Type", "application/json")]
-    link, page, code = (Person(inhabited, path) for path in ("/api/v1/links", "/upgrade", "/upgrade/second-factor"))
-    before = [person.kept() for person in (link, page, code)]
-    own = [SAME_ORIGIN, FORM]
+    link = Person(inhabited, "/api/v1/links")
+    before = link.kept()
     for target in HOSTILE:
         answer = send(site, "POST", "/api/v1/links", key, json.dumps(link.way.content | {"returnTo": target}))
         assert answer.status == 400 and answer.json()["code"] == "invalid_request", target
-        for person, path in ((page, "/upgrade"), (code, "/upgrade/second-factor")):
-            answer = send(site, "POST", path, own, urlencode(person.way.content | {"return_to": target}))
-            assert answer.status == 400, (path, target)
-            check(site, answer)
-    assert [person.kept() for person in (link, page, code)] == before
-    # Nothing but where they lead was wrong.
+    assert link.kept() == before
+    # Nothing but where it leads was wrong.
     answer = send(site, "POST", "/api/v1/links", key, json.dumps(link.way.content | {"returnTo": ALLOWED + "/x"}))
     assert answer.status == 201
-    for person, path in ((page, "/upgrade"), (code, "/upgrade/second-factor")):
-        answer = send(site, "POST", path, own, urlencode(person.way.content | {"return_to": ALLOWED + "/x"}))
-        assert answer.status == 200, answer.body
-        check(site, answer)
 
 
 def test_the_way_to_the_application_is_the_operators(site, inhabited):
@@ -187,21 +178,19 @@ def test_a_language_is_a_language(site, inhabited, path):
             assert answer.status in (200, 303), locale[:40]
 
 
-@pytest.mark.parametrize("path", ["/link/{id}", "/login/existing", "/upgrade", "/upgrade/second-factor"])
+@pytest.mark.parametrize("path", ["/link/{id}", "/login/existing"])
 def test_a_language_is_a_language_where_something_is_sent(site, inhabited, path):
     person = Person(inhabited, path)
     content = person.way.content | ({"choice": "connect"} if path == "/login/existing" else {})
-    # As it should be, and the page that says what is wrong.
-    for sent in (content, content | {"password": "x"}) if path == "/upgrade" else (content,):
-        for locale in LOCALES:
-            quoted = quote(locale, safe="")
-            for query, fields in ((f"?ui_locales={quoted}", []), (f"?ui_locales={quoted}&ui_locales=de", []),
-                                  ("", [("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])):
-                form = urlencode(sent) + (f"&ui_locales={quoted}" if query else "")
-                answer = send(site, "POST", person.fill(path) + query, [SAME_ORIGIN, FORM, *fields, *person.cookies], form)
-                assert answer.status in (200, 303, 400, 422), locale[:40]
-                assert answer.headers.get("Content-Language", "en") in LANGUAGES
-                check(site, answer)
+    for locale in LOCALES:
+        quoted = quote(locale, safe="")
+        for query, fields in ((f"?ui_locales={quoted}", []), (f"?ui_locales={quoted}&ui_locales=de", []),
+                              ("", [("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])):
+            form = urlencode(content) + (f"&ui_locales={quoted}" if query else "")
+            answer = send(site, "POST", person.fill(path) + query, [SAME_ORIGIN, FORM, *fields, *person.cookies], form)
+            assert answer.status in (200, 303, 400, 422), locale[:40]
+            assert answer.headers.get("Content-Language", "en") in LANGUAGES
+            check(site, answer)
     # And one that is a language is spoken.
     answer = send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, ("Accept-Language", "de"), *person.cookies], urlencode(content))
     assert answer.status == 303 or (answer.status, answer.headers["Content-Language"]) == (200, "de")

@@ -19,7 +19,7 @@ from inhabited import ENDPOINT, SCOPES, WEBHOOKS, Answer, Inhabited, make_id, ma
 from patience import PATIENCE, eventually
 from programs import Site
 from routes import ADMIN, BODY, JSON, TABLE
-from ways import APP
+from ways import APP, LINKS
 
 OPENAPI = ROUTES.parent / "openapi.yaml"
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
@@ -29,7 +29,7 @@ SCOPES = set(SCOPES)
 # Written beside what is asked for, and by jobs. Tests/Linking counts wrong passwords and codes.
 WRITTEN = {
     "api_key": {"last_used_at"}, "session": {"last_seen_at", "examine_at"}, "lease": None, "apple_keys": None,
-    "username_try": None, "sign_in_hour": None, "server": {"seen_at"},
+    "sign_in_hour": None, "server": {"seen_at"},
     "user": {"indexed_name", "indexed_groups"}, "user_word": None, "user_group": None}
 
 
@@ -45,10 +45,9 @@ def test_every_documented_route_is_in_the_table():
 # A place where everything good can be done
 
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory, verifier):
-    folder = tmp_path_factory.mktemp("bad")
-    site = Site(binaries, folder, {
-        **verifier.settings(folder), **OPERATORS,
+def site(binaries, tmp_path_factory):
+    site = Site(binaries, tmp_path_factory.mktemp("bad"), {
+        **LINKS, **OPERATORS,
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend", "apple.bundleIDs": [APP],
         "apple.nativeNonce": "raw", **WEBHOOKS})
     yield site.start()
@@ -298,9 +297,8 @@ def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> N
         ("Bearer", unknown), ("Bearer", "brs_"), ("Bearer", key), ("Bearer", "brk_"), ("Bearer", "x" * 4000),
         ("Bearer", expired.token), ("Bearer", person.token), ("Basic", "x"), ("Digest", "x"), ("Bearer", "")]]
     if route.asker == "secret":
-        # None is none; what is no secret of this link or upgrade is one that nobody knows.
-        others = [Person(inhabited, path).way.bearer for path in (
-            "/api/v1/links/{id}/authorize", "/api/v1/upgrades/{id}/second-factor", "/api/v1/upgrades/{id}/complete")]
+        # None is none; what is no secret of this link is one that nobody knows.
+        others = [Person(inhabited, "/api/v1/links/{id}/authorize").way.bearer]
         for credential in [None, *cookies]:
             expect(f"as {credential}", request.send(credential=credential), 401, code="token_required")
         for credential in [*bearers, *[("Authorization", f"Bearer {token}") for token in others],
@@ -478,10 +476,7 @@ def test_a_wrong_code_uses_up_a_try_and_nothing_else(site, inhabited, keys, meth
     refusals, written = Refusals(request), WRITTEN | {"account_link": {"tries"}}
     before = settled(site, written)
     answer = request.send(request.encode(request.content | {request.route.counted: code}))
-    if path == "/api/v1/upgrades/{id}/second-factor" and answer.status == 200:
-        assert answer.json() == {"result": "failure"}
-    else:
-        refusals.expect(code, answer, *request.route.refuses)
+    refusals.expect(code, answer, *request.route.refuses)
     assert not refusals.wrong, "\n".join(refusals.wrong)
     assert not (found := changes(before, everything(site, written))), found
     assert request.send().status == request.route.good

@@ -159,8 +159,8 @@ def paths() -> list[tuple[str, str, str]]:
 def test_no_answer_is_made_in_one_piece(wealth, path, query, asker):
     target = (path + query).replace("{id}", "program-0000" if "clients" in path else wealth.user)
     status, sizes, _ = pieces(wealth.site, target, wealth.fields(asker))
-    # A link or an upgrade is nobody's here.
-    assert status < 500 and (status < 400 or path.startswith(("/link", "/auth", "/oidc", "/operator/change", "/upgrade")) or
+    # A link is nobody's here.
+    assert status < 500 and (status < 400 or path.startswith(("/link", "/auth", "/oidc", "/operator/change")) or
                              path in ("/.well-known/change-password", "/oauth2/userinfo")), status
     assert max(sizes) <= PIECE, sizes
 

@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 
 from closed import DOCUMENT, close, closed
 from inhabited import ENDPOINT, PEOPLE, SCOPES, Inhabited, bearer, call, sign_in
-from verifier import CAREFUL, CODE, PASSWORD
 from ways import Way
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +21,7 @@ SEED = int(os.environ.get("API_SEED", 20261121))
 # A body of these brings a code, which nobody gets without Apple: Tests/Native and Tests/Linking do that, and hold the
 # answers against the document.
 OUT_OF_REACH = {label: {"200"} for label in (
-    "POST /api/v1/native/sessions", "POST /api/v1/links/{id}/authorize", "POST /api/v1/upgrades/{id}/complete")}
+    "POST /api/v1/native/sessions", "POST /api/v1/links/{id}/authorize")}
 OUT_OF_REACH["DELETE /api/v1/account"] = {"202"}
 # That is for a key which may not read; this one may do everything. test_bad_input.py has the other.
 OUT_OF_REACH["PATCH /api/v1/users/{id}"] = {"204"}
@@ -47,13 +46,11 @@ values = {text(place["tokens"])}
 [dictionaries.events]
 values = {text(place["events"])}
 [dictionaries.names]
-values = {text(place["users"][:30] + [CAREFUL + user for user in place["users"][:30]])}
-[dictionaries.passwords]
-values = {text([PASSWORD])}
+values = {text(place["users"][:30])}
 [dictionaries.endpoints]
 values = {text([ENDPOINT])}
 [dictionaries.codes]
-values = {text([CODE])}
+values = {text([place["code"]])}
 
 [parameters]
 "path.id" = {{ dictionary = "users", probability = 0.7 }}
@@ -61,8 +58,6 @@ values = {text([CODE])}
 "query.user" = {{ dictionary = "users", probability = 0.5 }}
 "query.after" = {{ dictionary = "events", probability = 0.5 }}
 "body.token" = {{ dictionary = "tokens", probability = 0.5 }}
-"body.username" = {{ dictionary = "names", probability = 0.7 }}
-"body.password" = {{ dictionary = "passwords", probability = 0.7 }}
 "body.endpoint" = {{ dictionary = "endpoints", probability = 0.7 }}
 "body.code" = {{ dictionary = "codes", probability = 0.7 }}
 
@@ -76,8 +71,6 @@ password = {text(place["key"])}
 # Those that belong to the id of a request: schemathesis_hooks.py.
 [auth.openapi.ticket]
 bearer = {text(next(iter(place["tickets"].values())))}
-[auth.openapi.upgradeToken]
-bearer = {text(next(iter(place["upgrades"].values())))}
 
 # 405 is for methods that exist; to any other the server says 501, as RFC 9110 §15.6.2 has it.
 [phases.coverage]
@@ -107,7 +100,7 @@ expected-statuses = ["2xx", "400", "401", "403", "404", "429", "5xx"]
 
 # Nor for a link that waits for it; and where a link may lead is the operator's to say.
 [[operations]]
-include-operation-id = ["createLink", "authorizeLink", "completeLink", "answerSecondFactor", "completeUpgrade"]
+include-operation-id = ["createLink", "authorizeLink", "completeLink"]
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", "400", "401", "403", "404", "409", "410", "429", "5xx"]
 
@@ -147,16 +140,13 @@ class Run:
         users = inhabited.make_people(400, ("staff",))
         native = inhabited.make_sessions(users[:20], "native")
         spare = inhabited.make_sessions(users[100:])
-        links, authorized, upgrades, careful = (
+        links, authorized = (
             [Way(inhabited, ask, user, path) for user in users[:20]] for path in (
-                "/api/v1/links/{id}/authorize", "/api/v1/links/{id}/complete", "/api/v1/upgrades/{id}/complete",
-                "/api/v1/upgrades/{id}/second-factor"))
+                "/api/v1/links/{id}/authorize", "/api/v1/links/{id}/complete"))
         place = {
             "tickets": {way.id: way.bearer for way in links},
+            "code": "123456",
             "linkCodes": {way.id: way.content["code"] for way in authorized},
-            "upgrades": {way.id: way.bearer for way in upgrades},
-            "careful": {way.id: way.bearer for way in careful},
-            "code": CODE,
             "key": key,
             "session": tokens[0],
             "spare": [token for _, token in spare],

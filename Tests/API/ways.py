@@ -1,4 +1,4 @@
-"""Links and upgrades as far as somebody has come with them when they are at a route: by the routes before it."""
+"""Links as far as somebody has come with them when they are at a route: by the routes before it."""
 
 import hashlib
 import itertools
@@ -7,9 +7,13 @@ import re
 from urllib.parse import urlsplit
 
 from inhabited import Answer, Inhabited, asked, bearer, come_back
-from verifier import CAREFUL, CODE, PASSWORD, SIGN_IN
 
 APP = "com.example.app"
+# Leads nowhere: these suites look at where they are sent, and do not go.
+SIGN_IN = "https://accounts.example.com/sign-in"
+# What a site with links is told.
+LINKS = {"login.askExistingAccount": True, "login.passwordURL": SIGN_IN,
+         "login.changePasswordURL": "https://accounts.example.com/password"}
 NUMBERS = itertools.count(1)
 
 
@@ -35,11 +39,6 @@ class Way:
             case "/login/existing":
                 self.waits()
                 self.content = {"waiting": self.waiting, "choice": "new"}
-            case "/upgrade":
-                self.content = {"username": account, "password": PASSWORD, "return_to": "/account"}
-            case "/upgrade/second-factor":
-                upgrade = self.upgrade(CAREFUL + account)
-                self.content = {"id": upgrade["id"], "token": upgrade["upgradeToken"], "code": CODE, "return_to": "/account"}
             case "/api/v1/links":
                 self.content = {"externalID": account, "kind": "upgrade", "displayName": "Their account",
                                 "returnTo": "/account", "ticket": self.waits()}
@@ -49,15 +48,6 @@ class Way:
             case "/api/v1/links/{id}/complete":
                 link = self.link()
                 self.id, self.content = link["id"], {"code": self.authorized(link)}
-            case "/api/v1/upgrades":
-                self.content = {"username": account, "password": PASSWORD}
-            case "/api/v1/upgrades/{id}/second-factor":
-                upgrade = self.upgrade(CAREFUL + account)
-                self.id, self.bearer, self.content = upgrade["id"], upgrade["upgradeToken"], {"code": CODE}
-            case "/api/v1/upgrades/{id}/complete":
-                upgrade = self.upgrade(account)
-                self.id, self.bearer = upgrade["id"], upgrade["upgradeToken"]
-                self.content = self.sheet(upgrade["nonce"])
 
             case "/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients" \
                     | "/operator/clients":
@@ -73,7 +63,7 @@ class Way:
                     "redirectURIs": ["https://program.example.com/changed"], "name": "Changed", "groups": ["staff"]}
 
     def kept(self) -> tuple:
-        """How far every link and upgrade of the account has come, and who waits to be asked."""
+        """How far every link of the account has come, and who waits to be asked."""
         read = self.inhabited.read
         return (
             read("SELECT id, state, tries FROM account_link WHERE external_id = '%s' OR id IN ('%s', '%s') ORDER BY id"
@@ -106,11 +96,6 @@ class Way:
         answer = self.post(f"/api/v1/links/{link['id']}/authorize", self.sheet(link["nonce"]), bearer(link["ticket"]))
         assert answer.status == 200, answer.body
         return answer.json()["code"]
-
-    def upgrade(self, name: str) -> dict:
-        answer = self.post("/api/v1/upgrades", {"username": name, "password": PASSWORD})
-        assert answer.status == 200 and answer.json()["result"] != "failure", answer.body
-        return answer.json()
 
     def stranger(self) -> str:
         """Somebody Bramley has never seen, at Apple."""

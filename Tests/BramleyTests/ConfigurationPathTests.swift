@@ -13,7 +13,7 @@ import Web
             paths.isSuperset(of: [
                 "storage.directory", "apple.privateKeyFile", "apple.nextPrivateKeyFile", "server.certificateFile",
                 "server.privateKeyFile", "forwardAuth.rulesFile", "pages.directory", "secrets.sealingKeyFile",
-                "secrets.previousSealingKeyFiles", "webhooks.secretFile", "upgrade.secretFile",
+                "secrets.previousSealingKeyFiles", "webhooks.secretFile",
             ]))
         for key in ConfigurationTable.keys where key.isPath {
             #expect(key.type == .text || key.type == .list, "\(key.name)")
@@ -163,7 +163,6 @@ import Web
             "server": ["certificateFile": "gone.pem", "privateKeyFile": "gone.key", "trustedProxies": ["127.0.0.1"]],
             "forwardAuth": ["rulesFile": "gone.json"], "pages": ["directory": "gone"],
             "webhooks": ["url": ["https://hooks.example.com/"], "secretFile": "gone"],
-            "upgrade": ["verifierURL": "https://app.example.com/", "secretFile": "gone"],
         ])
         let path = try fixture.write(text, to: "config.json")
         #expect(throws: ConfigurationFailure.self) { try ConfigurationLoader.load(ConfigurationInput(path: path)) }

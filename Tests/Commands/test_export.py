@@ -77,14 +77,14 @@ EVENT = {
     "sequence": ROW, "salt": "events.0.id", "type": "events.0.type", "time": "events.0.time",
     "user": "events.0.data.user", "session": "events.0.data.session", "cause": "events.0.data.cause",
     "fields": "events.1.data.fields.0", "into_user": "events.2.data.into",
-    "external_id": "events.1.data.externalID"}
+    "external_id": "events.1.data.externalID", "link": "events.3.data.link"}
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
     "session": SESSION, "openid_grant": PROGRAM, "openid_participant": PARTICIPANT, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "authorize_request": UNDER_WAY, "code_exchange": UNDER_WAY,
-    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "username_try": UNDER_WAY,
+    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY,
     "user_word": SEARCHED, "user_group": SEARCHED, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
@@ -140,6 +140,9 @@ ROWS = [
     ("event", {
         "sequence": 51, "salt": b"5" * 10, "type": "user.transferred", "time": START + 17, "user": ANN,
         "into_user": "usr_" + "6" * 26}),
+    ("event", {
+        "sequence": 61, "salt": b"6" * 10, "type": "account.linked", "time": START + 18, "user": ANN,
+        "link": "lnk_" + "7" * 26}),
 ]
 
 

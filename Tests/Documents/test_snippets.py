@@ -54,7 +54,7 @@ def merge(into: dict, other: dict) -> dict:
 def folder(tmp_path):
     """With every file that a document names."""
     write_private(tmp_path / "AuthKey_F6G7H8I9J0.p8", new_key())
-    for name in ("webhook.secret", "verifier.secret", "app.secret", "audit.secret"):
+    for name in ("webhook.secret", "app.secret", "audit.secret"):
         write_private(tmp_path / name, b"whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "60",

@@ -339,9 +339,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley credentials revocations --json --limit 1000": Run(says="items"),
     "bramley credentials revocations --retry": Run(),
     "bramley links list": Run(),
-    "bramley links list --state converting --json": Run(says="items"),
-    "bramley links retry": Run(),
-    "bramley links retry lnk_00000000000000000000000000": Run(code=1),
+    "bramley links list --state done --json": Run(says="items"),
     "bramley events tail": Run(before="with_someone_waiting", says="session.created"),
     "bramley events tail --follow --type session.ended --type account.deleted":
         Run(until="session.ended", meanwhile="ends_a_session"),
@@ -349,7 +347,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     'bramley api-keys create "the shop" --scopes users:read,events:read --expires 90d': Run(says="brk_"),
     "bramley api-keys create --expires 90d": Run(
         swaps={"create": "create reports --scopes events:read"}, says="brk_"),
-    "bramley api-keys create accounts --scopes links,users:write": Run(says="brk_"),
+    "bramley api-keys create accounts --scopes links,users:read,users:write": Run(says="brk_"),
     "bramley api-keys list": Run(says="key_"),
     "bramley api-keys list --active --scope users:read": Run(),
     "bramley api-keys revoke key_00000000000000000000000000": Run(typed=YES),

@@ -77,7 +77,7 @@ import Testing
             #expect(
                 try Self.steps(place.databasePath) == [
                     "0023-first-release", Self.next, "0025-logout-tokens", "0026-operator", "0030-narrowed-tokens",
-                    "0031-search", "0032-outgoing",
+                    "0031-search", "0032-outgoing", "0033-without-passwords",
                 ])
             #expect(try Self.isNew(place.databasePath))
             #expect(try Self.steps(backup) == before)

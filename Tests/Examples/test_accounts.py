@@ -44,8 +44,7 @@ def test_signing_up_replacing_the_password_and_signing_in(start, make_visitor):
 def test_the_configuration_is_one(binaries, tmp_path):
     """config.json with this machine's files in place of the ones it names: nothing else is wrong with it."""
     settings = json.loads((EXAMPLE / "config.json").read_text())
-    for name in ("verifier.secret", "webhook.secret"):
-        write_private(tmp_path / name, b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+    write_private(tmp_path / "webhook.secret", b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
     write_private(tmp_path / settings["apple"]["privateKeyFile"], new_key())
     shutil.copy(EXAMPLE / "config.json", tmp_path)
     run = subprocess.run([binaries / "bramley", "check", "--config", "config.json"], cwd=tmp_path, capture_output=True,

@@ -1,4 +1,10 @@
 -- Turns a database of today into one that has the schema's first step alone.
+ALTER TABLE event DROP COLUMN link;
+CREATE TABLE username_try (name BLOB NOT NULL, tried_at INTEGER NOT NULL, PRIMARY KEY (name, tried_at)) STRICT, WITHOUT ROWID;
+DROP INDEX account_link_end;
+CREATE INDEX account_link_end ON account_link (expires_at) WHERE ended_at IS NULL AND state <> 'converting';
+CREATE INDEX account_link_converting ON account_link (external_id) WHERE state = 'converting';
+CREATE INDEX account_link_due ON account_link (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
 DROP TABLE openid_grant;
 DROP TABLE openid_client;
 DROP TABLE openid_participant;

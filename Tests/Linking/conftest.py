@@ -13,29 +13,29 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(os.urandom(32)).decode()
 
 
-def start_alone(folder: Path, **more):
-    """The application, with nobody at Bramley's address."""
+def alone(folder: Path, **more):
+    """The application, and somebody in Bramley's place who begins and completes every link."""
     from demo import Demo
-    from programs import free_port
+    from standin import StandIn
 
-    nobody = f"http://localhost:{free_port()}"
-    return Demo(folder, new_secret(), new_secret(), **more).start(nobody, nobody, "brk_nobody")
+    bramley = StandIn()
+    demo = Demo(folder, new_secret(), **more).start(bramley.origin, bramley.origin, "brk_key")
+    demo.bramley = bramley
+    yield demo
+    demo.stop()
+    bramley.stop()
 
 
 @pytest.fixture(scope="module")
 def lone_demo(tmp_path_factory):
     """As it is where passwords are real."""
-    demo = start_alone(tmp_path_factory.mktemp("accounts"), hash_memory=None)
-    yield demo
-    demo.stop()
+    yield from alone(tmp_path_factory.mktemp("accounts"), hash_memory=None)
 
 
 @pytest.fixture(scope="module")
 def quick_demo(tmp_path_factory):
     """With hashes that take no time: for who signs many people in."""
-    demo = start_alone(tmp_path_factory.mktemp("accounts"))
-    yield demo
-    demo.stop()
+    yield from alone(tmp_path_factory.mktemp("accounts"))
 
 
 @pytest.fixture(scope="session")
@@ -51,8 +51,8 @@ def make_device(device_program):
 
     devices = []
 
-    def make(server: str) -> Device:
-        devices.append(Device(device_program, server))
+    def make(application: str, server: str) -> Device:
+        devices.append(Device(device_program, application, server))
         return devices[-1]
 
     yield make

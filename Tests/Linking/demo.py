@@ -1,4 +1,4 @@
-"""docs/examples/accounts as somebody runs it, and what asks it: Bramley's signed questions, a person with a client."""
+"""docs/examples/accounts as somebody runs it, and what asks it: Bramley's signed events, the extension, a person with a client."""
 
 import contextlib
 import html
@@ -27,25 +27,28 @@ PASSWORD = "correct horse battery"
 class Demo:
     """The application, on a port of its own. Bramley may come later, or never."""
 
-    def __init__(self, folder: Path, secret: str, webhook_secret: str, port: int | None = None, hash_memory: int | None = 1024):
+    def __init__(self, folder: Path, webhook_secret: str, port: int | None = None, hash_memory: int | None = 1024):
         """`hash_memory` in KiB; None is what the application takes where passwords are real."""
         self.more = {} if hash_memory is None else {"ACCOUNTS_HASH_MEMORY": str(hash_memory)}
-        self.folder, self.secret, self.webhook_secret = folder, secret, webhook_secret
+        self.folder, self.webhook_secret = folder, webhook_secret
         self.port = port or free_port()
         self.origin = f"http://localhost:{self.port}"
         self.database = folder / "accounts.db"
         self.program: Program | None = None
-        write_private(folder / "verifier.secret", f"{secret}\n".encode())
         write_private(folder / "webhook.secret", f"{webhook_secret}\n".encode())
 
     def start(self, bramley: str, internal: str, key: str) -> "Demo":
         write_private(self.folder / "api.key", f"{key}\n".encode())
+        self.addresses = (bramley, internal)
+        return self.starts()
+
+    def starts(self) -> "Demo":
+        bramley, internal = self.addresses
         self.program = Program(
             [sys.executable, "-B", "-m", "flask", "--app", str(EXAMPLE / "app.py"), "run", "--port", str(self.port)],
             self.folder / "accounts.log", {
                 "ACCOUNTS_URL": self.origin, "SIGN_IN_URL": bramley, "SIGN_IN_INTERNAL_URL": internal,
                 "ACCOUNTS_DATABASE": str(self.database), "API_KEY_FILE": str(self.folder / "api.key"),
-                "VERIFIER_SECRET_FILE": str(self.folder / "verifier.secret"),
                 "WEBHOOK_SECRET_FILE": str(self.folder / "webhook.secret"), **self.more,
             })
         self.program.wait_for(self.port)
@@ -55,39 +58,53 @@ class Demo:
         if self.program:
             self.program.stop()
 
+    def kill(self) -> None:
+        self.program.process.kill()
+        self.program.process.wait()
+
     def sql(self, text: str, *values) -> list[tuple]:
         with contextlib.closing(sqlite3.connect(self.database, timeout=PATIENCE)) as database, database:
             return database.execute(text, values).fetchall()
 
     def account(self, name: str) -> dict:
-        columns = ("id", "password", "totp", "converted_by", "apple")
+        columns = ("id", "password", "totp", "apple")
         (row,) = self.sql(f"SELECT {', '.join(columns)} FROM account WHERE name = ?", name)
         return dict(zip(columns, row))
 
-    # Questions, signed by another implementation of Standard Webhooks than the one that checks them
+    # Events, signed by another implementation of Standard Webhooks than the one that checks them
 
-    def ask(self, question: dict | bytes, message: str | None = None, at: float | None = None, secret: str | None = None,
-            path: str = "/verifier", **fields) -> "Answer":
-        body = question if isinstance(question, bytes) else json.dumps(question).encode()
+    def tell(self, event: dict | bytes, message: str | None = None, at: float | None = None, secret: str | None = None,
+             **fields) -> "Answer":
+        body = event if isinstance(event, bytes) else json.dumps(event).encode()
         message, at = message or f"msg_{uuid.uuid4().hex}", at or time.time()
-        signed = signature(secret or self.secret, message, at, body)
+        signed = signature(secret or self.webhook_secret, message, at, body)
         headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(int(at)),
                    "webhook-signature": signed} | {name.replace("_", "-"): value for name, value in fields.items()}
-        return send(self.port, "POST", path, {name: value for name, value in headers.items() if value is not None}, body)
+        headers = {name: value for name, value in headers.items() if value is not None}
+        return send(self.port, "POST", "/webhooks", headers, body)
 
-    def verify(self, name: str, password: str = PASSWORD, **more) -> dict:
-        answer = self.ask({"action": "verify", "username": name, "password": password}, **more)
+    def tell_linked(self, link: str, user: str = "usr_ada", kind: str = "account.upgraded", **more) -> "Answer":
+        return self.tell({"type": kind, "timestamp": "2026-11-21T10:00:00.000Z",
+                          "data": {"id": "evt_1", "user": user, "link": link}}, **more)
+
+    # The extension
+
+    def post(self, path: str, content: dict | bytes) -> "Answer":
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        return send(self.port, "POST", path, {"Content-Type": "application/json"}, body)
+
+    def upgrade(self, name: str, password: str = PASSWORD) -> dict:
+        answer = self.post("/upgrade", {"name": name, "password": password})
         assert answer.status == 200, answer.text
         return answer.json()
 
-    def second_factor(self, challenge: str, code: str) -> dict:
-        answer = self.ask({"action": "secondFactor", "challenge": challenge, "code": code})
+    def code(self, challenge: str, code: str) -> dict:
+        answer = self.post("/upgrade/code", {"challenge": challenge, "code": code})
         assert answer.status == 200, answer.text
         return answer.json()
 
-    def convert(self, attempt: str, account: str, **changes) -> int:
-        return self.ask({"action": "convert", "attemptID": attempt, "kind": "upgrade", "externalID": account,
-                         "userID": "usr_0123456789abcdefghjkmnpqrs"} | changes, message=attempt).status
+    def complete(self, upgrade: dict, code: str) -> "Answer":
+        return self.post("/upgrade/complete", {"link": upgrade["link"], "token": upgrade["token"], "code": code})
 
 
 def signature(secret: str, message: str, at: float, body: bytes) -> str:

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "docs/examples/ios"
 PLATFORM = Path(__file__).resolve().parent / "Platform"
 # In the order in which they import each other.
-FRAMEWORKS = ("UIKit", "Security", "CryptoKit", "AuthenticationServices")
+FRAMEWORKS = ("UIKit", "CryptoKit", "AuthenticationServices")
 
 
 def compile_device(folder: Path) -> Path:
@@ -24,15 +24,15 @@ def compile_device(folder: Path) -> Path:
     for name in FRAMEWORKS:
         run("-module-name", name, "-emit-module", "-emit-module-path", folder / f"{name}.swiftmodule",
             "-c", PLATFORM / f"{name}.swift", "-o", folder / f"{name}.o")
-    run(*sorted((SAMPLE / "Upgrade").glob("*.swift")), SAMPLE / "BramleyClient.swift", SAMPLE / "Keychain.swift",
+    run(*sorted((SAMPLE / "Upgrade").glob("*.swift")), SAMPLE / "BramleyClient.swift",
         ROOT / "Tests/Linking/device.swift", *sorted(folder.glob("*.o")), "-o", folder / "device")
     return folder / "device"
 
 
 class Device:
-    def __init__(self, program: Path, server: str):
+    def __init__(self, program: Path, application: str, server: str):
         self.process = subprocess.Popen(
-            [str(program), server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [str(program), application, server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self.listen, daemon=True).start()
 
@@ -61,10 +61,6 @@ class Device:
     def gives(self, answer: dict | str) -> str:
         """What Apple's sheet answers; what happens then."""
         return self.ask("apple", answer if isinstance(answer, str) else json.dumps(answer))
-
-    def session(self) -> dict | None:
-        kept = self.ask("session").partition(" ")[2]
-        return None if kept == "none" else json.loads(kept)
 
     def end(self) -> None:
         self.process.stdin.close()

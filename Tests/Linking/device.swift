@@ -5,7 +5,8 @@ import Foundation
 import UIKit
 
 final class TestedController: UpgradeViewController {
-    override var server: URL { URL(string: CommandLine.arguments[1])! }
+    override var application: URL { URL(string: CommandLine.arguments[1])! }
+    override var server: URL { URL(string: CommandLine.arguments[2])! }
 }
 
 @MainActor final class Device {
@@ -34,9 +35,6 @@ final class TestedController: UpgradeViewController {
             form(UIButton.self)?.press()
         // What Apple's sheet gives: JSON, `closed` by the person, or `nothing`.
         case "apple": answer(words[1])
-        case "session":
-            let kept = KeychainItem(account: "session").read()
-            say("session \(kept.map { String(decoding: $0, as: UTF8.self) } ?? "none")")
         // Once the form asks for a code, what it says.
         case "form": tellForm()
         default: say("unknown command")

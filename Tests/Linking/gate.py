@@ -1,4 +1,4 @@
-"""Between Bramley and the verifier: passes on what is asked, keeps it, and misbehaves where a test says so."""
+"""Between the application and Bramley: passes on what is asked, keeps it, and misbehaves where a test says so."""
 
 import http.client
 import json
@@ -7,27 +7,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from patience import PATIENCE
 
-# What stands in a question's way, by action; each is for one question, the last of a list for all that follow.
+# What stands in a request's way; each is for one request.
 DOWN = ("close",)
+# Until the gate is healed, before the request arrives.
 HANG = ("hang",)
-# The verifier answers, and the answer does not arrive.
+# It arrives, and its answer does not.
 LOST = ("lose",)
-# The question arrives twice, and both answers come back, one after the other.
-TWICE = ("twice",)
+# It arrives, and its answer waits until the gate is healed.
+LATE = ("late",)
 
 
-def status(number: int, content: bytes = b"", **fields) -> tuple:
-    return ("answer", number, content, fields)
-
-
-def says(document) -> tuple:
-    return ("answer", 200, json.dumps(document).encode(), {"Content-Type": "application/json"})
+def says(status: int, document: dict, **fields) -> tuple:
+    return ("answer", status, json.dumps(document).encode(), {"Content-Type": "application/json"} | fields)
 
 
 class Gate:
     def __init__(self):
         self.target: int | None = None
-        self.asked: list[tuple[dict, dict]] = []
+        # What arrived here: the step, and the content.
+        self.asked: list[tuple[str, dict | None]] = []
         self.faults: dict[str, list[tuple]] = {}
         self.released = threading.Event()
         self.lock = threading.Lock()
@@ -36,12 +34,16 @@ class Gate:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                question = json.loads(body)
+            def pass_on(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                step = gate.step(self.command, self.path)
                 with gate.lock:
-                    gate.asked.append((question, dict(self.headers)))
-                gate.act(self, gate.fault(question["action"]), body)
+                    gate.asked.append((step, json.loads(body) if body else None))
+                    faults = gate.faults.get(step, [])
+                    fault = faults.pop(0) if faults else None
+                gate.act(self, fault, body)
+
+            do_GET = do_POST = do_PATCH = pass_on
 
             def log_message(self, *_):
                 pass
@@ -53,25 +55,16 @@ class Gate:
                 """Whoever asked has gone: that is what the test is about."""
 
         self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/verifier"
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
-    def fault(self, action: str) -> tuple | None:
-        with self.lock:
-            faults = self.faults.get(action, [])
-            if not faults:
-                return None
-            return faults.pop(0)
+    def step(self, method: str, path: str) -> str:
+        if path == "/api/v1/links":
+            return "begin"
+        return "complete" if path.endswith("/complete") else "other"
 
-    def always(self, action: str, fault: tuple) -> None:
-        """Until `heal`."""
-        class Endless(list):
-            def pop(self, _=0):
-                return fault
-        self.faults[action] = Endless([fault])
-
-    def once(self, action: str, *faults: tuple) -> None:
-        self.faults[action] = list(faults)
+    def once(self, step: str, *faults: tuple) -> None:
+        self.faults[step] = list(faults)
 
     def heal(self) -> None:
         with self.lock:
@@ -80,39 +73,38 @@ class Gate:
         self.released = threading.Event()
 
     def act(self, handler: BaseHTTPRequestHandler, fault: tuple | None, body: bytes) -> None:
+        released = self.released
         match fault:
             case None:
                 self.write(handler, *self.forward(handler, body))
             case ("close",):
-                handler.close_connection = True
-                handler.connection.close()
+                self.close(handler)
             case ("hang",):
-                self.released.wait(60)
-                handler.close_connection = True
+                released.wait(PATIENCE)
+                self.close(handler)
             case ("lose",):
                 self.forward(handler, body)
-                handler.close_connection = True
-                handler.connection.close()
-            case ("twice",):
-                first = self.forward(handler, body)
-                second = self.forward(handler, body)
-                self.write(handler, *first)
-                self.write(handler, *second)
-                handler.close_connection = True
-            case ("raw", content):
-                handler.wfile.write(content)
-                handler.close_connection = True
+                self.close(handler)
+            case ("late",):
+                answer = self.forward(handler, body)
+                released.wait(PATIENCE)
+                self.write(handler, *answer)
             case ("answer", number, content, fields):
                 self.write(handler, number, content, fields)
+
+    def close(self, handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        handler.connection.close()
 
     def forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes, dict]:
         connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=PATIENCE)
         try:
-            fields = {name: value for name, value in handler.headers.items()
-                      if name.lower().startswith("webhook-") or name.lower() == "content-type"}
-            connection.request("POST", "/verifier", body, fields)
+            fields = {name: handler.headers[name] for name in ("Authorization", "Content-Type", "Cookie")
+                      if handler.headers[name]}
+            connection.request(handler.command, handler.path, body or None, fields)
             answer = connection.getresponse()
-            return answer.status, answer.read(), {"Content-Type": answer.headers["Content-Type"] or "text/plain"}
+            kept = {name: answer.headers[name] for name in ("Content-Type", "Retry-After") if answer.headers[name]}
+            return answer.status, answer.read(), kept
         finally:
             connection.close()
 
@@ -126,9 +118,9 @@ class Gate:
         if number != 204:
             handler.wfile.write(content)
 
-    def questions(self, action: str) -> list[dict]:
+    def count(self, step: str) -> int:
         with self.lock:
-            return [question for question, _ in self.asked if question["action"] == action]
+            return sum(1 for name, _ in self.asked if name == step)
 
     def stop(self) -> None:
         self.released.set()

@@ -1,4 +1,4 @@
-"""All of it: Bramley, the simulated Apple, the application with its verifier, and the gate between the two."""
+"""All of it: Bramley, the simulated Apple, the application, and the gate through which it asks Bramley."""
 
 import json
 import os
@@ -14,18 +14,13 @@ from programs import Site, write_private
 class Orchard(Site):
     def __init__(self, binaries: Path, folder: Path, settings: dict | None = None):
         self.gate = Gate()
-        self.demo = Demo(make(folder / "accounts"), new_secret(), new_secret())
-        self.gate.target = self.demo.port
-        secret = folder / "verifier.secret"
-        write_private(secret, f"{self.demo.secret}\n".encode())
+        self.demo = Demo(make(folder / "accounts"), new_secret())
         webhook = folder / "webhook.secret"
         write_private(webhook, f"{self.demo.webhook_secret}\n".encode())
         self.keys: dict[str, str] = {}
         super().__init__(binaries, folder, {
-            # Browser and device are one address; who counts attempts says so.
-            "server.limits.upgradesPerMinute": 1000, "apple.bundleIDs": [APP], "server.trustedProxies": ["127.0.0.0/8"],
+            "apple.bundleIDs": [APP], "server.trustedProxies": ["127.0.0.0/8"],
             "login.allowedReturnOrigins": [self.demo.origin], "login.passwordURL": f"{self.demo.origin}/sign-in",
-            "upgrade.verifierURL": self.gate.url, "upgrade.secretFile": str(secret),
             "webhooks.url": [f"http://127.0.0.1:{self.demo.port}/webhooks"], "webhooks.secretFile": str(webhook),
         } | (settings or {}))
 
@@ -36,7 +31,8 @@ class Orchard(Site):
     def start(self) -> "Orchard":
         super().start()
         if self.demo.program is None:
-            self.demo.start(self.origin, f"http://127.0.0.1:{self.port}", self.key("links", "users:write"))
+            self.gate.target = self.port
+            self.demo.start(self.origin, self.gate.url, self.key("links", "users:read", "users:write"))
         return self
 
     def kill(self) -> None:
@@ -129,27 +125,28 @@ class Orchard(Site):
         assert code.status == 200, code.body
         return self.complete(link, code.json()["code"], key)
 
-    # Upgrades
-
-    def upgrade(self, name: str, password: str = PASSWORD, **more):
-        return send(self, "POST", "/api/v1/upgrades", {"username": name, "password": password}, **more)
-
-    def second_factor(self, upgrade: dict, code: str):
-        return send(self, "POST", f"/api/v1/upgrades/{upgrade['id']}/second-factor", {"code": code},
-                    token=upgrade["upgradeToken"])
-
-    def finish(self, upgrade: dict, content: dict, token: str | None = None):
-        return send(self, "POST", f"/api/v1/upgrades/{upgrade['id']}/complete", content,
-                    token=token or upgrade["upgradeToken"])
+    # Replacing a password, as the extension does
 
     def begun(self, name: str, password: str = PASSWORD) -> dict:
-        answer = self.upgrade(name, password)
-        assert answer.status == 200 and answer.json()["result"] == "success", answer.body
-        return answer.json()
+        """What the application gives for a right password: an upgrade, which is a link as well."""
+        answer = self.demo.upgrade(name, password)
+        assert answer["result"] == "success", answer
+        return answer | {"id": answer["link"]}
 
-    def retry_conversions(self) -> None:
+    def proven(self, upgrade: dict, person: str = "ada") -> str:
+        """The code of an upgrade for which Apple has answered."""
+        answer = self.authorize(upgrade, person)
+        assert answer.status == 200, answer.body
+        return answer.json()["code"]
+
+    def replaces(self, name: str, person: str = "ada"):
+        """The whole of it; the application's last answer."""
+        upgrade = self.begun(name)
+        return self.demo.complete(upgrade, self.proven(upgrade, person))
+
+    def send_webhooks(self) -> None:
         """As if the pause were over."""
-        self.sql("UPDATE account_link SET next_attempt_at = 0 WHERE next_attempt_at IS NOT NULL")
+        self.sql("UPDATE webhook_delivery SET next_attempt_at = 0")
 
 
 def make(folder: Path) -> Path:

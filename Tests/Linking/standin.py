@@ -1,5 +1,6 @@
 """In Bramley's place: says what a test tells it to, and keeps what it was asked."""
 
+import itertools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ class StandIn:
         # Method and path to status, content and fields; a function of the content, too; or to the bytes themselves.
         self.answers: dict[tuple[str, str], object] = {}
         self.person: dict | None = None
+        self.numbers = itertools.count(1)
         standin = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -50,6 +52,10 @@ class StandIn:
             return status, document, fields[0] if fields else {}
         if (method, path) == ("GET", "/api/v1/session"):
             return (200, {"user": self.person}, {}) if self.person else (401, problem(401, "signed_out"), {})
+        if (method, path) == ("POST", "/api/v1/links"):
+            return 201, self.link(f"lnk_{next(self.numbers)}"), {}
+        if path.endswith("/complete"):
+            return 200, {"result": "success", "user": {"id": "usr_ada"}}, {}
         return 404, problem(404, "not_found"), {}
 
     def calls(self, path: str) -> list[dict | None]:
@@ -57,9 +63,11 @@ class StandIn:
 
     def begins(self, link: str) -> None:
         """From now on this link is made."""
-        self.answers["POST", "/api/v1/links"] = (201, {
-            "id": link, "url": f"{self.origin}/link/{link}", "ticket": "brt_x", "nonce": "n",
-            "expiresAt": "2026-11-21T10:00:00.000Z"})
+        self.answers["POST", "/api/v1/links"] = (201, self.link(link))
+
+    def link(self, name: str) -> dict:
+        return {"id": name, "url": f"{self.origin}/link/{name}", "ticket": "brt_x", "nonce": "n",
+                "expiresAt": "2026-11-21T10:00:00.000Z"}
 
     def completes(self, link: str, status: int = 200, code: str = "", **fields) -> None:
         document = {"result": "success", "user": {"id": "usr_ada"}} if status == 200 else problem(status, code)

@@ -12,7 +12,7 @@ from standin import StandIn, problem
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
     bramley = StandIn()
-    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret())
+    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret())
     demo.start(bramley.origin, bramley.origin, "brk_key")
     yield demo, bramley
     demo.stop()
@@ -122,9 +122,11 @@ def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     assert (answer.status, answer.place) == (303, f"/account?done={kind}")
     assert bramley.calls(f"/api/v1/links/{link}/complete") == [{"code": "c1"}]
     assert all(key == "Bearer brk_key" for _, path, _, key in bramley.asked if "links" in path)
-    assert demo.account(f"whole-{kind}")["apple"] == "usr_ada"
-    # Once is enough: the link is forgotten.
-    assert person.get(f"/connected?link={link}&code=c1").status == 403
+    kept = demo.account(f"whole-{kind}")
+    assert kept["apple"] == "usr_ada" and (kept["password"] is None) == (kind == "upgrade")
+    # A reload is the same again.
+    assert person.get(f"/connected?link={link}&code=c1").place == f"/account?done={kind}"
+    assert demo.account(f"whole-{kind}") == kept
 
 
 def test_forced_linking_ends_at_the_way_back(demo, bramley):
@@ -176,8 +178,8 @@ def test_only_the_two_kinds(demo, bramley):
 @pytest.mark.parametrize("status,code,fields,shown,again", [
     (409, "identity-linked-elsewhere", {}, "opens another account", False),
     (409, "account-already-linked", {}, "already connected with another Apple Account", False),
-    (502, "conversion-failed", {"Retry_After": "5"}, "replaced in a moment", True),
-    (502, "conversion-failed", {}, "nothing was changed", False),
+    (403, "user_disabled", {}, "nothing was changed", False),
+    (409, "link_ended", {}, "nothing was changed", False),
     (404, "link_unknown", {}, "nothing was changed", False),
     (410, "link_expired", {}, "nothing was changed", False),
     (503, "unavailable", {"Retry_After": "5"}, "in a moment", True),
@@ -187,7 +189,7 @@ def test_each_refusal_has_its_words(demo, bramley, status, code, fields, shown, 
     person, link = begins(demo, bramley, name)
     bramley.completes(link, status, code, **fields)
     answer = person.get(f"/connected?link={link}&code=c1")
-    assert answer.status == (502 if again else 409)
+    assert answer.status == (503 if again else 409)
     assert shown in answer.text and ('id="again"' in answer.text) == again
     assert demo.account(name)["apple"] is None
     # Whatever it was, the same address may work later, with the same code.
@@ -284,9 +286,7 @@ def test_somebody_new_gets_an_account_without_a_password(demo, bramley):
         assert visitor.post("/account/new", **cookie).place == "/account"
     assert bramley.person["externalID"] == "usr_new"
     assert 'id="person">Ada<' in visitor.get("/account", **cookie).text
-    assert demo.sql("SELECT password, converted_by FROM account WHERE id = 'usr_new'") == [(None, None)]
-    # There is no password to convert.
-    assert demo.convert("upg_new", "usr_new") == 409
+    assert demo.sql("SELECT password FROM account WHERE id = 'usr_new'") == [(None,)]
 
 
 # With a ticket of Bramley's
@@ -362,18 +362,19 @@ def test_a_deleted_person_leaves_no_account_without_a_way_in(demo, bramley):
     Person(demo, "only").signs_up()
     for name in ("both", "only"):
         demo.sql("UPDATE account SET apple = ? WHERE name = ?", f"usr_{name}", name)
-    assert demo.convert("upg_only", demo.account("only")["id"], userID="usr_only") == 204
+    demo.sql("UPDATE account SET password = NULL WHERE name = 'only'")
     for name in ("both", "only", "stranger"):
         event = {"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z", "data": {"id": "evt_1", "user": f"usr_{name}"}}
-        assert demo.ask(event, path="/webhooks").status == 400
+        assert demo.tell(event, secret=new_secret()).status == 400
         for _ in range(2):
-            assert demo.ask(event, path="/webhooks", secret=demo.webhook_secret).status == 204
+            assert demo.tell(event).status == 204
     assert demo.sql("SELECT name, apple FROM account WHERE name IN ('both', 'only')") == [("both", None)]
-    assert demo.ask({"type": "user.created"}, path="/webhooks", secret=demo.webhook_secret).status == 204
+    assert demo.tell({"type": "user.created"}).status == 204
 
 
 @pytest.mark.parametrize("event", [
     b"[]", b"null", b'"account.deleted"', b"{}", b'{"type":["account.deleted"]}', b'{"type":"account.deleted"}',
-    b'{"type":"account.deleted","data":[]}', b'{"type":"account.deleted","data":{"user":7}}'])
+    b'{"type":"account.deleted","data":[]}', b'{"type":"account.deleted","data":{"user":7}}',
+    b'{"type":"account.upgraded","data":{"user":"usr_x"}}', b'{"type":"account.linked","data":{"user":"usr_x","link":7}}'])
 def test_what_is_no_event_is_refused(demo, bramley, event):
-    assert demo.ask(event, path="/webhooks", secret=demo.webhook_secret).status == 400
+    assert demo.tell(event).status == 400

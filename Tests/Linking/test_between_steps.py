@@ -66,13 +66,25 @@ def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts
     assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
 
 
+def begun(accounts, name: str, kind: str = "upgrade", password: str = PASSWORD) -> tuple[str, str]:
+    """An account, and a link of its own whose code is known."""
+    identifier = accounts.sign_up(name, password)
+    accounts.remember_link(f"lnk_{name}", kind, identifier, "owner")
+    assert accounts.link(f"lnk_{name}", "owner", "brl_1")["code"] == "brl_1"
+    return identifier, f"lnk_{name}"
+
+
+def finishes(accounts, link: str) -> None:
+    accounts.finish_link(accounts.link(link, "owner", "brl_1"), "usr_ada")
+
+
 def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, module, monkeypatch):
-    identifier = accounts.sign_up("late", PASSWORD)
+    identifier, link = begun(accounts, "late")
 
     class Slow:
         def verify(self, *values):
             module.argon2.PasswordHasher().verify(*values)
-            assert accounts.convert("upg_late", identifier, "usr_late")
+            finishes(accounts, link)
 
         def check_needs_rehash(self, _):
             return True
@@ -85,12 +97,63 @@ def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, modul
     assert accounts.account(identifier)["password"] is None
 
 
-def test_a_session_that_ended_while_bramley_was_asked_begins_no_link(accounts):
-    identifier = accounts.sign_up("ended", PASSWORD)
-    session = accounts.session(accounts.make_session(accounts.account(identifier)))["hash"]
-    accounts.end_session(session)
-    accounts.remember_link("lnk_ended", "link", session)
-    assert accounts.link("lnk_ended", session) is None
+def test_an_upgrade_drops_the_password_once(accounts):
+    """A password that was set since stays, however often the link is finished again."""
+    identifier, link = begun(accounts, "once")
+    finishes(accounts, link)
+    assert accounts.account(identifier)["password"] is None
+    accounts.database.execute("UPDATE account SET password = 'new', password_number = 2")
+    for _ in range(2):
+        finishes(accounts, link)
+    assert accounts.account(identifier)["password"] == "new"
+    assert accounts.unfinished(link) is None
+
+
+def test_a_late_upgrade_leaves_the_password_that_was_set_since(accounts):
+    """The application crashed before it dropped the password, and the person has chosen another one meanwhile."""
+    identifier, link = begun(accounts, "meanwhile")
+    accounts.database.execute("UPDATE account SET password = 'new', password_number = password_number + 1")
+    finishes(accounts, link)
+    account = accounts.account(identifier)
+    assert (account["password"], account["apple"]) == ("new", "usr_ada")
+
+
+def test_a_password_that_is_only_hashed_anew_is_still_the_one_to_drop(accounts, module, monkeypatch):
+    identifier, link = begun(accounts, "rehashed")
+    before = accounts.account(identifier)["password"]
+
+    class Outgrown:
+        verify, hash = module.HASHER.verify, module.HASHER.hash
+
+        def check_needs_rehash(self, _):
+            return True
+
+    monkeypatch.setattr(module, "HASHER", Outgrown())
+    assert accounts.check_password("rehashed", PASSWORD)["password"] != before
+    finishes(accounts, link)
+    assert accounts.account(identifier)["password"] is None
+
+
+def test_a_link_drops_no_password(accounts):
+    identifier, link = begun(accounts, "linked", "link")
+    finishes(accounts, link)
+    account = accounts.account(identifier)
+    assert account["password"] and account["apple"] == "usr_ada"
+
+
+def test_of_two_upgrades_of_one_account_the_second_finds_nothing_to_drop(accounts):
+    identifier, first = begun(accounts, "pair")
+    accounts.remember_link("lnk_second", "upgrade", identifier, "owner")
+    for link in (first, "lnk_second"):
+        finishes(accounts, link)
+    assert accounts.account(identifier)["password"] is None
+
+
+def test_only_who_began_a_link_has_it(accounts):
+    _, link = begun(accounts, "owned")
+    assert accounts.link(link, "somebody else", "brl_2") is None
+    # And the first code stays: nobody puts another in its place.
+    assert accounts.link(link, "owner", "brl_2")["code"] == "brl_1"
 
 
 def test_a_challenge_of_an_account_that_went_is_worth_nothing(accounts):

@@ -48,14 +48,14 @@ class Page:
         return Person(self.demo, "x").post("/sign-in/code", {"challenge": challenge, "code": code}).status == 303
 
 
-class Verifier(Page):
-    """The way in by Bramley's questions."""
+class Extension(Page):
+    """The way of the app's extension."""
 
     def challenge(self) -> str:
-        return self.demo.verify(self.person.name)["challenge"]
+        return self.demo.upgrade(self.person.name)["challenge"]
 
     def code(self, challenge: str, code: str) -> bool:
-        return self.demo.second_factor(challenge, code)["result"] == "success"
+        return self.demo.code(challenge, code)["result"] == "success"
 
 
 def failures(demo) -> int:
@@ -63,7 +63,7 @@ def failures(demo) -> int:
     return demo.sql("SELECT count(*) FROM failure")[0][0]
 
 
-BOTH = pytest.mark.parametrize("way", [Page, Verifier])
+BOTH = pytest.mark.parametrize("way", [Page, Extension])
 
 
 # Codes
@@ -83,11 +83,11 @@ def test_attack_challenges_first_and_codes_then(demo, way):
 def test_attack_codes_in_both_ways_at_once(demo, way):
     """The limit is one for both entrances, and it holds for the right code as well."""
     person = careful(demo, f"both-{way.__name__.lower()}")
-    page, verifier = Page(demo, person), Verifier(demo, person)
+    page, extension = Page(demo, person), Extension(demo, person)
     for _ in range(4):
-        demo.verify(person.name, "a wrong password")
-    challenges, guess = {Page: page.challenge(), Verifier: verifier.challenge()}, wrong(person)
-    other = {Page: verifier, Verifier: page}[way]
+        demo.upgrade(person.name, "a wrong password")
+    challenges, guess = {Page: page.challenge(), Extension: extension.challenge()}, wrong(person)
+    other = {Page: extension, Extension: page}[way]
     for _ in range(4):
         assert not other.code(challenges[type(other)], guess)
     entrance = way(demo, person)
@@ -106,7 +106,7 @@ def test_who_guesses_codes_is_told_to_wait(demo):
     person = careful(demo, "told")
     challenge = Page(demo, person).challenge()
     for _ in range(LIMIT):
-        demo.verify("told", "a wrong password")
+        demo.upgrade("told", "a wrong password")
     answer = person.post("/sign-in/code", {"challenge": challenge, "code": person.code(), "ticket": "brt_x"})
     assert answer.status == 429 and "quarter of an hour" in answer.text and hidden(answer)["ticket"] == "brt_x"
     assert not person.is_in()
@@ -115,7 +115,7 @@ def test_who_guesses_codes_is_told_to_wait(demo):
 @BOTH
 def test_a_new_challenge_ends_the_older_of_its_kind(demo, way):
     person = careful(demo, f"newest-{way.__name__.lower()}")
-    entrance, other = way(demo, person), {Page: Verifier, Verifier: Page}[way](demo, person)
+    entrance, other = way(demo, person), {Page: Extension, Extension: Page}[way](demo, person)
     kept, old, new = other.challenge(), entrance.challenge(), entrance.challenge()
     assert not entrance.code(old, person.code())
     assert entrance.code(new, person.code()) and other.code(kept, person.code())
@@ -123,9 +123,9 @@ def test_a_new_challenge_ends_the_older_of_its_kind(demo, way):
 
 def test_attack_codes_all_at_once(demo):
     person = careful(demo, "salvo")
-    demo.verify("salvo", "a wrong password")
-    challenges, guess = [Page(demo, person).challenge(), Verifier(demo, person).challenge()], wrong(person)
-    entrances = list(zip((Page(demo, person), Verifier(demo, person)), challenges))
+    demo.upgrade("salvo", "a wrong password")
+    challenges, guess = [Page(demo, person).challenge(), Extension(demo, person).challenge()], wrong(person)
+    entrances = list(zip((Page(demo, person), Extension(demo, person)), challenges))
 
     def guesses(number: int) -> bool:
         entrance, challenge = entrances[number % 2]
@@ -160,11 +160,11 @@ def test_attack_passwords_all_at_once(demo, exists):
     assert Person(demo, name).signs_in().status == 429
 
 
-def test_attack_passwords_all_at_once_through_the_verifier(demo):
+def test_attack_passwords_all_at_once_through_the_extension(demo):
     Person(demo, "asked").signs_up()
-    answers = at_once(60, lambda number: demo.verify("asked", f"a wrong password {number}")["result"])
+    answers = at_once(60, lambda number: demo.upgrade("asked", f"a wrong password {number}")["result"])
     assert set(answers) == {"failure"} and failures(demo) == LIMIT
-    assert demo.verify("asked") == {"result": "failure"}
+    assert demo.upgrade("asked") == {"result": "failure"}
 
 
 @BOTH
@@ -172,10 +172,10 @@ def test_what_is_right_is_no_try(demo, way):
     person = careful(demo, f"right-{way.__name__.lower()}")
     entrance = way(demo, person)
     for _ in range(LIMIT - 1):
-        demo.verify(person.name, "a wrong password")
+        demo.upgrade(person.name, "a wrong password")
     for _ in range(LIMIT + 1):
         assert entrance.code(entrance.challenge(), person.code())
     assert failures(demo) == LIMIT - 1
     # What was wrong before is not forgotten for it.
-    assert demo.verify(person.name, "a wrong password") == {"result": "failure"}
+    assert demo.upgrade(person.name, "a wrong password") == {"result": "failure"}
     assert Person(demo, person.name).signs_in().status == 429

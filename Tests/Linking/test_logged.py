@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from app import challenge, post, request, send
-from demo import PASSWORD, ROOT, Person
+from demo import ROOT
 from patience import eventually
 from people import somebody
 from programs import write_private
@@ -109,15 +109,13 @@ def test_nothing_that_is_told_opens_a_door(talkative):
     joined = orchard.begin(orchard.person("joined") and orchard.demo.account("joined")["id"], ticket=ticket)
     secrets |= {joined["ticket"], joined["url"].partition("token=")[2]}
     assert newcomer.ask("GET", address(joined)).status == 200
-    # Replacing a password, with a second factor.
-    person = Person(orchard.demo, "careful", PASSWORD).signs_up()
-    person.sets_up_second_factor()
-    upgrade = orchard.upgrade("careful").json()
-    passed = orchard.second_factor(upgrade, person.code()).json()
-    content = orchard.sheet(passed["nonce"], somebody(orchard))
-    done = orchard.finish(upgrade, content)
-    assert done.status == 200, done.body
-    secrets |= {upgrade["upgradeToken"], content["identityToken"], content["authorizationCode"], done.json()["token"]}
+    # Replacing a password.
+    orchard.person("careful")
+    upgrade = orchard.begun("careful")
+    content = orchard.sheet(upgrade["nonce"], somebody(orchard))
+    code = orchard.authorize(upgrade, content=content).json()["code"]
+    assert orchard.demo.complete(upgrade, code).status == 200
+    secrets |= {upgrade["ticket"], content["identityToken"], content["authorizationCode"], code}
     assert browser.ask("POST", "/logout", {}).status == 303
 
     told = everything_told(orchard)
@@ -125,9 +123,9 @@ def test_nothing_that_is_told_opens_a_door(talkative):
     for secret in secrets:
         assert secret not in told, f"{secret[:8]}… is told"
     # By its form too, whoever was given it.
-    assert not re.findall(r"\b(?:brs|brk|brt|bru|brl|bra)_[A-Za-z0-9_-]{43}\b", told)
+    assert not re.findall(r"\b(?:brs|brk|brt|brl|bra)_[A-Za-z0-9_-]{43}\b", told)
     # The ids are there; none of them opens what it names.
-    ids = set(re.findall(r"\b(?:lnk|wai|upg|ses|usr|evt|key)_[0-9a-z]{26}\b", told))
+    ids = set(re.findall(r"\b(?:lnk|wai|ses|usr|evt|key)_[0-9a-z]{26}\b", told))
     assert {late["id"], app["id"], upgrade["id"], waiting, signed_in.json()["session"]["id"]} <= ids
     stranger = Browser(orchard, set())
     stranger.ask("GET", "/login")
@@ -140,8 +138,7 @@ def test_nothing_that_is_told_opens_a_door(talkative):
         assert "code=" not in (stranger.ask("POST", f"/link/{name}", {}).headers["Location"] or "")
         assert send(orchard, "GET", "/api/v1/session", token=name).status == 401
         assert send(orchard, "GET", "/api/v1/session", headers={"Cookie": f"__Host-bramley={name}"}).status == 401
-        for path in (f"/api/v1/links/{name}/authorize", f"/api/v1/upgrades/{name}/complete", f"/api/v1/upgrades/{name}/second-factor"):
-            assert send(orchard, "POST", path, {"code": "x"}, token=name).status in (400, 401, 404), path
+        assert send(orchard, "POST", f"/api/v1/links/{name}/authorize", {"code": "x"}, token=name).status in (400, 401, 404)
     # And the browser that has the address is not kept out by all that.
     assert orchard.state(late["id"]) == "open"
     assert Browser(orchard, set()).ask("GET", address(late)).status == 200
@@ -160,15 +157,12 @@ def test_after_a_leak_of_database_and_key_the_runbook_ends_every_session(make_or
     browser = Browser(orchard, set())
     browser.comes_back(browser.ask("GET", "/login/apple"), ada)
     native = post(orchard, request(orchard, ada)).json()["token"]
-    orchard.person("upgraded")
-    upgrade = orchard.begun("upgraded")
-    upgraded = orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], somebody(orchard))).json()["token"]
 
     def live() -> list[int]:
         return [browser.ask("GET", "/api/v1/session").status,
-                *(send(orchard, "GET", "/api/v1/session", token=token).status for token in (native, upgraded))]
+                send(orchard, "GET", "/api/v1/session", token=native).status]
 
-    assert live() == [200, 200, 200]
+    assert live() == [200, 200]
     # A new sealing key, the old one in the list.
     data, file = orchard.folder / "data", orchard.folder / "config.json"
     settings = json.loads(file.read_text())
@@ -179,12 +173,12 @@ def test_after_a_leak_of_database_and_key_the_runbook_ends_every_session(make_or
     settings["secrets"] = {"sealingKeyFile": str(new), "previousSealingKeyFiles": [str(old)]}
     write_private(file, json.dumps(settings).encode())
     orchard.start()
-    assert live() == [200, 200, 200]
+    assert live() == [200, 200]
     commands = commands_after_a_leak()
     assert commands == ["credentials reseal", "assertion rotate --revoke", "sessions revoke --all"]
     for command in commands:
         orchard.command(*command.split(), *([] if command == "credentials reseal" else ["--yes"]))
-    eventually(lambda: live() == [401, 401, 401], "the end of every session")
+    eventually(lambda: live() == [401, 401], "the end of every session")
     assert orchard.sql("SELECT count(*) FROM session") == [(0,)]
     # Who signs in now is in.
     assert post(orchard, request(orchard, ada)).status == 200

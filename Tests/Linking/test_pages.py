@@ -1,4 +1,4 @@
-"""Both styles in Chromium: the application's pages, Bramley's and Apple's, as a person goes through them."""
+"""Links and upgrades in Chromium: the application's pages, Bramley's and Apple's, as a person goes through them."""
 
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -7,7 +7,7 @@ import pytest
 
 from app import send
 from demo import PASSWORD, Person
-from gate import DOWN, status
+from gate import DOWN, LATE, LOST
 from orchard import problem
 from patience import eventually
 from people import somebody
@@ -160,17 +160,34 @@ def test_two_refusals_and_their_words(orchard, visitor, ada):
     assert orchard.password_works("second-here")
 
 
-def test_a_conversion_that_waits_is_finished_by_trying_again(orchard, visitor, ada):
+def test_a_completion_that_was_not_answered_is_finished_by_trying_again(orchard, visitor, ada):
     account = signs_up(visitor, "waits")
-    orchard.gate.once("convert", DOWN)
+    orchard.gate.once("complete", LOST, DOWN)
     visitor.press("#replace")
     goes_through_apple(visitor, ada)
     at(visitor, "/connected")
-    assert "replaced in a moment" in visitor.find("#message").text
-    assert orchard.owner(account) and orchard.password_works("waits")
+    assert "try again" in visitor.find("#message").text
+    assert orchard.owner(account)
     visitor.press("#again")
     at(visitor, "/account?done=upgrade")
     assert not orchard.password_works("waits")
+
+
+def test_the_application_killed_while_a_browser_completes(orchard, visitor, ada):
+    """A reload of the address finishes it, in the session that began it."""
+    account = signs_up(visitor, "killed-page")
+    orchard.gate.once("complete", LATE)
+    visitor.press("#replace")
+    goes_through_apple(visitor, ada)
+    eventually(lambda: orchard.owner(account), "the completed link")
+    address = visitor.driver.current_url
+    orchard.demo.kill()
+    orchard.gate.heal()
+    orchard.demo.starts()
+    visitor.open(address) if "/connected" in address else visitor.driver.refresh()
+    visitor.wait(lambda driver: "done=upgrade" in driver.current_url or orchard.demo.account("killed-page")["password"] is None,
+                 "the end of the password")
+    assert not orchard.password_works("killed-page")
 
 
 def test_attack_forced_linking_in_the_victims_browser(orchard, visitor, ada):
@@ -183,99 +200,6 @@ def test_attack_forced_linking_in_the_victims_browser(orchard, visitor, ada):
         visitor.open(f"{orchard.demo.origin}/connected?link={link}&code={code}")
         assert "Nothing was changed" in visitor.find("#message").text
     assert orchard.owner(victim) is None
-
-
-# By password
-
-def proves_password(visitor, name: str, password: str = PASSWORD) -> None:
-    fill(visitor, username=name, password=password)
-    visitor.press("main form button, form button")
-
-
-def to_upgrade(visitor) -> None:
-    visitor.open(visitor.site.demo.origin + "/sign-in")
-    visitor.press("#upgrade")
-    visitor.arrives("/upgrade")
-
-
-def test_by_password(orchard, visitor, ada):
-    person = orchard.person("page")
-    to_upgrade(visitor)
-    proves_password(visitor, "page")
-    assert "page" not in urlsplit(visitor.driver.current_url).query
-    goes_through_apple(visitor, ada)
-    at(visitor, "/account")
-    assert facts(visitor) == ("page", "It has no password.", "Sign in with Apple opens it.")
-    assert "__Host-bramley" in visitor.cookies() and visitor.is_signed_in()
-    assert not orchard.password_works("page") and not person.is_in()
-
-
-def test_by_password_with_a_second_factor(orchard, visitor, ada):
-    person = orchard.person("coded-page").sets_up_second_factor()
-    to_upgrade(visitor)
-    proves_password(visitor, "coded-page")
-    fill(visitor, code="000000")
-    visitor.press("form button")
-    assert visitor.find("#problem").text
-    fill(visitor, code=person.code())
-    visitor.press("form button")
-    goes_through_apple(visitor, ada)
-    at(visitor, "/account")
-    assert facts(visitor)[:2] == ("coded-page", "It has no password.")
-    # What was carried from page to page was never part of an address.
-    kept = visitor.driver.execute_script("return performance.getEntries().map(entry => entry.name).join()")
-    assert "bru_" not in kept + visitor.driver.current_url
-
-
-def test_a_wrong_password_and_nobodys_are_one_page(orchard, visitor):
-    orchard.person("right-page")
-    texts = []
-    for name, password in [("right-page", "a wrong password"), ("nobody-page", PASSWORD)]:
-        to_upgrade(visitor)
-        proves_password(visitor, name, password)
-        texts.append(visitor.find("#problem").text)
-        assert visitor.find("input[name=password]").get_attribute("value") == ""
-        assert visitor.find("input[name=username]").get_attribute("value") == name
-    assert texts[0] == texts[1] != ""
-    orchard.gate.once("verify", status(500))
-    proves_password(visitor, "right-page")
-    assert visitor.find("#problem").text not in texts
-
-
-def test_cancelled_at_apple_by_password(orchard, visitor, ada):
-    orchard.person("cancels-page")
-    to_upgrade(visitor)
-    proves_password(visitor, "cancels-page")
-    visitor.presses_apple_button()
-    visitor.chooses(ada)
-    visitor.press("button[value=cancel]")
-    visitor.wait(lambda driver: driver.current_url.startswith(orchard.origin), "Bramley's page")
-    assert not visitor.is_signed_in()
-    assert orchard.password_works("cancels-page")
-    to_upgrade(visitor)
-    proves_password(visitor, "cancels-page")
-    goes_through_apple(visitor, ada)
-    at(visitor, "/account")
-
-
-def test_a_conversion_that_fails_on_the_page(orchard, visitor, ada):
-    account = orchard.person("fails-page") and orchard.demo.account("fails-page")["id"]
-    orchard.gate.once("convert", status(409))
-    to_upgrade(visitor)
-    proves_password(visitor, "fails-page")
-    goes_through_apple(visitor, ada)
-    visitor.arrives("/apple/callback")
-    assert not visitor.is_signed_in() and orchard.owner(account) is None and orchard.password_works("fails-page")
-
-
-def test_password_managers_are_led_there(make_orchard):
-    orchard = make_orchard({"upgrade.changePassword": True})
-    answer = send(orchard, "GET", "/.well-known/change-password")
-    assert answer.status == 303 and answer.headers["Location"].endswith("/upgrade")
-
-
-def test_password_managers_are_not_led_there_unless_configured(orchard):
-    assert send(orchard, "GET", "/.well-known/change-password").status == 404
 
 
 # Already have an account?

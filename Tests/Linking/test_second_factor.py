@@ -51,13 +51,12 @@ def test_begun_again_the_older_secret_is_of_no_use(demo):
     assert confirms(person, new).place == "/account?done=second-factor"
 
 
-def test_a_converted_account_gets_none_and_the_page_says_so(demo):
+def test_an_account_whose_password_went_gets_none_and_the_page_says_so(demo):
     """The session that had the password replaced stays, and began with a second factor before."""
     person = Person(demo, "replaced").signs_up()
-    secret, account = begins(person), demo.account("replaced")["id"]
-    demo.sql("INSERT INTO connection (link, kind, session) "
-             "SELECT 'lnk_replaced', 'upgrade', hash FROM session WHERE account = ?", account)
-    assert demo.convert("lnk_replaced", account) == 204
+    secret = begins(person)
+    place = person.post("/account/connect", {"kind": "upgrade"}).place
+    assert person.get(f"/connected?link={place.rpartition('/')[2]}&code=c1").place == "/account?done=upgrade"
     answer = confirms(person, secret)
     assert answer.status == 409 and "no password any more" in answer.text
     assert demo.account("replaced")["totp"] is None and person.is_in()

@@ -9,12 +9,13 @@ import Testing
     private static let session = SessionID(unchecked: "ses_00000000000000000000000001")
 
     private static func entry(
-        _ kind: JournalEntry.Kind, session: SessionID? = nil, cause: SessionEndCause? = nil, fields: [String] = []
+        _ kind: JournalEntry.Kind, session: SessionID? = nil, cause: SessionEndCause? = nil, fields: [String] = [],
+        link: LinkID? = nil
     ) -> JournalEntry {
         JournalEntry(
             id: EventID(unchecked: "evt_00000000000000000000000001"), kind: kind,
             time: Timestamp(milliseconds: 1_800_000_000_123), user: user, session: session, cause: cause,
-            fields: fields)
+            fields: fields, link: link)
     }
 
     @Test(
@@ -30,6 +31,11 @@ import Testing
                 entry(.userUpdated, fields: ["email", "name"]),
                 #"{"id":"evt_00000000000000000000000001","user":"usr_00000000000000000000000001","#
                     + #""fields":["email","name"]}"#
+            ),
+            (
+                entry(.accountUpgraded, link: LinkID(unchecked: "lnk_00000000000000000000000001")),
+                #"{"id":"evt_00000000000000000000000001","user":"usr_00000000000000000000000001","#
+                    + #""link":"lnk_00000000000000000000000001"}"#
             ),
         ])
     func body(entry: JournalEntry, data: String) {

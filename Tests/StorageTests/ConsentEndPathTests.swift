@@ -10,7 +10,7 @@ import Testing
 /// signed in by it, connected, or made.
 @Suite struct ConsentEndPathTests {
     enum Path: CaseIterable {
-        case browser, app, newcomer, linkInBrowser, linkInApp, upgradeInBrowser, upgradeInApp
+        case browser, app, newcomer, linkInBrowser, linkInApp
     }
 
     /// What ends the user, and when Apple's word comes.
@@ -22,7 +22,6 @@ import Testing
     func refuses(path: Path, end: End) async throws {
         let bench = try LinkBench(asksExisting: path == .newcomer)
         let user = try #require(try await bench.database.completeSignIn(record(at: bench.now)).user)
-        bench.account()
         bench.clock.advance(seconds: 60)
         bench.apple.gate.shut()
         async let outcome = go(path, bench)
@@ -78,15 +77,6 @@ import Testing
             return await StorageTests.reason {
                 _ = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
             }
-        case .upgradeInApp:
-            let start = try await bench.upgrade()
-            return await StorageTests.reason { _ = try await bench.finish(start) }
-        case .upgradeInBrowser:
-            let start = try await bench.upgrade()
-            let attempt = try await bench.linking.beginUpgrade(
-                start.id, token: start.token, binding: bench.browser, returnTo: LinkBench.targets.defaultTarget,
-                replacing: nil)
-            return reason(await bench.post(bench.form(attempt)))
         }
     }
 

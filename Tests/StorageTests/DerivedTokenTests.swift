@@ -78,22 +78,6 @@ import Testing
         #expect(try computed(bench) == [])
     }
 
-    @Test("an upgrade's session", arguments: [true, false])
-    func upgradeSession(inApp: Bool) async throws {
-        let bench = try LinkBench()
-        bench.account()
-        let start = try await bench.upgrade()
-        if inApp {
-            _ = try await bench.finish(start)
-        } else {
-            let attempt = try await bench.linking.beginUpgrade(
-                start.id, token: start.token, binding: bench.browser, returnTo: LinkBench.targets.defaultTarget,
-                replacing: nil)
-            guard case .signedIn = await bench.post(bench.form(attempt)) else { throw LinkBench.Unexpected() }
-        }
-        #expect(try computed(bench) == [])
-    }
-
     @Test("a link's code, brought by an app or a browser", arguments: [true, false])
     func linkCode(inApp: Bool) async throws {
         let bench = try LinkBench()
@@ -104,7 +88,7 @@ import Testing
             let attempt = try await bench.begin(link)
             guard case .linkAuthorized = await bench.post(bench.form(attempt)) else { throw LinkBench.Unexpected() }
         }
-        #expect(try await bench.row(LinkKey(link.id)).codeHash != nil)
+        #expect(try await bench.row(link.id).codeHash != nil)
         #expect(try computed(bench) == [])
     }
 
@@ -119,7 +103,7 @@ import Testing
         let link = try await bench.link(waiting: ticket)
         try await bench.open(link)
         _ = try await bench.linking.connectWaiting(link.id, binding: binding)
-        #expect(try await bench.row(LinkKey(link.id)).codeHash != nil)
+        #expect(try await bench.row(link.id).codeHash != nil)
         #expect(try computed(bench) == [])
     }
 
@@ -129,11 +113,11 @@ import Testing
         let bench = try LinkBench()
         let link = try await bench.link()
         _ = try await bench.authorize(link)
-        let row = try await bench.row(LinkKey(link.id))
+        let row = try await bench.row(link.id)
         let request = try #require(row.request)
         let message =
             switch purpose {
-            case "native-session-token": row.tokenHash.bytes + request.bytes
+            case "native-session-token": row.ticketHash.bytes + request.bytes
             case "link-code": SHA256.hash(Array("\(link.id)|".utf8) + request.bytes).bytes
             default: Array(link.id.rawValue.utf8)
             }

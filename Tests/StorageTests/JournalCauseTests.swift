@@ -116,7 +116,7 @@ import Testing
         bench.database.close()
     }
 
-    /// Every kind that has a cause so far; a person's move to another team has none yet. LinkConversionTests has those of
+    /// Every kind that has a cause so far; a person's move to another team has none yet. LinkRepeatTests has those of
     /// links.
     @Test func everyKindIsAmongThem() {
         let told = Set(Self.changes.flatMap(\.told).map { $0.prefix { $0 != " " } }.map(String.init))

@@ -47,7 +47,7 @@ import Testing
         let attempt = try await bench.begin(link, attacker)
         guard case .linkFailed(.signIn(.wrongBrowser), _, _) = await bench.post(bench.form(attempt, "attacker"))
         else { throw LinkBench.Unexpected() }
-        #expect(try await bench.row(LinkKey(link.id)).state == .open)
+        #expect(try await bench.row(link.id).state == .open)
         #expect(bench.apple.exchanged.isEmpty)
     }
 
@@ -79,7 +79,7 @@ import Testing
         let attacker = BrowserBinding.make(random: SystemRandom())
         let refusal = await reason { _ = try await bench.linking.beginLink(link.id, binding: attacker) }
         #expect(refusal == "wrong_browser")
-        #expect(try await bench.row(LinkKey(link.id)).browser == nil)
+        #expect(try await bench.row(link.id).browser == nil)
         // Its own browser is not kept out by that.
         let attempt = try await bench.begin(link)
         guard case .linkAuthorized = await bench.post(bench.form(attempt, "victim")) else {
@@ -115,42 +115,10 @@ import Testing
             } == "code_invalid")
     }
 
-    /// An upgrade's token opens that upgrade alone, and its id is no link's.
-    @Test func upgradeTokenTheft() async throws {
-        let bench = try LinkBench()
-        bench.account()
-        bench.account("bob", externalID: "account-2", code: "123456")
-        let mine = try await bench.upgrade()
-        guard
-            case .twoFactorAuthRequired(let theirs, _) = try await bench.linking.startUpgrade(
-                username: "bob", password: bench.password("correct horse"))
-        else { throw LinkBench.Unexpected() }
-        #expect(
-            await reason {
-                _ = try await bench.linking.secondFactor(theirs.id, token: mine.token, code: "123456")
-            } == "link_unknown")
-        #expect(
-            await reason {
-                _ = try await bench.linking.completeUpgrade(
-                    theirs.id, token: mine.token, bench.request(theirs.nonce), device: bench.device)
-            } == "link_unknown")
-        #expect(
-            await reason {
-                _ = try await bench.linking.beginUpgrade(
-                    theirs.id, token: mine.token, binding: bench.browser,
-                    returnTo: LinkBench.targets.defaultTarget, replacing: nil)
-            } == "link_unknown")
-        #expect(bench.application.get { $0.codes.isEmpty })
-        // The second factor cannot be gone round by completing.
-        #expect(await reason { _ = try await bench.finish(theirs, "bob") } == "second_factor_required")
-        #expect(await reason { _ = try await bench.linking.link(LinkID(unchecked: mine.id.rawValue)) } != "ok")
-    }
-
     /// Apple's answer to one nonce serves one link, once: not another link, not a second time, not a plain sign-in.
     @Test func replayedNonce() async throws {
         let bench = try LinkBench()
-        bench.account()
-        let (first, second) = (try await bench.link("a"), try await bench.link("b"))
+        let (first, second) = (try await bench.link("a"), try await bench.link("b", kind: .upgrade))
         let request = bench.request(first.nonce, code: "code-1")
         let crossed = await reason {
             _ = try await bench.linking.authorizeLink(second.id, ticket: second.ticket, request, device: bench.device)
@@ -162,16 +130,11 @@ import Testing
                 first.id, ticket: first.ticket, bench.request(first.nonce, code: "code-2"), device: bench.device)
         }
         #expect(again == "replayed")
-        let start = try await bench.upgrade()
-        let upgrade = await reason {
-            _ = try await bench.linking.completeUpgrade(start.id, token: start.token, request, device: bench.device)
-        }
-        #expect(upgrade == "identity_token")
         // A sign-in's challenge is no link's nonce, nor the reverse.
         let challenge = bench.signIn.beginNative()
         let borrowed = await reason {
-            _ = try await bench.linking.completeUpgrade(
-                start.id, token: start.token, bench.request(challenge.nonce, code: "code-3"), device: bench.device)
+            _ = try await bench.linking.authorizeLink(
+                second.id, ticket: second.ticket, bench.request(challenge.nonce, code: "code-3"), device: bench.device)
         }
         #expect(borrowed == "identity_token")
         let native = await bench.signIn.completeNative(
@@ -199,13 +162,12 @@ import Testing
             state[index] = byte
         }
         guard case .signedIn = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
-        #expect(try await bench.row(LinkKey(link.id)).state == .open)
+        #expect(try await bench.row(link.id).state == .open)
     }
 
     /// The identity token of one person beside the code of another: nothing is stored, nothing is linked.
     @Test func swappedIdentities() async throws {
         let bench = try LinkBench()
-        bench.account()
         let link = try await bench.link()
         let claim = Hexadecimal.encode(SHA256.hash(utf8: link.nonce).bytes)
         let cHash = await reason {
@@ -219,36 +181,32 @@ import Testing
                 link.id, ticket: link.ticket, bench.request(link.nonce, "ann", code: "of-bob-1"), device: bench.device)
         }
         #expect(exchanged == "token_mismatch")
-        #expect(try await bench.row(LinkKey(link.id)).state == .open)
-        let start = try await bench.upgrade()
-        #expect(await reason { _ = try await bench.finish(start, "ann", code: "of-bob-2") } == "token_mismatch")
-        #expect(bench.application.conversions.isEmpty)
+        #expect(try await bench.row(link.id).state == .open)
         #expect(try bench.dump().isEmpty)
     }
 
-    /// Two upgrades of one account, at once, with two identities, or with one: the first commit wins, and the account is
-    /// tied once.
+    /// Two links of one account, completed at once at two servers, with two identities or with one: the account is tied
+    /// once, to whoever was first. Two of one identity both say so.
     @Test(arguments: [("ann", "eve"), ("ann", "ann")])
-    func raceOfTwoUpgrades(first: String, second: String) async throws {
+    func raceOfTwoLinks(first: String, second: String) async throws {
         for _ in 0..<5 {
             let bench = try LinkBench()
             let other = try bench.beside()
-            bench.account()
-            let (one, two) = (try await bench.upgrade(), try await bench.upgrade())
-            bench.application.gate.shut()
-            let outcomes = await withTaskGroup(of: (LinkKey, String).self) { group in
-                group.addTask { (LinkKey(one.id), await reason { _ = try await bench.finish(one, first) }) }
-                group.addTask { (LinkKey(two.id), await reason { _ = try await other.finish(two, second) }) }
-                // The winner is being converted: whoever is answered first has lost.
-                let loser = await group.next()
-                bench.application.gate.open()
-                return [loser, await group.next()]
+            let (one, two) = (try await bench.link(kind: .upgrade), try await bench.link(kind: .upgrade))
+            let codes = (try await bench.authorize(one, first), try await bench.authorize(two, second))
+            async let here = reason { _ = try await bench.complete(one, codes.0) }
+            async let there = reason { _ = try await other.complete(two, codes.1) }
+            let outcomes = await [here, there].sorted()
+            let done = try await bench.database.links(in: [.done], after: nil, limit: 10).map(\.id)
+            if first == second {
+                #expect(outcomes == ["ok", "ok"])
+                #expect(Set(done) == [one.id, two.id])
+            } else {
+                #expect(outcomes == ["account-already-linked", "ok"])
+                #expect(done.count == 1)
             }
-            // Who is told that it goes on has tried the same thing twice.
-            #expect(outcomes.map { $0?.1 } == [first == second ? "conversion-failed" : "account-already-linked", "ok"])
-            let winner = try #require(outcomes[1]?.0)
-            #expect(bench.application.conversions.map(\.attemptID) == [winner])
-            #expect(try await bench.database.links(in: [.done], after: nil, limit: 10).map(\.key) == [winner])
+            // Each that was completed is told of, once.
+            #expect(try await bench.told().sorted() == done.map { "account.upgraded \($0)" }.sorted())
             let users = try await bench.database.users(UserFilter(), after: nil, limit: 10).items
             #expect(users.map(\.externalID) == ["account-1"])
             other.database.close()
@@ -284,17 +242,15 @@ import Testing
         #expect(others == ["ok": 1, "identity-linked-elsewhere": 11])
     }
 
-    /// Whoever holds an API key without `links:replace` takes nobody's account, and an upgrade never does.
+    /// Whoever holds an API key without `links:replace` takes nobody's account, by a link of either kind.
     @Test func takesNothing() async throws {
         let bench = try LinkBench()
-        bench.account()
         let owner = try await bench.linked("account-1", "owner")
         guard case .signedIn(_, let session, _) = await bench.signInWithApple("owner") else {
             throw LinkBench.Unexpected()
         }
         let dump = try bench.dump()
-        #expect(try await bench.failure() == .accountAlreadyLinked)
-        #expect(await reason { _ = try await bench.finish(try await bench.upgrade()) } == "account-already-linked")
+        for kind in LinkKind.allCases { #expect(try await bench.failure(kind: kind) == .accountAlreadyLinked) }
         #expect(try bench.dump() == dump)
         // With it: the owner keeps their user and loses the account, and with it their sessions.
         let user = try await bench.linked(mayReplace: true)
@@ -318,7 +274,7 @@ import Testing
         }
         #expect(await reason { _ = try await bench.authorize(link) } == "account-already-linked")
         #expect(await reason { _ = try await bench.linking.link(link.id) } == "account-already-linked")
-        #expect(try await bench.row(LinkKey(link.id)).sealedIdentity == nil)
+        #expect(try await bench.row(link.id).sealedIdentity == nil)
     }
 
     @Test("a person shut out here is not let in by a link", arguments: [User.State.disabled, .pending])
@@ -329,10 +285,8 @@ import Testing
         if state == .disabled {
             _ = try await bench.database.patchUser(user.id, UserPatch(state: state), at: bench.now)
         }
-        bench.account()
         let expected = "user_\(state.rawValue)"
-        #expect(try await bench.failure()?.reason == expected)
-        #expect(await reason { _ = try await bench.finish(try await bench.upgrade()) } == expected)
+        for kind in LinkKind.allCases { #expect(try await bench.failure(kind: kind)?.reason == expected) }
         #expect(try await bench.database.user(user.id)?.externalID == nil)
     }
 }

@@ -88,81 +88,11 @@ final class LinkApple: IdentityProvider {
     }
 }
 
-/// The application: whose password is what, and what became of it.
-final class LinkApplication: AccountVerifier {
-    struct State {
-        /// By username: password, external ID, second factor's code.
-        var accounts: [String: (password: String, externalID: String, code: String?)] = [:]
-        var verified = 0
-        var codes: [String] = []
-        /// Answers to `convert`, the first first; then `converted`.
-        var answers: [Result<ConversionAnswer, VerifierFailure>] = []
-        var conversions: [Conversion] = []
-        /// Accounts without a password.
-        var converted: Set<String> = []
-        var failure: VerifierFailure?
-        /// Instead of the truth.
-        var lie: VerifierAnswer?
-    }
-
-    /// Passed by every `convert`.
-    let gate = Gate()
-    private let state = Mutex(State())
-
-    func set<Value>(_ change: (inout State) -> Value) { _ = state.withLock { change(&$0) } }
-    func get<Value>(_ read: (State) -> Value) -> Value { state.withLock { read($0) } }
-    var conversions: [Conversion] { state.withLock { $0.conversions } }
-
-    func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
-        let text = String(decoding: password.bytes.reveal(), as: UTF8.self)
-        let (answer, failure) = state.withLock { state -> (VerifierAnswer, VerifierFailure?) in
-            state.verified += 1
-            if let lie = state.lie { return (lie, state.failure) }
-            guard let account = state.accounts[username], account.password == text,
-                !state.converted.contains(account.externalID)
-            else { return (.failure, state.failure) }
-            return (
-                account.code == nil
-                    ? .success(externalID: account.externalID)
-                    : .twoFactorAuthRequired(challenge: "challenge-\(username)", methods: ["totp", "sms"]),
-                state.failure
-            )
-        }
-        if let failure { throw failure }
-        return answer
-    }
-
-    func secondFactor(challenge: String, code: String) async throws(VerifierFailure) -> VerifierAnswer {
-        let (answer, failure) = state.withLock { state -> (VerifierAnswer, VerifierFailure?) in
-            state.codes.append(code)
-            if let lie = state.lie { return (lie, state.failure) }
-            let account = state.accounts.first { challenge == "challenge-\($0.key)" }?.value
-            guard let account, account.code == code else { return (.failure, state.failure) }
-            return (.success(externalID: account.externalID), state.failure)
-        }
-        if let failure { throw failure }
-        return answer
-    }
-
-    func convert(_ conversion: Conversion) async throws(VerifierFailure) -> ConversionAnswer {
-        let answer = state.withLock { state in
-            state.conversions.append(conversion)
-            return state.answers.isEmpty ? .success(.converted) : state.answers.removeFirst()
-        }
-        await gate.pass()
-        if case .success(.converted) = answer {
-            set { $0.converted.insert(conversion.externalID) }
-        }
-        return try answer.get()
-    }
-}
-
 /// Everything linking needs, over a real database.
 final class LinkBench: Sendable {
     let bench: Bench
     let clock: ManualClock
     let apple: LinkApple
-    let application: LinkApplication
     let database: Storage.Database
     let linking: Linking
     let signIn: SignIn
@@ -176,8 +106,7 @@ final class LinkBench: Sendable {
 
     init(
         _ bench: Bench, keyring: SealingKeyring? = nil, signUp: SignUpPolicy = .open, asksExisting: Bool = false,
-        apple: LinkApple? = nil, application: LinkApplication? = nil, hasVerifier: Bool = true,
-        onAccountDeleted: AccountDeletionPolicy = .erase, log: LogRecorder = LogRecorder(),
+        apple: LinkApple? = nil, onAccountDeleted: AccountDeletionPolicy = .erase, log: LogRecorder = LogRecorder(),
         browser: BrowserBinding = .make(random: SystemRandom())
     ) throws {
         self.bench = bench
@@ -191,51 +120,40 @@ final class LinkBench: Sendable {
         database = try opened.open(
             opened.options(onAccountDeleted: onAccountDeleted, busyTimeout: 30_000))
         let theApple = apple ?? LinkApple(clock: bench.clock)
-        let theApplication = application ?? LinkApplication()
         self.apple = theApple
-        self.application = theApplication
         let parts = SignInParts(
             provider: theApple, store: database, keyring: self.keyring,
             configuration: SignInConfiguration(
                 sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, asksExisting: asksExisting),
             clock: bench.clock, random: SystemRandom(), logger: log.logger)
-        linking = Linking(parts, links: database, verifier: hasVerifier ? theApplication : nil)
+        linking = Linking(parts, links: database)
         signIn = SignIn(parts, linking: linking)
     }
 
     convenience init(
-        signUp: SignUpPolicy = .open, asksExisting: Bool = false, hasVerifier: Bool = true,
-        onAccountDeleted: AccountDeletionPolicy = .erase
+        signUp: SignUpPolicy = .open, asksExisting: Bool = false, onAccountDeleted: AccountDeletionPolicy = .erase
     ) throws {
-        try self.init(
-            Bench(), signUp: signUp, asksExisting: asksExisting, hasVerifier: hasVerifier,
-            onAccountDeleted: onAccountDeleted)
+        try self.init(Bench(), signUp: signUp, asksExisting: asksExisting, onAccountDeleted: onAccountDeleted)
     }
 
     /// The next process over the same file, after this one was ended at once: nothing in memory is left.
     func restarted(
-        _ keyring: SealingKeyring? = nil, asksExisting: Bool = false, hasVerifier: Bool = true, team: TeamID? = nil
+        _ keyring: SealingKeyring? = nil, asksExisting: Bool = false, team: TeamID? = nil
     ) throws -> LinkBench {
         database.close()
         return try LinkBench(
             bench, keyring: keyring ?? self.keyring, asksExisting: asksExisting,
-            apple: team.map { LinkApple(clock: clock, team: $0) } ?? apple, application: application,
-            hasVerifier: hasVerifier, log: log, browser: browser)
+            apple: team.map { LinkApple(clock: clock, team: $0) } ?? apple, log: log, browser: browser)
     }
 
     /// Another process beside this one.
     func beside() throws -> LinkBench {
-        try LinkBench(bench, keyring: keyring, apple: apple, application: application, log: log, browser: browser)
+        try LinkBench(bench, keyring: keyring, apple: apple, log: log, browser: browser)
     }
 
     var now: Timestamp { clock.now() }
 
-    func job() -> Conversions {
-        Conversions(
-            linking: linking, leases: database, clock: clock, random: SystemRandom(), logger: log.logger)
-    }
-
-    // MARK: Tickets
+    // MARK: Links
 
     func link(
         _ externalID: String = "account-1", kind: LinkKind = .link, mayReplace: Bool = false,
@@ -301,54 +219,6 @@ final class LinkBench: Sendable {
         }
     }
 
-    // MARK: Passwords
-
-    func password(_ text: String) -> Password {
-        var bytes = Array(text.utf8)
-        return Password(consuming: &bytes)
-    }
-
-    func account(_ name: String = "ann", externalID: String = "account-1", code: String? = nil) {
-        application.set { $0.accounts[name] = ("correct horse", externalID, code) }
-    }
-
-    func upgrade(_ name: String = "ann", _ text: String = "correct horse") async throws -> UpgradeStart {
-        guard case .success(let start) = try await linking.startUpgrade(username: name, password: password(text)) else {
-            throw Unexpected()
-        }
-        return start
-    }
-
-    func finish(
-        _ start: UpgradeStart, _ subject: String = "ann", code: String? = nil, given: String? = nil
-    ) async throws(LinkFailure) -> (token: SessionToken, signedIn: SignedIn) {
-        let (token, signedIn) = try await linking.completeUpgrade(
-            start.id, token: start.token,
-            request(start.nonce, subject, code: code ?? "code-\(subject)-\(start.id)", given: given), device: device)
-        return (token, signedIn)
-    }
-
-    /// An upgrade that the application has not answered.
-    /// - Parameter answers: what it says when it is asked again.
-    func converting(
-        _ subject: String = "ann", externalID: String = "account-1", then answers: [ConversionAnswer] = []
-    ) async throws -> UpgradeStart {
-        account(externalID: externalID)
-        application.set { state in
-            state.answers = [.failure(.unavailable("HTTP 503"))] + answers.map { .success($0) }
-        }
-        let start = try await upgrade()
-        _ = await reason { _ = try await finish(start, subject) }
-        guard try await row(LinkKey(start.id)).state == .converting else { throw Unexpected() }
-        return start
-    }
-
-    /// The job, when whatever waits is due.
-    func askAgain() async {
-        clock.advance(seconds: 21_600)
-        await job().round()
-    }
-
     struct Unexpected: Error {}
 
     // MARK: Browsers
@@ -379,8 +249,8 @@ final class LinkBench: Sendable {
         try await database.user(externalID: externalID)
     }
 
-    func row(_ key: LinkKey) async throws -> Link {
-        guard let link = try await database.link(key) else { throw Unexpected() }
+    func row(_ id: LinkID) async throws -> Link {
+        guard let link = try await database.link(id) else { throw Unexpected() }
         return link
     }
 
@@ -390,22 +260,23 @@ final class LinkBench: Sendable {
         }
     }
 
-    /// Every row of the tables that hold people. `updated_at` tells of the change and of its undoing; the journal tells
-    /// of both.
-    /// - Parameter consents: false leaves out what a consent at Apple brought to who was there.
-    func dump(consents: Bool = true) throws -> [String] {
+    /// The events that tell of links: their kind, and the link that they name.
+    func told() async throws -> [String] {
+        try await database.events(after: nil, limit: 1_000).filter { entry in
+            [.accountLinked, .accountUpgraded].contains(entry.kind)
+        }.map { "\($0.kind.rawValue) \($0.link?.rawValue ?? "of no link")" }
+    }
+
+    /// Every row of the tables that hold people.
+    func dump() throws -> [String] {
         try bench.stranger().read { connection in
             let tables = [
                 "user", "apple_identity", "apple_credential", "first_consent", "session", "revocation", "notification",
             ]
-            let shown = consents ? tables : tables.filter { $0 != "apple_credential" }
-            let brought = ["last_sign_in_issued_at", "email_told_at", "real_user_status_told_at"]
-            let hidden = ["updated_at"] + (consents ? [] : brought)
-            return try shown.flatMap { table in
+            return try tables.flatMap { table in
                 try connection.rows("SELECT * FROM \(table) ORDER BY 1, 2").map { row in
                     table + ": "
-                        + zip(row.names, row.values).filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(
-                            separator: " ")
+                        + zip(row.names, row.values).map { "\($0.0)=\($0.1)" }.joined(separator: " ")
                 }
             }
         }

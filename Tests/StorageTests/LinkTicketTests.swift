@@ -29,7 +29,6 @@ import Testing
         #expect(try await bench.authorize(link, given: "Ann").reveal() == code.reveal())
         #expect(try await bench.events() == ["user.created", "account.linked"])
         #expect(bench.apple.exchanged.count == 1)
-        #expect(bench.application.conversions.isEmpty)
         guard case .signedIn(_, let session, _) = await bench.signInWithApple() else {
             Issue.record("the person cannot sign in with Apple")
             return
@@ -37,17 +36,18 @@ import Testing
         #expect(session.user == user.id)
     }
 
-    @Test("what names the person is erased when the link ends")
-    func erases() async throws {
+    @Test("of a completed link stays what tells whose it is, until the link is deleted")
+    func keepsWhose() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
-        _ = try await bench.complete(link, try await bench.authorize(link))
-        let row = try await bench.row(LinkKey(link.id))
-        #expect(row.state == .done && row.externalID == nil && row.displayName == nil && row.sealedIdentity == nil)
-        let raw = try bench.bench.stranger().read {
-            try $0.row("SELECT subject, team FROM account_link")
-        }
-        #expect(raw?["subject"] == .null && raw?["team"] == .null)
+        let user = try await bench.complete(link, try await bench.authorize(link))
+        let row = try await bench.row(link.id)
+        #expect(row.state == .done && row.displayName == nil && row.sealedIdentity == nil)
+        #expect(row.externalID == "account-1" && row.team == Bench.team && row.subject == AppleSubject("ann"))
+        #expect(row.user == user.id && row.endedAt == bench.now)
+        bench.clock.advance(seconds: RetentionPolicy.links)
+        #expect(try await bench.database.maintain(at: bench.now).links == 1)
+        #expect(try await bench.database.link(link.id) == nil)
     }
 
     @Test("a browser's link leads back with link and code, its own query kept; reloaded, with the same code")
@@ -110,15 +110,55 @@ import Testing
         }
     }
 
-    @Test("without a verifier there are links and no upgrades")
-    func needsVerifier() async throws {
-        let bench = try LinkBench(hasVerifier: false)
-        #expect(!bench.linking.offersUpgrades)
-        await #expect(throws: LinkFailure.notConfigured) { try await bench.link(kind: .upgrade) }
-        #expect(try await bench.linked().externalID == "account-1")
-        await #expect(throws: LinkFailure.notConfigured) {
-            try await bench.linking.startUpgrade(username: "ann", password: bench.password("x"))
+    @Test("an upgrade is a link by another name, and its event says which", arguments: LinkKind.allCases)
+    func kinds(kind: LinkKind) async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: kind)
+        let user = try await bench.complete(link, try await bench.authorize(link))
+        #expect(user.externalID == "account-1")
+        #expect(try await bench.database.sessions(of: user.id, at: bench.now).isEmpty)
+        let row = try await bench.row(link.id)
+        #expect(row.state == .done && row.kind == kind)
+        #expect(try await bench.events() == ["user.created", kind == .link ? "account.linked" : "account.upgraded"])
+    }
+
+    @Test(
+        "the application vouches for its users: new ones are active under every rule for sign-ups",
+        arguments: SignUpPolicy.allCases)
+    func ignoresSignUp(policy: SignUpPolicy) async throws {
+        let bench = try LinkBench(signUp: policy)
+        #expect(try await bench.linked().state == .active)
+        #expect(try await bench.linked("account-2", "bob", kind: .upgrade).state == .active)
+    }
+
+    @Test("cancelled at Apple: the link waits, and the next trip authorizes it")
+    func cancelled() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let first = try await bench.begin(link)
+        let cancel = FormEncoder.encode([("state", first.state), ("error", "user_cancelled_authorize")])
+        guard case .linkFailed(.signIn(.cancelled), link.id, _) = await bench.post(cancel) else {
+            throw LinkBench.Unexpected()
         }
+        #expect(try await bench.row(link.id).state == .open)
+        let second = try await bench.begin(link)
+        guard case .linkAuthorized = await bench.post(bench.form(second)) else { throw LinkBench.Unexpected() }
+    }
+
+    @Test("a browser that is signed in keeps its session: a link neither makes nor replaces one")
+    func keepsTheSession() async throws {
+        let bench = try LinkBench()
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple("bob") else {
+            throw LinkBench.Unexpected()
+        }
+        let link = try await bench.link(kind: .upgrade)
+        guard case .linkAuthorized(let location) = await bench.post(bench.form(try await bench.begin(link))) else {
+            throw LinkBench.Unexpected()
+        }
+        let code = try #require(location.split(separator: "code=").last.map(String.init))
+        let user = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+        #expect(try await bench.database.sessions(of: user.id, at: bench.now).isEmpty)
+        #expect(try await bench.database.sessions(of: session.user, at: bench.now).map(\.id) == [session.id])
     }
 
     @Test("five wrong codes end the link; four do not")
@@ -158,7 +198,7 @@ import Testing
         #expect(try await bench.complete(done, doneCode) == user)
         let report = try await bench.database.maintain(at: bench.now)
         #expect(report.links == 0)
-        #expect(try await bench.row(LinkKey(late.id)).sealedIdentity == nil)
+        #expect(try await bench.row(late.id).sealedIdentity == nil)
         #expect(await reason { _ = try await bench.complete(late, code) } == "link_expired")
         bench.clock.advance(seconds: RetentionPolicy.links)
         #expect(try await bench.database.maintain(at: bench.now).links == 3)
@@ -184,7 +224,7 @@ import Testing
     func readsTheLinkAgain() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
-        let early = try await bench.row(LinkKey(link.id))
+        let early = try await bench.row(link.id)
         _ = try await bench.authorize(link)
         let request = bench.request(link.nonce, "ann", code: "code-ann-\(link.id)").native(early)
         let after = try await bench.linking.authorize(early, request, device: bench.device)
@@ -209,6 +249,30 @@ import Testing
         #expect(await reason { _ = try await bench.authorize(second, "bob") } == "provider_unavailable")
         bench.apple.fail(with: nil)
         #expect(await reason { _ = try await bench.authorize(second, "bob") } == "code_refused")
+    }
+
+    @Test("a link is written to when a browser opens it, and not when that browser looks again", .onSQLite)
+    func looksWriteOnce() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let stranger = try bench.bench.stranger()
+        func version() async throws -> Int? {
+            try stranger.read { connection in
+                // Looks at the file: without it the connection would not notice what others have written.
+                _ = try connection.integer("SELECT count(*) FROM account_link")
+                return try connection.integer("PRAGMA data_version")
+            }
+        }
+        let unopened = try await version()
+        _ = try await bench.begin(link)
+        let opened = try await version()
+        #expect(opened != unopened)
+        for _ in 0..<3 { _ = try await bench.begin(link) }
+        #expect(
+            await reason {
+                _ = try await bench.linking.beginLink(link.id, binding: .make(random: SystemRandom()))
+            } == "wrong_browser")
+        #expect(try await version() == opened)
     }
 
     @Test("the codes and tokens of a link are in the database by their hashes alone")

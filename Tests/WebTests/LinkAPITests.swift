@@ -195,21 +195,76 @@ import Web
         #expect(response.json?["detail"]?.stringValue?.isEmpty == false)
     }
 
-    @Test("Without a verifier there are links, and no upgrades")
-    func withoutVerifier() async throws {
-        let site = try LinkSite(hasVerifier: false)
+    @Test("A link to replace a password is a link: its page says so, and its end is told")
+    func upgrade() async throws {
+        let site = try LinkSite()
         let key = try await site.key()
-        _ = try await site.link(key: key)
-        let response = await site.json(
-            "/api/v1/links", #"{"externalID":"1","kind":"upgrade","displayName":"x"}"#, key)
-        #expect(response.status == .conflict && response.code == "upgrades_not_configured")
-        for path in ["/api/v1/upgrades", "/api/v1/upgrades/upg_x/second-factor", "/api/v1/upgrades/upg_x/complete"] {
-            let response = await site.json(path, "{}")
-            #expect(response.status == .notFound && response.code == "upgrades_not_configured")
+        let link = try await site.link(kind: "upgrade", key: key)
+        let page = await site.get(link.url, site.browser())
+        #expect(page.text.contains("Replace your password with Apple"))
+        let code = try #require(try await site.callback(page).parameter("code"))
+        for _ in 0..<2 {
+            let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+            #expect(done.status == .ok && done.json?.members.map(\.name) == ["result", "user"])
         }
-        #expect(await site.get("/upgrade").status == .notFound)
-        #expect(await site.upgrade().status == .notFound)
-        #expect(await site.get("/.well-known/change-password").status == .notFound)
+        let events = try await site.database.events(after: nil, limit: 10)
+        #expect(events.map(\.kind) == [.userCreated, .accountUpgraded])
+        #expect(events.map(\.link?.rawValue) == [nil, link.id])
+        let listed = await site.get("/api/v1/events", try await site.key([.eventsRead]))
+        #expect(listed.items.map { $0["data"]?.objectValue?["link"]?.stringValue } == [nil, link.id])
+    }
+
+    @Test(
+        "A completed link whose account Apple does not open says why",
+        arguments: [
+            (UserPatch(state: .disabled), 403, "user_disabled"), (UserPatch(state: .pending), 403, "user_pending"),
+            (UserPatch(externalID: .some(nil)), 409, "link_ended"),
+            (UserPatch(externalID: .some("43")), 409, "link_ended"),
+        ])
+    func closed(patch: UserPatch, status: Int, code: String) async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let link = try await site.link(kind: "upgrade", key: key)
+        let secret = try #require(
+            try await site.callback(await site.get(link.url, site.browser())).parameter("code"))
+        func complete() async -> ServerResponse {
+            await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(secret)"}"#, key)
+        }
+        #expect(await complete().status == .ok)
+        let user = try #require(try await site.database.user(externalID: "42"))
+        _ = try await site.database.patchUser(user.id, patch, at: site.clock.now())
+        let refused = await complete()
+        #expect(refused.status.code == status && refused.code == code)
+        _ = try await site.database.patchUser(
+            user.id, UserPatch(externalID: .some("42"), state: .active), at: site.clock.now())
+        #expect(await complete().status == .ok)
+        _ = try await site.database.deleteUser(user.id, at: site.clock.now())
+        #expect(await complete().code == "link_unknown")
+    }
+
+    @Test("A withdrawn consent is a refusal like that of a sign-in")
+    func withdrawn() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let link = try await site.link(kind: "upgrade", key: key)
+        let code = try #require(
+            try await site.callback(await site.get(link.url, site.browser())).parameter("code"))
+        let body = #"{"code":"\#(code)"}"#
+        #expect(await site.json("/api/v1/links/\(link.id)/complete", body, key).status == .ok)
+        site.clock.advance(seconds: 60)
+        let told = AppleNotification(
+            id: "n", kind: .consentRevoked, type: "consent-revoked", clientID: ClientID("com.example.web"),
+            subject: AppleSubject("ada"), eventTime: site.clock.now(), payload: "{}")
+        _ = try await site.database.apply(told, team: TeamID("TEAM123456"), at: site.clock.now())
+        let refused = await site.json("/api/v1/links/\(link.id)/complete", body, key)
+        #expect(refused.status == .badRequest && refused.code == "revoked")
+    }
+
+    @Test("What handled passwords is gone", arguments: ["/upgrade", "/upgrade/second-factor", "/api/v1/upgrades"])
+    func noPasswords(path: String) async throws {
+        let site = try LinkSite()
+        #expect(await site.get(path, site.browser()).status == .notFound)
+        #expect(await site.json(path, #"{"username":"ada","password":"x"}"#, site.browser()).status == .notFound)
     }
 
     @Test("What is no id, an end, an expiry: each has its code, and its page a way on")
@@ -238,6 +293,25 @@ import Web
             ).code == "link_expired")
         for _ in 0..<5 {
             _ = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"x"}"#, key)
+        }
+    }
+
+    @Test("Posts of other sites do nothing, whatever cookies they bring")
+    func crossSite() async throws {
+        let site = try LinkSite(asksExisting: true)
+        let link = try await site.link(key: try await site.key())
+        _ = await site.get(link.url, site.browser())
+        for path in [link.page, "/login/existing"] {
+            for (name, value) in [
+                (HTTPField.Name.secFetchSite, "cross-site"), (.secFetchSite, "same-site"), (.secFetchSite, "none"),
+                (.origin, "https://evil.example"), (.origin, "null"),
+            ] {
+                var fields = site.browser()
+                fields[.secFetchSite] = nil
+                fields[name] = value
+                let response = await site.post(path, form: [("choice", "connect")], fields)
+                #expect(response.status == .forbidden, "\(path) \(name) \(value)")
+            }
         }
     }
 

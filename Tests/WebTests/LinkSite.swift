@@ -11,7 +11,7 @@ import Synchronization
 import Testing
 import Web
 
-/// The web side over a real database, an Apple that believes `sub|nonce|code`, and an application with passwords.
+/// The web side over a real database, and an Apple that believes `sub|nonce|code`.
 final class LinkSite: Answering {
     static let binding = String(repeating: "B", count: 42) + "A"
     static let otherBinding = String(repeating: "C", count: 42) + "A"
@@ -20,15 +20,11 @@ final class LinkSite: Answering {
     let configuration: WebConfiguration
     let database: Storage.Database
     let apple = TokenApple()
-    let verifier = PasswordApplication()
     let clock = ManualClock(1_790_000_000)
     let log = LogLines()
     private let folder: String
 
-    init(
-        asksExisting: Bool = false, hasVerifier: Bool = true, upgradesPerAccount: Int = 10,
-        adjust: (inout WebConfiguration) -> Void = { _ in }
-    ) throws {
+    init(asksExisting: Bool = false, adjust: (inout WebConfiguration) -> Void = { _ in }) throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -39,9 +35,7 @@ final class LinkSite: Answering {
                 redirectURI: "https://login.example.com/apple/callback", scopes: ["name", "email"]),
             login: .init(
                 allowedReturnOrigins: ["https://app.example.com"], passwordURL: "https://accounts.example.org/in?a=1#f"),
-            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)),
-            linking: .init(changePassword: true))
-        configuration.limits.upgradesPerMinute = 1_000
+            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
         adjust(&configuration)
         self.configuration = configuration
         let (random, log) = (SystemRandom(), log)
@@ -60,9 +54,9 @@ final class LinkSite: Answering {
             provider: apple, store: database, keyring: keyring,
             configuration: SignInConfiguration(
                 sessionLimits: configuration.sessions.limits, signUp: .open, returnTargets: targets, nativeNonce: .raw,
-                asksExisting: asksExisting, upgradesPerAccount: upgradesPerAccount),
+                asksExisting: asksExisting),
             clock: clock, random: random, logger: logger)
-        let linking = Linking(parts, links: database, verifier: hasVerifier ? verifier : nil)
+        let linking = Linking(parts, links: database)
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
@@ -73,12 +67,6 @@ final class LinkSite: Answering {
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
-
-    /// Everything that lies in the folder of the database, as bytes.
-    var files: [[UInt8]] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.compactMap { FileManager.default.contents(atPath: folder + "/" + $0).map { Array($0) } }
-    }
 
     // MARK: Backends
 
@@ -164,12 +152,6 @@ final class LinkSite: Answering {
         fields[.secFetchSite] = "cross-site"
         return await post("/apple/callback", form: form, fields)
     }
-
-    func upgrade(
-        _ username: String = "ada", _ password: String = "correct horse", _ more: [(String, String)] = []
-    ) async -> ServerResponse {
-        await post("/upgrade", form: [("username", username), ("password", password)] + more, browser())
-    }
 }
 
 extension ServerResponse {
@@ -239,50 +221,5 @@ final class TokenApple: IdentityProvider {
 
     func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
         throw .refused("not here")
-    }
-}
-
-/// The application: `ada` has a password, `bob` a second factor as well.
-final class PasswordApplication: AccountVerifier {
-    struct State {
-        var passwords: [[UInt8]] = []
-        var conversions: [Conversion] = []
-        var converted: Set<String> = []
-        var failure: VerifierFailure?
-        var conversionFailure: VerifierFailure?
-        var refuses = false
-    }
-
-    let state = Mutex(State())
-
-    func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
-        let bytes = password.bytes.reveal()
-        let failure = state.withLock { state in
-            state.passwords.append(bytes)
-            return state.failure
-        }
-        if let failure { throw failure }
-        let isConverted = state.withLock { $0.converted.contains(username) }
-        guard !isConverted, bytes == Array("correct horse".utf8) else { return .failure }
-        switch username {
-        case "ada": return .success(externalID: "ada")
-        case "bob": return .twoFactorAuthRequired(challenge: "of bob", methods: ["totp", "Pigeon <b>"])
-        default: return .failure
-        }
-    }
-
-    func secondFactor(challenge: String, code: String) async throws(VerifierFailure) -> VerifierAnswer {
-        if let failure = state.withLock({ $0.failure }) { throw failure }
-        return challenge == "of bob" && code == "123456" ? .success(externalID: "bob") : .failure
-    }
-
-    func convert(_ conversion: Conversion) async throws(VerifierFailure) -> ConversionAnswer {
-        let (failure, refuses) = state.withLock { state in
-            state.conversions.append(conversion)
-            if state.conversionFailure == nil, !state.refuses { state.converted.insert(conversion.externalID) }
-            return (state.conversionFailure, state.refuses)
-        }
-        if let failure { throw failure }
-        return refuses ? .refused : .converted
     }
 }

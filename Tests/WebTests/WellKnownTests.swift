@@ -30,4 +30,30 @@ import Web
         #expect(response.code == "not_found")
         #expect(await site.get("/sign-in/nothing").fields[.contentType] == "text/html; charset=utf-8")
     }
+
+    /// A Well-Known URL for Changing Passwords: password managers open it.
+    @Test(
+        "Where a password is changed",
+        arguments: [
+            "https://accounts.example.org/password?from=manager#change", "/password/change", "/",
+        ])
+    func changePassword(url: String) async throws {
+        for base in ["", "/sign-in"] {
+            let site = try Site(
+                publicURL: "https://login.example.com" + base, adjust: { $0.login.changePasswordURL = url })
+            for method in [HTTPRequest.Method.get, .head] {
+                let response = await site.send(method, base + "/.well-known/change-password")
+                // A path is one of the host, which is the application's.
+                #expect(response.status == .seeOther && response.location == url)
+                #expect(response.setCookies.isEmpty)
+            }
+            #expect(await site.send(.post, base + "/.well-known/change-password").status == .methodNotAllowed)
+        }
+    }
+
+    @Test("Without login.changePasswordURL nobody is told where a password is changed")
+    func noChangePassword() async throws {
+        let site = try Site(adjust: { $0.login.passwordURL = "https://accounts.example.org/in" })
+        #expect(await site.get("/.well-known/change-password").status == .notFound)
+    }
 }

@@ -29,9 +29,6 @@ package struct Configuration: Sendable {
     package var assertion = Assertion()
     /// Nil: no events are sent.
     package var webhooks: Webhooks?
-    /// Nil: no application has passwords to upgrade.
-    package var upgrade: Upgrade?
-    package var linking = WebConfiguration.Linking()
     package var log = Log()
     /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.
     package var outboundProxy = ProxySettings.direct
@@ -78,8 +75,6 @@ package struct Configuration: Sendable {
         package var connectionsPerAddress = 0
         /// Per second, at Apple.
         package var credentialChecks = 0
-        /// Password tries for one account in 15 minutes.
-        package var upgradesPerAccount = 0
     }
 
     package struct Apple: Sendable {
@@ -195,12 +190,7 @@ package struct Configuration: Sendable {
         }
     }
 
-    package struct Upgrade: Sendable {
-        package var verifierURL: String
-        package var secrets: WebhookSecretSource
-    }
-
-    /// The source of the secrets that sign webhooks, or requests to the verifier.
+    /// The source of the secrets that sign webhooks.
     package enum WebhookSecretSource: Sendable {
         /// Known to be valid; read again when it changes.
         case file(path: String)

@@ -21,7 +21,6 @@ package struct Diagnosis: Hashable, Sendable {
         case tls, callback, notifications, cookies, headers, proxy, traffic
         case lastNotification = "last_notification"
         case openIDClient = "openid_client"
-        case verifier
     }
 
     package var check: Check
@@ -108,11 +107,6 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case openIDClientRefused = "openid_client_refused"
     case openIDClientUnused = "openid_client_unused"
     case openIDLogoutFailing = "openid_logout_failing"
-    case verifierUnreachable = "verifier_unreachable"
-    case verifierTLS = "verifier_tls"
-    case verifierCredulous = "verifier_credulous"
-    case verifierRefuses = "verifier_refuses"
-    case verifierUnusable = "verifier_unusable"
 
     package var check: Diagnosis.Check {
         switch self {
@@ -139,7 +133,6 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         case .openIDClientUnusable, .openIDRedirectUnusable, .openIDRedirectLocal, .openIDClientRefused,
             .openIDClientUnused, .openIDLogoutFailing:
             .openIDClient
-        case .verifierUnreachable, .verifierTLS, .verifierCredulous, .verifierRefuses, .verifierUnusable: .verifier
         }
     }
 }

@@ -53,9 +53,8 @@ enum Doctor {
             async let certificate = CertificateExamination(
                 configuration: configuration, loop: loop, clock: clock
             ).run()
-            async let verifier = Self.verifier(configuration, transport, clock)
             return await warnings + [place.diagnosis] + stored + inside + certificate + outboundProxy + atApple
-                + outside + told + clients + verifier
+                + outside + told + clients
         }
     }
 
@@ -68,15 +67,6 @@ enum Doctor {
             .outboundProxy,
             "The environment names the proxy \(proxy) (HTTPS_PROXY): "
                 + (isUsed ? "Apple is reached through it." : "Apple, at \(endpoint), is reached without it."))
-    }
-
-    private static func verifier(
-        _ configuration: Configuration, _ transport: any HTTPTransport, _ clock: any WallClock
-    ) async -> [Diagnosis] {
-        guard let upgrade = configuration.upgrade else { return [] }
-        return await VerifierExamination(
-            upgrade: upgrade, transport: transport, clock: clock, random: SystemRandom()
-        ).run()
     }
 
     /// Whether the server on this machine answers: each event loop of it, within two seconds.

@@ -1,13 +1,12 @@
 internal import RelyingParty
 internal import Sockets
 
-/// Works through a queue on one loop: revokes deleted accounts at Apple, or repeats unanswered conversions. Ends when
-/// the loop drains; the rest is in the database.
+/// Revokes deleted accounts at Apple, on one loop. Ends when the loop drains; the rest is in the database.
 struct QueueJob: Sendable {
     /// How often the queue is read, in milliseconds: one look-up by index.
     private static let interval: Int64 = 1_000
 
-    let queue: any LeasedQueue
+    let queue: AppleRevocations
     let draining: DrainingFlag
 
     func start(on loop: EventLoop) {

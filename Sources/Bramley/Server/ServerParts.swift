@@ -21,7 +21,6 @@ final class ServerParts: Sendable {
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
     private let credentialChecks: CredentialChecks
-    private let conversions: Conversions
     private let application: WebApplication
     private let admin: AdminApplication
     private let signingKeys: SigningKeys
@@ -32,7 +31,6 @@ final class ServerParts: Sendable {
     private let redirectConfiguration: HTTPServerConfiguration
     private let redirectHandler: RedirectHandler
     private let webhooks: Webhooks
-    private let verifierSecrets: WebhookSecretFile?
     /// Nil without `operator.groups`.
     private let operatorReport: OperatorReport?
     private let clock: any WallClock
@@ -86,24 +84,15 @@ final class ServerParts: Sendable {
         let targets = ReturnTargets(
             publicURL: configuration.publicURL.absolute, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
-        verifierSecrets = try configuration.upgrade.map {
-            try WebhookSecretFile($0.secrets, key: "upgrade.secretFile", logger: logger)
-        }
         let signInParts = SignInParts(
             provider: provider, store: database, keyring: keyring,
             configuration: SignInConfiguration(
                 attemptLifetime: configuration.login.attemptLifetime,
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
                 returnTargets: targets, nativeNonce: configuration.apple.nativeNonce,
-                asksExisting: configuration.login.askExistingAccount,
-                upgradesPerAccount: configuration.server.limits.upgradesPerAccount),
+                asksExisting: configuration.login.askExistingAccount),
             clock: clock, random: random, logger: logger)
-        let linking = Linking(
-            signInParts, links: database,
-            verifier: try Self.verifier(configuration, verifierSecrets, group, clock, random))
-        signIn = SignIn(signInParts, linking: linking)
-        conversions = Conversions(
-            linking: linking, leases: database, clock: clock, random: random, logger: logger)
+        signIn = SignIn(signInParts, linking: Linking(signInParts, links: database))
         signingKeys = SigningKeys(
             store: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
             logger: logger)
@@ -200,21 +189,6 @@ final class ServerParts: Sendable {
         return Webhooks(dispatcher: dispatcher, endpoints: endpoints, secrets: secrets)
     }
 
-    private static func verifier(
-        _ configuration: Configuration, _ secrets: WebhookSecretFile?, _ group: EventLoopGroup,
-        _ clock: any WallClock, _ random: any RandomSource
-    ) throws -> VerifierTransport? {
-        guard let upgrade = configuration.upgrade, let secrets, let url = ClientURL(upgrade.verifierURL) else {
-            return nil
-        }
-        return VerifierTransport(
-            url: url,
-            transport: HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
-                proxy: configuration.outboundProxy),
-            secrets: { secrets.current }, clock: clock, random: random)
-    }
-
     // MARK: What each loop serves
 
     /// Records what has already happened: a line that cannot be written is no reason to undo it.
@@ -289,7 +263,7 @@ final class ServerParts: Sendable {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
             }
         }
-        let secrets = webhooks.secrets + [verifierSecrets].compactMap(\.self)
+        let secrets = webhooks.secrets
         let certificate = reload.certificate
         let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {
@@ -309,7 +283,6 @@ final class ServerParts: Sendable {
             clock: clock, logger: logger
         ).start(on: loop)
         QueueJob(queue: revocations, draining: draining).start(on: loop)
-        QueueJob(queue: conversions, draining: draining).start(on: loop)
         loop.spawn { [credentialChecks, draining] in
             await credentialChecks.run {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet

@@ -18,7 +18,7 @@ extension Configuration {
             forwardAuth: forwardAuth.style, accessRules: forwardAuth.rules,
             apiOrigins: api.allowedOrigins,
             locales: pages.locales, pageOverrides: pages.files,
-            limits: server.limits.web, linking: linking, assertionAudiences: assertion.audiences)
+            limits: server.limits.web, assertionAudiences: assertion.audiences)
         web.accessLog = log.access
         web.operatorGroups = operatorGroups
         return web

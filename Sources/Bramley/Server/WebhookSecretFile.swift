@@ -3,8 +3,8 @@ internal import Logging
 internal import RelyingParty
 internal import Synchronization
 
-/// The secrets that sign webhooks, or requests to the verifier, read again when their file changes, so that you can
-/// replace a secret without a restart.
+/// The secrets that sign webhooks, read again when their file changes, so that you can replace a secret without a
+/// restart.
 final class WebhookSecretFile: Sendable {
     private struct State {
         var secrets: WebhookSecrets

@@ -165,7 +165,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
         countFrame()
         countBlock()
-        // A buffer moves from connection to connection, and content may be a password.
+        // A buffer moves from connection to connection, and content may be a token.
         if hasContent { input.replaceSubrange(0..<count, with: repeatElement(0, count: count)) }
     }
 

@@ -3,7 +3,7 @@ internal import Sockets
 import Synchronization
 
 /// A request with content on its way to its handler, which then has it exclusively, so that the content can be zeroed
-/// in place once answered. It may hold a password, a code or a token.
+/// in place once answered. It may hold a code or a token.
 final class HandedContent: Sendable {
     private let request: Mutex<ServerRequest?>
 

@@ -25,7 +25,7 @@ struct InputBuffer {
     }
 
     /// Moves buffered content of a message to `body`. No copy stays here: a buffer moves from connection to connection,
-    /// and content may be a password.
+    /// and content may be a token.
     mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
         let used = try decoder.decode(storage.span.extracting(range), into: &body)
         let place = start..<(start + used)

@@ -292,7 +292,7 @@ final class ServerConnection {
         var decoder = BodyDecoder(framing: framing, limits: limits)
         let head = kept
         var body: [UInt8] = []
-        // Short content is never copied by growing: a copy left behind may hold a password.
+        // Short content is never copied by growing: a copy left behind may hold a token.
         if case .length(let count) = framing {
             body.reserveCapacity(min(count, Self.reservedContent))
         } else {

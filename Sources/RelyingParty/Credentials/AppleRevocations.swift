@@ -10,7 +10,7 @@ package import Logging
 /// is asked. A sign-in that completes before the mark removes the entry, and nothing is sent. One that completes after
 /// the mark, even after Apple's answer, is refused, because Apple may end what it brought. An attempt that begins after
 /// Apple's answer is a first sign-in.
-package final class AppleRevocations: LeasedQueue {
+package final class AppleRevocations: Sendable {
     /// How long one request may be in flight, in seconds: longer than the HTTP client allows. After a crash, a sign-in
     /// of the person waits at most this long.
     package static let flightTime: Int64 = 30

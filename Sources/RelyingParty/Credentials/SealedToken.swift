@@ -10,7 +10,7 @@ package struct SealedToken: Hashable, Sendable {
         /// Of a deleted person, in the revocation queue.
         case revocation(Int64)
         /// In the identity that waits for a link to complete.
-        case link(LinkKey)
+        case link(LinkID)
     }
 
     package var place: Place

@@ -16,7 +16,7 @@ package struct JournalEntry: Hashable, Sendable {
         case userTransferred = "user.transferred"
         /// Apple was linked to an account of the application.
         case accountLinked = "account.linked"
-        /// Apple replaced an account's password.
+        /// The same, to replace the account's password.
         case accountUpgraded = "account.upgraded"
     }
 
@@ -28,16 +28,18 @@ package struct JournalEntry: Hashable, Sendable {
     /// because the user may be gone when the event is read.
     package var externalID: String?
     package var session: SessionID?
-    /// Why a session ended; for `account.deleted`, that a link was undone.
+    /// Why a session ended.
     package var cause: SessionEndCause?
     /// Names of the user's changed fields, as in the API.
     package var fields: [String]
     /// The user that this one was merged into, and who now has its sessions.
     package var into: UserID?
+    /// The link that was completed.
+    package var link: LinkID?
 
     package init(
         id: EventID, kind: Kind, time: Timestamp, user: UserID, externalID: String? = nil, session: SessionID? = nil,
-        cause: SessionEndCause? = nil, fields: [String] = [], into: UserID? = nil
+        cause: SessionEndCause? = nil, fields: [String] = [], into: UserID? = nil, link: LinkID? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -48,6 +50,7 @@ package struct JournalEntry: Hashable, Sendable {
         self.cause = cause
         self.fields = fields
         self.into = into
+        self.link = link
     }
 }
 

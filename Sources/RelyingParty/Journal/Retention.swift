@@ -9,7 +9,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// How long after its end a used attempt still distinguishes a replay from a forgery.
     package static let usedAttempts: Int64 = 86_400
 
-    /// How long an ended link can be told from one that never existed.
+    /// How long an ended link can be told from one that never existed, and a completed one asked about its account.
     package static let links: Int64 = 86_400
 
     /// How long a deletion is remembered by a keyed hash, and how long one that Apple never learned of is kept for the
@@ -20,9 +20,6 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// take. An attempt lives at most 600 s, its identity may wait as long for the person's answer and as long again in
     /// a link; the rest covers the exchange, the pause of the daily job and a clock that is set back.
     package static let consentEnds: Int64 = 3_600
-
-    /// How long a wrong password or code counts.
-    package static let usernameTries: Int64 = 900
 
     /// `retention.events`: entries of the journal.
     package var events: Int64
@@ -49,7 +46,7 @@ package struct RetentionPolicy: Hashable, Sendable {
             payloads: now.adding(seconds: -notifications),
             events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
             links: now.adding(seconds: -Self.links), consentEnds: now.adding(seconds: -Self.consentEnds),
-            usernameTries: now.adding(seconds: -Self.usernameTries), audit: now.adding(seconds: -audit))
+            audit: now.adding(seconds: -audit))
     }
 
     package struct Cutoffs: Hashable, Sendable {
@@ -61,7 +58,6 @@ package struct RetentionPolicy: Hashable, Sendable {
         package var revocations: Timestamp
         package var links: Timestamp
         package var consentEnds: Timestamp
-        package var usernameTries: Timestamp
         package var audit: Timestamp
     }
 }

@@ -68,7 +68,7 @@ extension Linking {
         do throws(LinkFailure) {
             let waiting = try await waiting(id, binding: binding)
             // Another link has taken it, even if that one failed: Apple's button is the way on.
-            guard waiting.link == nil || waiting.link == link.key else { return nil }
+            guard waiting.link == nil || waiting.link == link.id else { return nil }
             if case .value(let browser) = binding { try requireOpened(link, in: browser) }
             return person(waiting)
         } catch .unknown {
@@ -85,7 +85,7 @@ extension Linking {
         let link = try await found(id)
         guard let waitingID = link.waiting, case .value(let browser) = binding else { throw .unknown }
         let waiting = try await waiting(waitingID, binding: binding)
-        guard waiting.link == nil || waiting.link == link.key else { throw .unknown }
+        guard waiting.link == nil || waiting.link == link.id else { throw .unknown }
         let content = waitingContent(waitingID, in: browser)
         if let before = try authorized(link, by: content.digest) { return try location(of: before, content) }
         guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
@@ -125,7 +125,7 @@ extension SignIn {
     package func answerExisting(
         _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
     ) async throws(LinkFailure) -> ExistingAccountAnswer {
-        guard let linking else { throw .notConfigured }
+        guard let linking else { throw .unknown }
         let waiting = try await linking.waiting(id, binding: binding)
         guard case .value(let browser) = binding,
             let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)

@@ -1,10 +1,10 @@
 // Apple's answer to a browser's attempt for a link.
 extension Linking {
     func complete(
-        _ key: LinkKey, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
+        _ id: LinkID, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
     ) async -> SignInOutcome {
         do throws(LinkFailure) {
-            let link = try await found(key)
+            let link = try await found(id)
             // The state says the same, but anybody with the sealing key can make a state.
             guard link.browser == opened.attempt.bindingHash else { throw .signIn(.wrongBrowser) }
             let content = RequestContent([form.state, form.code, form.identityToken])
@@ -25,15 +25,9 @@ extension Linking {
                     link, callback, content: content, attempt: attempt, kind: .browser, device: device,
                     kept: keptName)
             }
-            switch after.style {
-            case .ticket: return .linkAuthorized(location: try location(of: after, content))
-            case .password:
-                let done = try await settle(try await commit(after))
-                let (token, signedIn) = try await session(of: done, content)
-                return .signedIn(token: token, session: signedIn.session, returnTo: opened.returnTo)
-            }
+            return .linkAuthorized(location: try location(of: after, content))
         } catch {
-            return .linkFailed(error, link: key, returnTo: opened.returnTo)
+            return .linkFailed(error, link: id, returnTo: opened.returnTo)
         }
     }
 }

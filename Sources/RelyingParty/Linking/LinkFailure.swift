@@ -6,28 +6,15 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
     case unknown
     /// The link has expired.
     case expired
-    /// Refused, removed, or past that step.
+    /// Refused, past that step, or no longer what opens the account.
     case ended
-    /// A completed upgrade whose session can no longer be obtained: the person signs in with Apple.
-    case completed
     /// Not this link's code. The fifth wrong code ends the link.
     case codeInvalid
-    /// The second factor is outstanding.
-    case secondFactorRequired
-    /// All second-factor tries are used.
-    case upgradeEnded
     /// The Apple identity's user has another external ID.
     case identityLinkedElsewhere
-    /// Another user has this external ID, or is about to.
+    /// Another user has this external ID.
     case accountAlreadyLinked
-    /// The application refused (`retryAfter` is nil; the link is removed), or has not answered yet: it is asked again,
-    /// and the same request may be sent again after this many seconds.
-    case conversionFailed(retryAfter: Int64?)
-    /// The verifier did not answer, or not usefully; the text is for the operator.
-    case verifierUnavailable(String)
-    /// No verifier is configured.
-    case notConfigured
-    /// Too many tries for one account; seconds until the next one.
+    /// Too many requests from one address; seconds until the next one.
     case tooMany(retryAfter: Int64)
     case userPending
     case userDisabled
@@ -45,15 +32,9 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
         case .unknown: .linkUnknown
         case .expired: .linkExpired
         case .ended: .linkEnded
-        case .completed: .linkCompleted
         case .codeInvalid: .codeInvalid
-        case .secondFactorRequired: .secondFactorRequired
-        case .upgradeEnded: .upgradeEnded
         case .identityLinkedElsewhere: .identityLinkedElsewhere
         case .accountAlreadyLinked: .accountAlreadyLinked
-        case .conversionFailed: .conversionFailed
-        case .verifierUnavailable: .verifierUnavailable
-        case .notConfigured: .upgradesNotConfigured
         case .tooMany: .tooManyRequests
         case .userPending: .userPending
         case .userDisabled: .userDisabled
@@ -65,7 +46,7 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
     /// For the operator only.
     package var detail: String? {
         switch self {
-        case .invalid(let text), .verifierUnavailable(let text), .storage(let text): text
+        case .invalid(let text), .storage(let text): text
         case .signIn(let failure): failure.detail
         default: nil
         }
@@ -74,30 +55,17 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
     /// Whether the same request may succeed later.
     package var isTemporary: Bool {
         switch self {
-        case .conversionFailed(let retryAfter): retryAfter != nil
-        case .verifierUnavailable, .tooMany, .storage: true
+        case .tooMany, .storage: true
         case .signIn(let failure): failure.isTemporary
         default: false
         }
     }
 
-    /// The failure as a failed link stores it, so that repeated requests get the first answer.
-    package var stored: String {
-        if case .conversionFailed(.some) = self { Self.conversionPending } else { reason }
-    }
-
-    private static let conversionPending = "conversion_pending"
-
     /// The stored failure of a link, for repeated requests.
     package init(stored reason: String?) {
         let known: [LinkFailure] = [
-            .identityLinkedElsewhere, .accountAlreadyLinked, .conversionFailed(retryAfter: nil), .userPending,
-            .userDisabled, .upgradeEnded, .signIn(.revoked),
+            .identityLinkedElsewhere, .accountAlreadyLinked, .userPending, .userDisabled, .signIn(.revoked),
         ]
-        switch reason {
-        case ConversionRule.Obstacle.accountChanged.rawValue: self = .conversionFailed(retryAfter: nil)
-        case Self.conversionPending: self = .conversionFailed(retryAfter: Conversions.pauses[0])
-        default: self = known.first { $0.reason == reason } ?? .ended
-        }
+        self = known.first { $0.reason == reason } ?? .ended
     }
 }

@@ -28,8 +28,6 @@ package enum LinkRule {
 
     package enum Refusal: String, Hashable, Sendable, CaseIterable {
         case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
-        /// An earlier link of the same two is committed and waits for the application.
-        case conversionPending
 
         package var failure: LinkFailure {
             switch self {
@@ -37,7 +35,6 @@ package enum LinkRule {
             case .accountAlreadyLinked: .accountAlreadyLinked
             case .userPending: .userPending
             case .userDisabled: .userDisabled
-            case .conversionPending: .conversionFailed(retryAfter: Conversions.pauses[0])
             }
         }
     }
@@ -45,11 +42,9 @@ package enum LinkRule {
     /// - Parameters:
     ///   - holder: nil when the identity is unknown.
     ///   - owner: the user who has the external ID.
-    ///   - convertingFor: the user of another link that has committed this external ID without an answer from the
-    ///     application yet.
     ///   - mayReplace: whether the external ID may be taken from its owner.
     package static func decide(
-        holder: Holder?, owner: UserID?, externalID: String, convertingFor: UserID?, mayReplace: Bool
+        holder: Holder?, owner: UserID?, externalID: String, mayReplace: Bool
     ) -> Decision {
         if let holder {
             switch holder.state {
@@ -61,12 +56,27 @@ package enum LinkRule {
                 return .refused(.identityLinkedElsewhere)
             }
         }
-        if let convertingFor {
-            return .refused(holder?.user == convertingFor ? .conversionPending : .accountAlreadyLinked)
-        }
         if let holder, holder.externalID != nil { return .present(holder.user) }
         if owner != nil, !mayReplace { return .refused(.accountAlreadyLinked) }
         guard let holder else { return .create(takenFrom: owner) }
         return .set(holder.user, takenFrom: owner)
+    }
+
+    /// Why Apple does not open the account of a completed link; nil when it does. Asked by an application that is about
+    /// to drop the account's password.
+    /// - Parameter hasIdentity: whether the user has the link's identity, or the one it became in a transfer.
+    package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> LinkFailure? {
+        // Links from before the account stayed with them have none.
+        if let ours = link.externalID, user.externalID.map({ !$0.isExactly(ours) }) ?? true { return .ended }
+        switch user.state {
+        case .disabled: return .userDisabled
+        case .pending: return .userPending
+        case .active: break
+        }
+        switch user.credential.state {
+        case .authorized: return hasIdentity ? nil : .ended
+        case .revoked: return .signIn(.revoked)
+        case .notFound, .transferred: return .ended
+        }
     }
 }

@@ -5,7 +5,7 @@ package import Crypto
 package enum LinkSealing {
     package static let purpose = SealingPurpose.other("linked-identity")
 
-    package static func context(of key: LinkKey) -> [UInt8] { context(of: key.rawValue) }
+    package static func context(of id: LinkID) -> [UInt8] { context(of: id.rawValue) }
 
     static func context(of id: String) -> [UInt8] { Array(id.utf8) }
 }
@@ -21,13 +21,9 @@ struct LinkedIdentity: Sendable {
     var device: Device
     /// For a waiting identity: where the sign-in leads.
     var returnTo: String?
-    /// The hash of the token of an upgrade's session. The token is derived from the request that brought the identity,
-    /// which the job that may create the session does not have.
-    var session: Digest256?
-
     /// Seals it for one link.
-    func seal(for key: LinkKey, with keyring: SealingKeyring) -> [UInt8] {
-        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: key.rawValue))
+    func seal(for id: LinkID, with keyring: SealingKeyring) -> [UInt8] {
+        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id.rawValue))
     }
 
     func seal(for id: WaitingID, with keyring: SealingKeyring) -> [UInt8] {
@@ -35,8 +31,8 @@ struct LinkedIdentity: Sendable {
     }
 
     /// Nil when no key of the ring opens it.
-    static func open(_ sealed: [UInt8]?, for key: LinkKey, with keyring: SealingKeyring) -> LinkedIdentity? {
-        open(sealed, id: key.rawValue, with: keyring)
+    static func open(_ sealed: [UInt8]?, for id: LinkID, with keyring: SealingKeyring) -> LinkedIdentity? {
+        open(sealed, id: id.rawValue, with: keyring)
     }
 
     static func open(_ sealed: [UInt8]?, for id: WaitingID, with keyring: SealingKeyring) -> LinkedIdentity? {
@@ -80,7 +76,6 @@ extension LinkedIdentity {
         writer.member("userAgent", device.userAgent)
         writer.member("address", device.address)
         writer.member("returnTo", returnTo)
-        writer.member("session", session?.hexadecimal)
         writer.endObject()
         return writer.bytes
     }
@@ -118,6 +113,5 @@ extension LinkedIdentity {
         self.kind = kind
         device = Device(userAgent: userAgent, address: address)
         returnTo = text("returnTo")
-        session = digest("session")
     }
 }

@@ -41,26 +41,11 @@ package struct Linking: SignInSteps {
     package let parts: SignInParts
     let links: any LinkStore
     let answers: CallbackAnswers<LinkAnswer>
-    /// Nil unless `upgrade.verifierURL` is set.
-    let passwords: Passwords?
-
-    /// The application that stores the passwords, and the limit on wrong tries for one account.
-    struct Passwords: Sendable {
-        let verifier: any AccountVerifier
-        let limit: UsernameLimit
-    }
-
     /// - Parameter links: the same store as that of `parts`.
-    package init(_ parts: SignInParts, links: any LinkStore, verifier: (any AccountVerifier)? = nil) {
+    package init(_ parts: SignInParts, links: any LinkStore) {
         self.parts = parts
         self.links = links
         answers = CallbackAnswers(clock: parts.clock)
-        passwords = verifier.map {
-            Passwords(
-                verifier: $0,
-                limit: UsernameLimit(
-                    maximum: parts.configuration.upgradesPerAccount, keyring: parts.keyring, store: links))
-        }
     }
 
     /// Begins a link.
@@ -73,7 +58,6 @@ package struct Linking: SignInSteps {
         externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
         waiting: LinkTicket? = nil, apiKey: APIKeyID
     ) async throws(LinkFailure) -> NewLink {
-        if kind == .upgrade, passwords == nil { throw .notConfigured }
         guard UserLimits.accepts(externalID: externalID) else { throw .invalid("externalID") }
         guard LinkLimits.accepts(displayName: displayName) else { throw .invalid("displayName") }
         guard let target = configuration.returnTargets.validate(returnTo) else { throw .invalid("returnTo") }
@@ -86,7 +70,7 @@ package struct Linking: SignInSteps {
             identity = try await LinkFailure.mapping(await links.waiting(ticket: waiting.hash, at: now))
         }
         let link = Link(
-            key: LinkKey(id), style: .ticket, kind: kind, state: .open, tokenHash: ticket.hash,
+            id: id, kind: kind, state: .open, ticketHash: ticket.hash,
             addressHash: addressToken.hash, externalID: externalID, displayName: displayName,
             returnTo: target.location, mayReplace: mayReplace, nonce: makeNonce(), createdAt: now,
             waiting: identity?.id, apiKey: apiKey)
@@ -130,7 +114,7 @@ package struct Linking: SignInSteps {
         let link = try await link(id)
         if !isOpened { try requireOpened(link, in: binding) }
         return begin(
-            binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.key)
+            binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.id)
     }
 
     /// Authorizes a link from an app. An identical request gets the same code.
@@ -138,9 +122,9 @@ package struct Linking: SignInSteps {
         _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
     ) async throws(LinkFailure) -> LinkCode {
         let link = try await found(id)
-        guard constantTimeEquals(link.tokenHash, ticket.hash) else { throw .unknown }
+        guard constantTimeEquals(link.ticketHash, ticket.hash) else { throw .unknown }
         let native = request.native(link)
-        let answer = await answers.answer(for: joint(link.key, native.digest)) {
+        let answer = await answers.answer(for: joint(link.id, native.digest)) {
             await LinkAnswer.code { () throws(LinkFailure) in
                 let after = try await self.authorize(link, native, device: device)
                 return try self.code(of: after, native.content)
@@ -151,7 +135,7 @@ package struct Linking: SignInSteps {
     }
 
     /// Completes a link with the code that the application's user brought; the backend has verified that it is still
-    /// that user. Repeating it with the right code gives the same answer.
+    /// that user. Repeating it with the right code succeeds for as long as Apple opens the account.
     /// - Parameter apiKey: the key that began the link. Another key gets the answer for an unknown link, and no try is
     ///   counted.
     package func completeLink(
@@ -159,28 +143,33 @@ package struct Linking: SignInSteps {
     ) async throws(LinkFailure) -> User {
         let link = try await found(id)
         guard link.apiKey == nil || link.apiKey == apiKey else { throw .unknown }
-        let key = link.key
         let hash = SHA256.hash(utf8: code)
-        let answer = await answers.answer(for: joint(key, hash)) {
-            await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(key, code: hash) }
+        let answer = await answers.answer(for: joint(id, hash)) {
+            await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(id, code: hash) }
         }.outcome
         guard case .user(let user) = answer else { throw answer.failure }
         return user
     }
 
-    private func complete(_ key: LinkKey, code: Digest256) async throws(LinkFailure) -> User {
-        let now = clock.now()
-        let result = try await LinkFailure.mapping(await links.tryCode(code, of: key, at: now))
+    private func complete(_ id: LinkID, code: Digest256) async throws(LinkFailure) -> User {
+        let result = try await LinkFailure.mapping(await links.tryCode(code, of: id, at: clock.now()))
         switch result {
         case .unknown: throw .unknown
         case .wrong:
-            logger.notice("link completion refused: wrong code", metadata: ["link": "\(key)"])
+            logger.notice("link completion refused: wrong code", metadata: ["link": "\(id)"])
             throw .codeInvalid
         case .right(let link):
-            let done = try await settle(try await commit(link))
-            let user = try await LinkFailure.mapping(await links.user(of: done.key))
-            guard let user else { throw .unknown }
-            return user
+            try await commit(link)
+            let account = try await LinkFailure.mapping(await links.linkedAccount(id))
+            switch account {
+            case .opens(let user)?: return user
+            case .closed(let failure)?:
+                logger.notice(
+                    "link completed, but Apple does not open the account",
+                    metadata: ["link": "\(id)", "reason": "\(failure.reason)"])
+                throw failure
+            case nil: throw .unknown
+            }
         }
     }
 
@@ -199,11 +188,11 @@ package struct Linking: SignInSteps {
             if constantTimeEquals(first, browser.hash) { return }
         } else {
             let isOurs = try await LinkFailure.mapping(
-                await links.claimLink(link.key, for: browser.hash, takesOver: false))
+                await links.claimLink(link.id, for: browser.hash))
             if isOurs { return }
         }
         // Authorized a moment ago, or another browser's.
-        try checkOpen(try await found(link.key))
+        try checkOpen(try await found(link.id))
         throw .signIn(.wrongBrowser)
     }
 
@@ -214,13 +203,13 @@ package struct Linking: SignInSteps {
         _ link: Link, _ request: NativeSignInRequest, device: Device
     ) async throws(LinkFailure) -> Link {
         // Read it again: an identical request may have ended since the caller read the link.
-        guard let link = try await LinkFailure.mapping(await links.link(link.key)) else { throw .unknown }
+        guard let link = try await LinkFailure.mapping(await links.link(link.id)) else { throw .unknown }
         if let before = try authorized(link, by: request.digest) { return before }
         let callback = ValidatedCallback(
             request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
             name: provider.displayName(given: request.givenName, family: request.familyName))
         let attempt = SignInAttempt(
-            id: SealedAttempt.identifier(of: joint(link.key, request.digest), issuedAt: link.createdAt),
+            id: SealedAttempt.identifier(of: joint(link.id, request.digest), issuedAt: link.createdAt),
             issuedAt: link.createdAt, bindingHash: request.digest)
         return try await authorize(
             link, callback, content: request.content, attempt: attempt, kind: .native, device: device, kept: nil)
@@ -257,17 +246,15 @@ package struct Linking: SignInSteps {
         _ link: Link, _ identity: LinkedIdentity, content: RequestContent, waiting: WaitingID?
     ) async throws(LinkFailure) -> Link {
         let request = content.digest
-        var identity = identity
-        if link.style == .password { identity.session = sessionTokens(of: link.key, content)[0].hash }
         let authorization = LinkAuthorization(
-            key: link.key, request: request, codeHash: codes(of: link.key, content)[0].hash,
-            sealedIdentity: identity.seal(for: link.key, with: keyring), team: provider.team,
+            id: link.id, request: request, codeHash: codes(of: link.id, content)[0].hash,
+            sealedIdentity: identity.seal(for: link.id, with: keyring), team: provider.team,
             subject: identity.identity.claims.subject, waiting: waiting, now: clock.now())
         let after = try await LinkFailure.mapping(await links.authorizeLink(authorization))
         guard let after else { throw .unknown }
         guard let ours = try authorized(after, by: request) else { throw .expired }
         if after.endedAt == nil {
-            logger.info("link authorized", metadata: ["link": "\(link.key)", "kind": "\(link.kind.rawValue)"])
+            logger.info("link authorized", metadata: ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"])
         }
         return ours
     }
@@ -276,10 +263,10 @@ package struct Linking: SignInSteps {
     func authorized(_ link: Link, by request: Digest256) throws(LinkFailure) -> Link? {
         switch link.state {
         case .failed: throw LinkFailure(stored: link.failure)
-        case .challenged, .open:
+        case .open:
             try checkOpen(link)
             return nil
-        case .authorized, .converting, .done:
+        case .authorized, .done:
             guard let first = link.request, constantTimeEquals(first, request) else { throw .signIn(.replayed) }
             if link.state == .authorized, link.isOver(at: clock.now()) { throw .expired }
             return link
@@ -289,10 +276,9 @@ package struct Linking: SignInSteps {
     func checkOpen(_ link: Link) throws(LinkFailure) {
         switch link.state {
         case .failed: throw LinkFailure(stored: link.failure)
-        case .converting, .done: throw .ended
-        case .challenged, .open, .authorized:
+        case .done: throw .ended
+        case .open, .authorized:
             if link.isOver(at: clock.now()) { throw .expired }
-            if link.state == .challenged { throw .secondFactorRequired }
             if link.state == .authorized { throw .ended }
         }
     }
@@ -301,49 +287,34 @@ package struct Linking: SignInSteps {
 
     /// The code that completes the link: derived, so that an identical request gets it again, even after a restart.
     func code(of link: Link, _ content: RequestContent) throws(LinkFailure) -> LinkCode {
-        guard let hash = link.codeHash, let code = codes(of: link.key, content).first(where: { $0.hash == hash })
+        guard let hash = link.codeHash, let code = codes(of: link.id, content).first(where: { $0.hash == hash })
         else { throw .ended }
         return code
     }
 
-    private func codes(of key: LinkKey, _ content: RequestContent) -> [LinkCode] {
-        content.tokens(for: SHA256.hash(utf8: key.rawValue), purpose: "link-code", with: keyring)
+    private func codes(of id: LinkID, _ content: RequestContent) -> [LinkCode] {
+        content.tokens(for: SHA256.hash(utf8: id.rawValue), purpose: "link-code", with: keyring)
     }
 
     /// `returnTo?link=…&code=…`, keeping its own query and fragment.
     func location(of link: Link, _ content: RequestContent) throws(LinkFailure) -> String {
         AddressQuery.append(
-            "link=\(link.key)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
+            "link=\(link.id)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
     }
 
     func target(of link: Link) -> ReturnTarget {
         configuration.returnTargets.validate(link.returnTo) ?? configuration.returnTargets.defaultTarget
     }
 
-    func found(_ key: LinkKey) async throws(LinkFailure) -> Link {
-        guard let link = try await LinkFailure.mapping(await links.link(key)) else {
-            throw .unknown
-        }
-        return link
-    }
-
-    /// A link begun by ticket. The answer must not depend on who asks: its id is public.
+    /// The answer must not depend on who asks: the id is public.
     func found(_ id: LinkID) async throws(LinkFailure) -> Link {
-        let link = try await found(LinkKey(id))
-        guard link.style == .ticket else { throw .unknown }
-        return link
-    }
-
-    /// - Throws: `.unknown` also for another upgrade's token, so that nobody learns which ids exist.
-    func found(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
-        let link = try await found(LinkKey(id))
-        guard link.style == .password, constantTimeEquals(link.tokenHash, token.hash) else { throw .unknown }
+        guard let link = try await LinkFailure.mapping(await links.link(id)) else { throw .unknown }
         return link
     }
 
     /// A link and a request in one digest.
-    func joint(_ key: LinkKey, _ request: Digest256) -> Digest256 {
-        SHA256.hash(Array("\(key)|".utf8) + request.bytes)
+    func joint(_ id: LinkID, _ request: Digest256) -> Digest256 {
+        SHA256.hash(Array("\(id)|".utf8) + request.bytes)
     }
 
     /// 256 random bits in base64url.
@@ -355,7 +326,6 @@ package struct Linking: SignInSteps {
 enum LinkAnswer: SharedAnswer {
     case code(LinkCode)
     case user(User)
-    case session(SessionToken, SignedIn)
     case failed(LinkFailure)
 
     var isKept: Bool { false }
@@ -371,14 +341,5 @@ enum LinkAnswer: SharedAnswer {
 
     static func user(_ work: () async throws(LinkFailure) -> User) async -> LinkAnswer {
         do throws(LinkFailure) { return .user(try await work()) } catch { return .failed(error) }
-    }
-
-    static func session(_ work: () async throws(LinkFailure) -> (SessionToken, SignedIn)) async -> LinkAnswer {
-        do throws(LinkFailure) {
-            let (token, signedIn) = try await work()
-            return .session(token, signedIn)
-        } catch {
-            return .failed(error)
-        }
     }
 }

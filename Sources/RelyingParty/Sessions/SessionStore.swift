@@ -54,7 +54,7 @@ package protocol SessionDirectory: Sendable {
     var invalidations: SessionInvalidations { get }
 }
 
-/// The cause of `session.ended`, in events and logs; and of an `account.deleted` that only undoes a link.
+/// The cause of `session.ended`, in events and logs.
 package enum SessionEndCause: String, Sendable, CaseIterable {
     case signOut = "sign_out"
     case replaced
@@ -65,7 +65,8 @@ package enum SessionEndCause: String, Sendable, CaseIterable {
     case userDisabled = "user_disabled"
     case expired
     case tokenDead = "token_dead"
-    /// Of `account.deleted`: the user was created by a link that the application refused. No session ends.
+    /// Of an `account.deleted` from before passwords left: a link that the application refused had created the user.
+    /// Nothing else ended.
     case linkRemoved = "link_removed"
 }
 

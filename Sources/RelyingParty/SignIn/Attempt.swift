@@ -25,7 +25,7 @@ struct SealedAttempt: Hashable, Sendable {
     /// The language chosen for the page, when it is not simply the browser's; only for texts.
     var language: String?
     /// The link that Apple's answer is for, instead of a sign-in.
-    var link: LinkKey?
+    var link: LinkID?
     /// `ReturnTarget.location` for a sign-in that is cancelled at Apple; validated again when opened.
     var errorReturn: String?
 
@@ -109,7 +109,7 @@ extension SealedAttempt {
         if version >= 3 {
             guard let length = read(1)?.first, let text = read(Int(length)) else { return nil }
             if version == 3 || !text.isEmpty {
-                guard let key = LinkKey(parsing: String(decoding: text, as: UTF8.self)) else { return nil }
+                guard let key = LinkID(parsing: String(decoding: text, as: UTF8.self)) else { return nil }
                 link = key
             }
         }

@@ -63,19 +63,13 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case unsupportedMediaType = "unsupported_media_type"
     case tooManyRequests = "too_many_requests"
 
-    // Links and upgrades. The three with hyphens follow Apple's guide for account authentication extensions.
+    // Links. The two with hyphens follow Apple's guide for account authentication extensions.
     case linkUnknown = "link_unknown"
     case linkExpired = "link_expired"
     case linkEnded = "link_ended"
-    case linkCompleted = "link_completed"
     case codeInvalid = "code_invalid"
-    case secondFactorRequired = "second_factor_required"
-    case upgradeEnded = "upgrade_ended"
     case identityLinkedElsewhere = "identity-linked-elsewhere"
     case accountAlreadyLinked = "account-already-linked"
-    case conversionFailed = "conversion-failed"
-    case verifierUnavailable = "verifier_unavailable"
-    case upgradesNotConfigured = "upgrades_not_configured"
     case tokenRequired = "token_required"
 
     // Programs that sign people in by OpenID Connect.

@@ -16,7 +16,7 @@ package struct ReceivedCallback: Sendable {
     /// page's texts: nothing else about the callback has been checked.
     package var language: String? { opened?.attempt.language }
     /// The link that Apple's answer is for, instead of a sign-in.
-    package var link: LinkKey? { opened?.attempt.link }
+    package var link: LinkID? { opened?.attempt.link }
 
     /// The person's name; nil when it is not in the form.
     var name: PersonName? {

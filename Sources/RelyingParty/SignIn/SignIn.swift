@@ -104,7 +104,7 @@ package final class SignIn: SignInSteps {
                     form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
             guard let linking = self.linking else {
-                return .linkFailed(.notConfigured, link: link, returnTo: opened.returnTo)
+                return .linkFailed(.unknown, link: link, returnTo: opened.returnTo)
             }
             return await linking.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }

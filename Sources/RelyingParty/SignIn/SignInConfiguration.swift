@@ -13,12 +13,10 @@ package struct SignInConfiguration: Sendable {
     package var nativeNonce: NativeNonce
     /// `login.askExistingAccount`: whether a new person is asked if they have an account.
     package var asksExisting: Bool
-    /// `server.limits.upgradesPerAccount`: password tries for one account in 15 minutes.
-    package var upgradesPerAccount: Int
 
     package init(
         attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets,
-        nativeNonce: NativeNonce = .sha256, asksExisting: Bool = false, upgradesPerAccount: Int = 10
+        nativeNonce: NativeNonce = .sha256, asksExisting: Bool = false
     ) {
         self.attemptLifetime = attemptLifetime
         self.sessionLimits = sessionLimits
@@ -26,6 +24,5 @@ package struct SignInConfiguration: Sendable {
         self.returnTargets = returnTargets
         self.nativeNonce = nativeNonce
         self.asksExisting = asksExisting
-        self.upgradesPerAccount = upgradesPerAccount
     }
 }

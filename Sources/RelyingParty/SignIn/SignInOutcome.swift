@@ -19,9 +19,8 @@ package enum SignInOutcome: Sendable {
     case cancelled(_ errorReturn: ReturnTarget, returnTo: ReturnTarget)
     /// The attempt was for a link, whose identity now waits for the application's backend: 303 to this address.
     case linkAuthorized(location: String)
-    /// The attempt was for a link, and failed. `returnTo` is where the link, or the upgrade, would have led. An upgrade
-    /// that succeeds is `signedIn`.
-    case linkFailed(LinkFailure, link: LinkKey, returnTo: ReturnTarget)
+    /// The attempt was for a link, and failed. `returnTo` is where the link would have led.
+    case linkFailed(LinkFailure, link: LinkID, returnTo: ReturnTarget)
     /// Nobody has this identity, and its person is asked whether they have an account: a page.
     case asksExisting(WaitingPerson)
 }

@@ -45,7 +45,7 @@ extension SignInSteps {
 
     /// - Parameter link: what Apple's answer is for, instead of a sign-in.
     func begin(
-        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String?, link: LinkKey?,
+        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String?, link: LinkID?,
         errorReturn: ReturnTarget? = nil
     ) -> Attempt {
         let now = clock.now()

@@ -11,6 +11,7 @@ extension JournalEntry {
         if let session { writer.member("session", session.rawValue) }
         if let cause { writer.member("cause", cause.rawValue) }
         if let into { writer.member("into", into.rawValue) }
+        if let link { writer.member("link", link.rawValue) }
         if !fields.isEmpty {
             writer.name("fields")
             writer.beginArray()

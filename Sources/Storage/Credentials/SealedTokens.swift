@@ -33,7 +33,7 @@ extension Database: SealedTokenStore {
                 tokens = try snapshot.credentialTokens(
                     after: (team.rawValue, subject.rawValue, client.rawValue), limit: limit)
             case .revocation(let id): tokens = try snapshot.queuedTokens(after: id, limit: limit)
-            case .link(let key): return try snapshot.linkedIdentities(after: key.rawValue, limit: limit)
+            case .link(let id): return try snapshot.linkedIdentities(after: id.rawValue, limit: limit)
             }
             if case .revocation = place {
             } else if tokens.isEmpty {
@@ -102,15 +102,15 @@ extension Snapshot {
         }
     }
 
-    /// Identities that wait for a link to complete: while an application is down, they may wait for days.
+    /// Identities that wait for a link to complete.
     fileprivate func linkedIdentities(after id: String, limit: Int) throws -> [SealedToken] {
         try rows(
             "SELECT id, sealed_identity FROM account_link WHERE id > ? AND sealed_identity IS NOT NULL ORDER BY id LIMIT ?",
             [id, limit]
         ).map { row in
-            let key: LinkKey = try row["id"]
+            let id: LinkID = try row["id"]
             return SealedToken(
-                place: .link(key), sealed: try row["sealed_identity"], context: LinkSealing.context(of: key),
+                place: .link(id), sealed: try row["sealed_identity"], context: LinkSealing.context(of: id),
                 purpose: LinkSealing.purpose)
         }
     }
@@ -131,10 +131,10 @@ extension Transaction {
             try change(
                 "UPDATE revocation SET sealed_refresh_token = ? WHERE id = ? AND sealed_refresh_token = ?",
                 [sealed, id, token.sealed])
-        case .link(let key):
+        case .link(let id):
             try change(
                 "UPDATE account_link SET sealed_identity = ? WHERE id = ? AND sealed_identity = ?",
-                [sealed, key, token.sealed])
+                [sealed, id, token.sealed])
         }
     }
 }

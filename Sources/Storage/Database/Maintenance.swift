@@ -67,18 +67,13 @@ extension Database {
         // What names a person is erased with the link's end; that the link existed tells a retry that it is late.
         _ = try await delete(
             """
-            UPDATE account_link SET \(LinkColumns.erasure), ended_at = expires_at WHERE id IN
-            (SELECT id FROM account_link WHERE expires_at <= ? AND ended_at IS NULL AND state <> 'converting'
-            ORDER BY expires_at LIMIT ?)
+            UPDATE account_link SET \(Link.erasure), ended_at = expires_at WHERE id IN
+            (SELECT id FROM account_link WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at LIMIT ?)
             """, until: now, progress)
         report.links = try await delete(
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
             """, until: cutoffs.links, progress)
-        _ = try await delete(
-            "DELETE FROM username_try WHERE (name, tried_at) IN "
-                + "(SELECT name, tried_at FROM username_try WHERE tried_at <= ? LIMIT ?)", until: cutoffs.usernameTries,
-            progress)
         // Only the beginning of the log is deleted: a line after one that stays (the clock was set back between them)
         // waits for it.
         report.audit = try await delete(

@@ -6,13 +6,13 @@ extension Transaction {
     /// reads the external ID there.
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
-        fields: [String] = [], into: UserID? = nil
+        fields: [String] = [], into: UserID? = nil, link: LinkID? = nil
     ) throws {
         try run(
             """
-            INSERT INTO event (salt, type, time, user, session, cause, fields, into_user, external_id)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT external_id FROM user WHERE id = ?4))
-            """, [context.identifiers.makeSalt(), kind, now, user, session, cause, TextList(fields), into])
+            INSERT INTO event (salt, type, time, user, session, cause, fields, into_user, link, external_id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT external_id FROM user WHERE id = ?4))
+            """, [context.identifiers.makeSalt(), kind, now, user, session, cause, TextList(fields), into, link])
         try audit(kind, user: user, cause: cause, fields: fields)
     }
 }
@@ -20,7 +20,7 @@ extension Transaction {
 extension JournalEntry {
     static let columns = Storage.columns(
         "e.sequence", "e.salt", "e.type", "e.time", "e.user", "e.session", "e.cause", "e.fields", "e.into_user",
-        "e.external_id")
+        "e.external_id", "e.link")
 
     init(_ row: Row) throws(StoreError) {
         let fields: TextList = try row["e.fields"]
@@ -28,7 +28,7 @@ extension JournalEntry {
             id: EventID(sequence: try row["e.sequence"], salt: try row["e.salt"]), kind: try row["e.type"],
             time: try row["e.time"], user: try row["e.user"],
             externalID: try row["e.external_id"], session: try row["e.session"], cause: try row["e.cause"],
-            fields: fields.items, into: try row["e.into_user"])
+            fields: fields.items, into: try row["e.into_user"], link: try row["e.link"])
     }
 }
 

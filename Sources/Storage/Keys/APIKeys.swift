@@ -33,10 +33,9 @@ extension Database: APIKeyStore {
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
             guard changes > 0 else { return false }
             let links = try transaction.rows(
-                "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL AND state <> 'converting'",
-                [id])
+                "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL", [id])
             for link in links {
-                try transaction.end(try link["id"], as: .failed, failure: LinkFailure.ended.reason)
+                try transaction.failLink(try link["id"], LinkFailure.ended.reason)
             }
             try transaction.audit(.apiKeyRevoked, object: id.rawValue)
             return true

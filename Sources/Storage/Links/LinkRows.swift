@@ -1,73 +1,49 @@
-import Coding
-import RelyingParty
+package import Coding
+package import RelyingParty
 
-enum LinkColumns {
-    static let list = """
-        id, style, kind, state, token_hash, external_id, display_name, return_to, may_replace, nonce, created_at, \
-        expires_at, sealed_challenge, methods, waiting, tries, request, code_hash, sealed_identity, user, session, \
-        attempts, next_attempt_at, failure, ended_at, browser, team, subject, address_hash, api_key, change, \
-        taken_from, consent_saved_at
+extension Link {
+    fileprivate static let columns = """
+        id, kind, state, token_hash, external_id, display_name, return_to, may_replace, nonce, created_at, expires_at, \
+        waiting, tries, request, code_hash, sealed_identity, user, failure, ended_at, browser, team, subject, \
+        address_hash, api_key
         """
 
-    /// What is erased when a link ends.
+    /// What names a person in a link that has failed.
     static let erasure = """
-        external_id = NULL, display_name = NULL, sealed_challenge = NULL, methods = '[]', sealed_identity = NULL, \
-        team = NULL, subject = NULL, next_attempt_at = NULL, is_asking = 0
+        external_id = NULL, display_name = NULL, sealed_identity = NULL, team = NULL, subject = NULL
         """
+
+    fileprivate init(_ row: Row) throws(StoreError) {
+        self.init(
+            id: try row["id"], kind: try row["kind"], state: LinkState(stored: try row["state"]),
+            ticketHash: try row["token_hash"], addressHash: try row["address_hash"],
+            externalID: try row["external_id"], displayName: try row["display_name"], returnTo: try row["return_to"],
+            mayReplace: try row["may_replace"], nonce: try row["nonce"], createdAt: try row["created_at"],
+            waiting: try row["waiting"], apiKey: try row["api_key"])
+        expiresAt = try row["expires_at"]
+        tries = try row["tries"]
+        request = try row["request"]
+        codeHash = try row["code_hash"]
+        sealedIdentity = try row["sealed_identity"]
+        user = try row["user"]
+        failure = try row["failure"]
+        endedAt = try row["ended_at"]
+        browser = try row["browser"]
+        team = try row["team"]
+        subject = try row["subject"]
+    }
 }
 
-/// A link, and what its commit changed.
-struct StoredLink {
-    /// What the commit did to the user.
-    enum Change: String, TextColumn {
-        /// The link created them, and so far nobody but the link has dealt with them.
-        case made
-        /// They got the external ID; or the link created them, and others have dealt with them since.
-        case set
-        /// They already had it.
-        case present
-    }
-
-    var link: Link
-    var change: Change?
-    /// The user who had the external ID before.
-    var takenFrom: UserID?
-    /// When the name was saved that the commit took from `first_consent`.
-    var consentSavedAt: Timestamp?
-
-    init(_ row: Row) throws(StoreError) {
-        let methods: TextList = try row["methods"]
-        link = Link(
-            key: try row["id"], style: try row["style"], kind: try row["kind"], state: try row["state"],
-            tokenHash: try row["token_hash"], externalID: try row["external_id"],
-            displayName: try row["display_name"], returnTo: try row["return_to"], mayReplace: try row["may_replace"],
-            nonce: try row["nonce"], createdAt: try row["created_at"],
-            sealedChallenge: try row["sealed_challenge"], methods: methods.items, waiting: try row["waiting"])
-        link.expiresAt = try row["expires_at"]
-        link.tries = try row["tries"]
-        link.request = try row["request"]
-        link.codeHash = try row["code_hash"]
-        link.sealedIdentity = try row["sealed_identity"]
-        link.user = try row["user"]
-        link.session = try row["session"]
-        link.attempts = try row["attempts"]
-        link.nextAttemptAt = try row["next_attempt_at"]
-        link.failure = try row["failure"]
-        link.endedAt = try row["ended_at"]
-        link.browser = try row["browser"]
-        link.team = try row["team"]
-        link.subject = try row["subject"]
-        link.addressHash = try row["address_hash"]
-        link.apiKey = try row["api_key"]
-        change = try row["change"]
-        takenFrom = try row["taken_from"]
-        consentSavedAt = try row["consent_saved_at"]
+extension LinkState {
+    /// A version that still knew passwords may write `challenged` and `converting` while it is being replaced.
+    fileprivate init(stored text: String) {
+        self = LinkState(rawValue: text) ?? (text == "converting" ? .done : .failed)
     }
 }
 
 extension Snapshot {
-    func storedLink(_ key: LinkKey) throws -> StoredLink? {
-        try firstRow("SELECT \(LinkColumns.list) FROM account_link WHERE id = ?", [key]).map { try StoredLink($0) }
+    func storedLink(_ id: LinkID) throws -> Link? {
+        try firstRow("SELECT \(Link.columns) FROM account_link WHERE id = ?", [id]).map { try Link($0) }
     }
 }
 
@@ -76,41 +52,42 @@ extension Transaction {
         try run(
             """
             INSERT INTO account_link (id, style, kind, state, token_hash, address_hash, external_id, display_name,
-            return_to, may_replace, nonce, created_at, expires_at, sealed_challenge, methods, waiting, api_key)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            return_to, may_replace, nonce, created_at, expires_at, waiting, api_key)
+            VALUES (?, 'ticket', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                link.key, link.style, link.kind, link.state, link.tokenHash,
-                link.addressHash, link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
-                link.createdAt, link.expiresAt, link.sealedChallenge,
-                TextList(link.methods), link.waiting,
-                link.apiKey,
+                link.id, link.kind, link.state, link.ticketHash, link.addressHash, link.externalID, link.displayName,
+                link.returnTo, link.mayReplace, link.nonce, link.createdAt, link.expiresAt, link.waiting, link.apiKey,
             ])
     }
 
-    /// Ends a link, and erases what names a person in it.
-    func end(_ key: LinkKey, as state: LinkState, failure: String? = nil, session: SessionID? = nil) throws {
+    /// Ends a link that was not completed, and erases what names a person in it.
+    func failLink(_ id: LinkID, _ failure: String) throws {
         try run(
-            """
-            UPDATE account_link SET state = ?, failure = ?, session = ?, ended_at = ?, \(LinkColumns.erasure)
-            WHERE id = ?
-            """, [state, failure, session, now, key])
+            "UPDATE account_link SET state = 'failed', failure = ?, ended_at = ?, \(Link.erasure) WHERE id = ?",
+            [failure, now, id])
     }
 
-    /// A user created by a link now matters to others: undoing the link removes the external ID, not the user.
-    func keepUser(_ user: UserID) throws {
+    /// Records what a completed link did. What tells whose it is stays until the link is deleted: the application asks
+    /// before it drops a password.
+    func finishLink(_ id: LinkID, _ kind: LinkKind, user: UserID) throws {
         try run(
-            "UPDATE account_link SET change = ? WHERE user = ? AND change = ?",
-            [StoredLink.Change.set, user, StoredLink.Change.made])
+            """
+            UPDATE account_link SET state = 'done', user = ?, display_name = NULL, sealed_identity = NULL, failure = NULL,
+            ended_at = ? WHERE id = ?
+            """, [user, now, id])
+        try record(kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, link: id)
+    }
+
+    /// Completes what an earlier version had committed before an application dropped its password.
+    func finishConvertingLinks() throws {
+        let links = try rows("SELECT id, kind, user FROM account_link WHERE state = 'converting' AND user IS NOT NULL")
+        for link in links { try finishLink(try link["id"], try link["kind"], user: try link["user"]) }
     }
 
     /// One user was merged into another.
     func joinLinks(of second: UserID, to first: UserID) throws {
         try run("UPDATE account_link SET user = ? WHERE user = ?", [first, second])
-        try run(
-            "UPDATE account_link SET taken_from = ? WHERE taken_from = ? AND user IS NOT NULL",
-            [first, second])
-        try keepUser(first)
     }
 
     /// Erases links that wait with this identity and, when the whole identity ends, its waiting identity. Committed
@@ -123,5 +100,25 @@ extension Transaction {
             """, [team, subject, end])
         guard end == nil else { return }
         try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team, subject])
+    }
+}
+
+// As the operator lists them.
+extension Database {
+    /// At most `limit` links, oldest first, after the named one.
+    /// - Parameter states: empty means all.
+    package func links(
+        in states: Set<LinkState>, after place: (createdAt: Timestamp, id: LinkID)?, limit: Int
+    ) async throws(StoreError) -> [Link] {
+        try await read { snapshot in
+            var wanted = Conditions()
+            wanted.add("state", in: states.sorted { $0.rawValue < $1.rawValue })
+            if let place { wanted.add("(created_at, id) > (?, ?)", [place.createdAt, place.id]) }
+            var arguments = wanted.arguments
+            arguments += [limit]
+            return try snapshot.rows(
+                "SELECT \(Link.columns) FROM account_link \(wanted.clause) ORDER BY created_at, id LIMIT ?", arguments
+            ).map { try Link($0) }
+        }
     }
 }

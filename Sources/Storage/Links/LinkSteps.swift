@@ -8,80 +8,40 @@ extension Database: LinkStore {
         try await write { transaction in try transaction.insert(link) }
     }
 
-    package func link(_ key: LinkKey) async throws(StoreError) -> Link? {
-        try await read { snapshot in try snapshot.storedLink(key)?.link }
+    package func link(_ id: LinkID) async throws(StoreError) -> Link? {
+        try await read { snapshot in try snapshot.storedLink(id) }
     }
 
-    package func claimLink(
-        _ key: LinkKey, for browser: Digest256, takesOver: Bool
-    ) async throws(StoreError) -> Bool {
+    package func claimLink(_ id: LinkID, for browser: Digest256) async throws(StoreError) -> Bool {
         try await write { transaction in
             try transaction.change(
                 """
-                UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open'
-                AND (?3 OR coalesce(browser, ?1) = ?1)
-                """, [browser, key, takesOver]) > 0
+                UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open' AND coalesce(browser, ?1) = ?1
+                """, [browser, id]) > 0
         }
     }
 
-    package func user(of key: LinkKey) async throws(StoreError) -> User? {
+    package func failLink(_ id: LinkID, reason: String, at now: Timestamp) async throws(StoreError) {
+        try await write(at: now) { transaction in
+            guard let link = try transaction.storedLink(id), link.endedAt == nil else { return }
+            try transaction.failLink(id, reason)
+        }
+    }
+
+    package func linkedAccount(_ id: LinkID) async throws(StoreError) -> LinkedAccount? {
         try await read { snapshot in
-            guard let user = try snapshot.storedLink(key)?.link.user else { return nil }
-            return try snapshot.user(user)
-        }
-    }
-
-    package func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError) {
-        try await write(at: now) { transaction in
-            guard let link = try transaction.storedLink(key)?.link, link.endedAt == nil, link.state != .converting
-            else {
-                return
-            }
-            try transaction.end(key, as: .failed, failure: reason)
-        }
-    }
-
-    // MARK: The second factor
-
-    package func consumeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link? {
-        try await write(at: now) { transaction in
-            guard let link = try transaction.storedLink(key)?.link, link.state == .challenged else { return nil }
-            guard link.tries < LinkLimits.tries else {
-                try transaction.end(key, as: .failed, failure: LinkFailure.upgradeEnded.reason)
+            guard let link = try snapshot.storedLink(id), let id = link.user, let user = try snapshot.user(id) else {
                 return nil
             }
-            try transaction.run("UPDATE account_link SET tries = tries + 1 WHERE id = ?", [key])
-            return try transaction.storedLink(key)?.link
-        }
-    }
-
-    package func restoreSecondFactorTry(_ key: LinkKey) async throws(StoreError) {
-        try await write { transaction in
-            try transaction.run(
-                "UPDATE account_link SET tries = tries - 1 WHERE id = ? AND state = 'challenged' AND tries > 0",
-                [key])
-        }
-    }
-
-    package func passSecondFactor(
-        _ key: LinkKey, externalID: String, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
-        try await write(at: now) { transaction in
-            try transaction.change(
-                """
-                UPDATE account_link SET state = 'open', external_id = ?, sealed_challenge = NULL, methods = '[]',
-                tries = 0 WHERE id = ? AND state = 'challenged' AND expires_at > ?
-                """, [externalID, key, now]) > 0
-        }
-    }
-
-    package func renewChallenge(
-        _ key: LinkKey, sealedChallenge: [UInt8], methods: [String]
-    ) async throws(StoreError) -> Bool {
-        try await write { transaction in
-            try transaction.change(
-                "UPDATE account_link SET sealed_challenge = ?, methods = ? WHERE id = ? AND state = 'challenged'",
-                [sealedChallenge, TextList(methods), key]) > 0
+            var hasIdentity = true
+            if let team = link.team, let subject = link.subject {
+                let row = try snapshot.identity(team: team, subject: subject)
+                hasIdentity =
+                    try row.map {
+                        try snapshot.exists("SELECT 1 FROM apple_identity WHERE id = ? AND user = ?", [$0, id])
+                    } ?? false
+            }
+            return LinkRule.obstacle(to: link, user: user, hasIdentity: hasIdentity).map { .closed($0) } ?? .opens(user)
         }
     }
 
@@ -89,15 +49,15 @@ extension Database: LinkStore {
 
     package func authorizeLink(_ authorization: LinkAuthorization) async throws(StoreError) -> Link? {
         try await write { transaction in
-            let key = authorization.key
-            guard let link = try transaction.storedLink(key)?.link else { return nil }
+            let id = authorization.id
+            guard let link = try transaction.storedLink(id) else { return nil }
             guard link.state == .open, !link.isOver(at: authorization.now) else { return link }
             if let waiting = authorization.waiting {
                 let changes = try transaction.change(
                     """
                     UPDATE waiting_identity SET link = ?1
                     WHERE id = ?2 AND (link IS NULL OR link = ?1) AND expires_at > ?3
-                    """, [key, waiting, authorization.now])
+                    """, [id, waiting, authorization.now])
                 guard changes > 0 else { return link }
             }
             try transaction.run(
@@ -107,39 +67,29 @@ extension Database: LinkStore {
                 """,
                 [
                     authorization.request, authorization.codeHash, authorization.sealedIdentity,
-                    authorization.team, authorization.subject, key,
+                    authorization.team, authorization.subject, id,
                 ])
-            return try transaction.storedLink(key)?.link
+            return try transaction.storedLink(id)
         }
     }
 
     package func tryCode(
-        _ hash: Digest256, of key: LinkKey, at now: Timestamp
+        _ hash: Digest256, of id: LinkID, at now: Timestamp
     ) async throws(StoreError) -> LinkCodeResult {
         try await write(at: now) { transaction in
-            guard let link = try transaction.storedLink(key)?.link else { return .unknown }
+            guard let link = try transaction.storedLink(id) else { return .unknown }
             if let expected = link.codeHash, constantTimeEquals(expected, hash) { return .right(link) }
-            guard link.endedAt == nil, link.state != .converting else { return .wrong }
+            guard link.endedAt == nil else { return .wrong }
             if link.tries + 1 >= LinkLimits.tries {
-                try transaction.end(key, as: .failed, failure: LinkFailure.ended.reason)
+                try transaction.failLink(id, LinkFailure.ended.reason)
             } else {
-                try transaction.run("UPDATE account_link SET tries = tries + 1 WHERE id = ?", [key])
+                try transaction.run("UPDATE account_link SET tries = tries + 1 WHERE id = ?", [id])
             }
             return .wrong
         }
     }
 
-    // MARK: Commit, done, undo
-
     package func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult {
         try await write(at: commit.record.now) { transaction in try transaction.commit(commit) }
-    }
-
-    package func finishLink(_ finish: LinkFinish) async throws(StoreError) -> Link? {
-        try await write(at: finish.now) { transaction in try transaction.finish(finish) }
-    }
-
-    package func undoLink(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link? {
-        try await write(at: now) { transaction in try transaction.undo(key) }
     }
 }

@@ -105,6 +105,7 @@ struct Migrations {
             let transaction = Transaction(connection, context, at: now)
             try admit(transaction)
             try stamp(transaction)
+            try transaction.finishConvertingLinks()
         }
     }
 

@@ -1,4 +1,4 @@
-// Links, upgrades, and the passwords tried for them.
+// Links between Apple identities and an application's accounts.
 extension Schema {
     static let links = """
         -- An identity whose person is asked whether they have an account. ticket_hash: what login.passwordURL is given.

@@ -29,7 +29,7 @@ enum Schema {
     static let applicationID = 0x4272_6D6C
 
     static let steps: [SchemaStep] = [
-        first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing,
+        first, openID, logoutTokens, operatorPage, narrowedTokens, search, outgoing, withoutPasswords,
     ]
 
     /// The tables of the first release. Its number goes on from the steps of versions that were never released.

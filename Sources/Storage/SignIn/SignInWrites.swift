@@ -167,7 +167,6 @@ extension Transaction {
 
     private func update(_ known: Person, _ record: SignInRecord, _ consent: PersonName?) throws -> Person {
         var person = known
-        try keepUser(person.user.id)
         var told = try lastTold(of: person.user.id)
         let fields = person.user.absorb(record.claims, firstConsent: consent, told: &told)
         if person.user.identityCredential != known.user.identityCredential {

@@ -133,7 +133,7 @@ extension UserID: IdentifierColumn {}
 extension SessionID: IdentifierColumn {}
 extension EventID: IdentifierColumn {}
 extension APIKeyID: IdentifierColumn {}
-extension LinkKey: IdentifierColumn {}
+extension LinkID: IdentifierColumn {}
 extension WaitingID: IdentifierColumn {}
 extension TeamID: AppleTextColumn {}
 extension ClientID: AppleTextColumn {}
@@ -151,7 +151,6 @@ extension AuditEntry.Kind: TextColumn {}
 extension AuditActor.Kind: TextColumn {}
 extension NotificationOutcome: TextColumn {}
 extension LinkState: TextColumn {}
-extension LinkStyle: TextColumn {}
 extension LinkKind: TextColumn {}
 extension LeasedJob: TextColumn {}
 

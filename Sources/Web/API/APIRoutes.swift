@@ -12,7 +12,7 @@ struct APIRoutes: Sendable {
 
     init(
         configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
-        reader: SignedInReader, session: SessionAPI, signIns: RateGate, upgrades: RateGate, stopwatch: Stopwatch
+        reader: SignedInReader, session: SessionAPI, signIns: RateGate, stopwatch: Stopwatch
     ) {
         let clock = services.clock
         let gate = BackendGate(
@@ -47,16 +47,10 @@ struct APIRoutes: Sendable {
         }
         let linkEntries = services.signIn.linking.map { linking -> [Entry] in
             let link = LinksAPI(configuration: configuration, responses: responses, linking: linking)
-            let upgrade = UpgradesAPI(configuration: configuration, responses: responses, linking: linking)
             return [
                 Entry(.post, "/api/v1/links", scope: .links, gate, link.create),
                 Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, link.authorize),
                 Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, link.complete),
-                Entry(.post, "/api/v1/upgrades", limit: upgrades, body: BodyLimit.api, upgrade.start),
-                Entry(
-                    .post, "/api/v1/upgrades/{id}/second-factor", limit: upgrades, body: BodyLimit.api,
-                    upgrade.secondFactor),
-                Entry(.post, "/api/v1/upgrades/{id}/complete", limit: signIns, body: nativeBody, upgrade.complete),
             ]
         }
         entries =

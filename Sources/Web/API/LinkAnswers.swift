@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The secret of a link or upgrade from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
+/// The ticket of a link from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
 enum LinkCredential {
     /// - Throws: 401 when there is none at all; an invalid one is answered like a wrong one.
     static func token<Token: SecretToken>(_ fields: HTTPFields) throws(WebFailure) -> Token {
@@ -31,7 +31,6 @@ extension WebFailure {
     /// - Parameter way: how they continue.
     init(visitor failure: LinkFailure, way: LinkWay?) {
         switch failure {
-        case .tooMany(let seconds): self = .tooManyRequests(retryAfter: Int(clamping: seconds))
         case .userPending where way == nil: self = .userPending
         case .userDisabled where way == nil: self = .userDisabled
         default: self = .link(failure, way: way)
@@ -47,11 +46,6 @@ extension WebFailure {
             "displayName is 1 to \(LinkLimits.displayName) bytes of text without control characters"
         case "returnTo":
             "returnTo is a path of publicURL, or an absolute URL on its origin or one of login.allowedReturnOrigins"
-        case "username":
-            "username is 1 to \(LinkLimits.username) bytes of text without control characters"
-        case "password": "password is 1 to \(LinkLimits.password) bytes of text"
-        case "code":
-            "code is 1 to \(LinkLimits.secondFactorCode) bytes of text without control characters"
         default: "\(member) has an invalid value"
         }
     }
@@ -61,10 +55,10 @@ extension LinkFailure {
     var isSignIn: Bool { if case .signIn = self { true } else { false } }
 }
 
-/// How a visitor continues after a link or an upgrade that failed.
+/// How a visitor continues after a link that failed.
 struct LinkWay: Sendable {
     /// Nil when the link is unknown.
-    var link: LinkKey?
+    var link: LinkID?
     /// Where it would have led.
     var returnTo: ReturnTarget?
     /// The language chosen by `ui_locales`; nil when the browser's own is right.

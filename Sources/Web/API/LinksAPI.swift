@@ -15,16 +15,11 @@ struct LinksAPI: Sendable {
     ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let asked = try LinkBody.creation(request)
-        let made: NewLink
-        do {
-            made = try await linking.createLink(
+        let made = try await answeringPrograms { () throws(LinkFailure) in
+            try await linking.createLink(
                 externalID: asked.externalID, kind: asked.kind, displayName: asked.displayName,
                 returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket,
                 apiKey: key.id)
-        } catch .notConfigured where asked.kind == .upgrade {
-            throw .upgradesNotConfigured
-        } catch {
-            throw WebFailure(program: error)
         }
         let url = configuration.publicURL.absolute + "/link/\(made.id)?token=\(made.addressToken.reveal())"
         var writer = JSONWriter(reserving: 512)
@@ -75,7 +70,7 @@ struct LinksAPI: Sendable {
     }
 }
 
-/// The bodies of links and upgrades, parsed as strictly as those of apps.
+/// The bodies of links, parsed as strictly as those of apps.
 enum LinkBody {
     struct Creation: Sendable {
         var externalID: String

@@ -1,19 +1,10 @@
 import Coding
 import RelyingParty
 
-/// The page on which an account is connected with Apple: for a link, and for an upgrade after the password.
+/// The page on which an account is connected with Apple.
 enum ConnectPage {
-    enum Kind: Sendable, CaseIterable {
-        /// Apple is added.
-        case link
-        /// Apple replaces the password, which the application has verified.
-        case upgrade
-        /// The same, and the password was verified here a moment ago.
-        case proven
-    }
-
     struct Content: Sendable {
-        var kind: Kind
+        var kind: LinkKind
         /// The application's name of its account.
         var account: String?
         /// Who is signed in to Bramley in this browser.
@@ -46,13 +37,10 @@ enum ConnectPage {
         _ content: Content, button: Button?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
     ) -> PageValue {
         func text(_ key: String) -> PageValue { .text(strings?["connect.\(key)"] ?? key) }
-        let heading =
-            content.kind == .link ? "linkHeading" : content.kind == .upgrade ? "upgradeHeading" : "provenHeading"
-        let lead = content.kind == .link ? "linkLead" : content.kind == .upgrade ? "upgradeLead" : "provenLead"
         let person: PageValue = .optional(content.waiting.map { $0.name ?? strings?["connect.justNow"] ?? "" })
         let own: PageValue = [
             "connect": [
-                "heading": text(heading), "lead": text(lead),
+                "heading": text("\(content.kind.rawValue)Heading"), "lead": text("\(content.kind.rawValue)Lead"),
                 "account": .optional(content.account), "person": person,
                 "signedIn": content.signedIn.flatMap { strings?.html("connect.signedIn", ["name": $0]) } ?? false,
                 "action": .optional(content.waiting?.action), "other": .optional(content.waiting?.other),
@@ -67,42 +55,6 @@ enum ConnectPage {
             ],
             "links": ["apple": .text(button.address), "attempt": .optional(button.renewal)],
         ])
-    }
-}
-
-/// The pages of an upgrade before Apple.
-enum UpgradePage {
-    /// - Parameters:
-    ///   - username: as typed, when something else was wrong. The password must be typed again.
-    ///   - returnTo: `return_to` as sent, once validated.
-    ///   - notNow: its target.
-    ///   - notice: what is wrong, in words.
-    static func values(username: String?, returnTo: String?, notNow: String, notice: String?) -> PageValue {
-        [
-            "upgrade": [
-                "username": .optional(username?.isEmpty == true ? nil : username), "returnTo": .optional(returnTo),
-                "notNow": .text(notNow), "notice": .optional(notice),
-            ]
-        ]
-    }
-
-    /// - Parameter again: where to enter the password again.
-    static func codeValues(
-        id: UpgradeID, token: UpgradeToken, methods: [String], returnTo: String?, again: String, notice: String?,
-        strings: Strings?
-    ) -> PageValue {
-        let names = methods.map { method -> String in
-            // Common methods; any other is shown under the application's name.
-            let key = "upgrade.methods.\(method.lowercased())"
-            return strings?.has(key) == true ? strings?[key] ?? method : method
-        }
-        return [
-            "upgrade": [
-                "id": .text(id.rawValue), "token": .text(token.reveal()), "returnTo": .optional(returnTo),
-                "again": .text(again), "notice": .optional(notice),
-                "methods": .list(names.map { ["name": .text($0)] }), "hasMethods": .flag(!names.isEmpty),
-            ]
-        ]
     }
 }
 

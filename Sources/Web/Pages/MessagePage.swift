@@ -64,10 +64,6 @@ struct MessagePage: Sendable {
         switch failure {
         case .userPending, .link(.userPending, _): "pending"
         case .userDisabled, .link(.userDisabled, _): "disabled"
-        // Linked, and the password is still to be removed.
-        case .link(.conversionFailed(.some), _): "conversion_pending"
-        // Apple has replaced the password, and it is too late for the session.
-        case .link(.completed, _): "conversion_done"
         default: nil
         }
     }
@@ -148,10 +144,10 @@ struct MessagePage: Sendable {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
         let home = home(strings, locale, configuration)
-        guard let way, failure != .notConfigured else { return [home] }
+        guard let way else { return [home] }
         let query = way.returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
         let back = way.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
-        if let link = way.link?.link {
+        if let link = way.link {
             let again = action("tryAgain", "/link/\(link)")
             switch failure {
             // Used up by another answer of Apple's, which is on its way to the application.
@@ -160,13 +156,9 @@ struct MessagePage: Sendable {
             default: return [back ?? home]
             }
         }
-        // Of an upgrade, or of the question about an existing account.
-        if way.link == nil, way.returnTo == nil { return [action("tryAgain", "/login")] }
-        switch failure {
-        case .conversionFailed(.some), .completed, .accountAlreadyLinked: return [action("signIn", "/login" + query)]
-        case .conversionFailed, .userPending, .userDisabled: return [back ?? home]
-        default: return [action("tryAgain", "/upgrade" + query)] + (back.map { [$0] } ?? [])
-        }
+        // Of the question about an existing account.
+        return way.returnTo == nil
+            ? [action("tryAgain", "/login")] : [action("tryAgain", "/login" + query), back ?? home]
     }
 
     /// The site's start page, or ours if none is configured.

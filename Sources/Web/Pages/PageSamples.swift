@@ -23,7 +23,7 @@ enum PageSamples {
     static func all(
         locale: PageLocale, strings: Strings, configuration: WebConfiguration
     ) -> [PageSample] {
-        login(strings) + connecting(locale, strings, configuration) + upgrading(strings)
+        login(strings) + connecting(locale, strings, configuration)
             + people.flatMap { person in
                 [
                     account(of: person, isAlone: false, strings), account(of: person, isAlone: true, strings),
@@ -132,34 +132,8 @@ enum PageSamples {
                         strings: strings)),
             ]
         } + [
-            sample("a link", ConnectPage.Content(kind: .link, account: "4711")),
-            sample("the password was right", ConnectPage.Content(kind: .proven)),
+            sample("a link", ConnectPage.Content(kind: .link, account: "4711"))
         ]
-    }
-
-    private static func upgrading(_ strings: Strings) -> [PageSample] {
-        let notices: [String?] = [nil, "empty", "failed", "unavailable"]
-        let forms = notices.map { notice in
-            PageSample(
-                template: "upgrade", name: "upgrade (\(notice ?? "as it is"))",
-                values: UpgradePage.values(
-                    username: notice == nil ? nil : "<b>\"Bobby\"</b>", returnTo: notice == nil ? nil : "/a?b=c",
-                    notNow: "/a?b=c&d=\"2\"", notice: notice.map { strings["upgrade.\($0)"] }))
-        }
-        let codes = [
-            ([], nil), (["totp", "sms", "email", "recovery"], "codeFailed"), (["<b>\"Bobby\"</b>"], "codeEmpty"),
-        ]
-        .map { methods, notice in
-            PageSample(
-                template: "upgrade_code", name: "upgrade_code (\(notice ?? "as it is"))",
-                values: UpgradePage.codeValues(
-                    id: UpgradeID(unchecked: "upg_00000000000000000000000001"),
-                    token: UpgradeToken(unchecked: "bru_" + String(repeating: "A", count: 43)), methods: methods,
-                    returnTo: notice == nil ? nil : "/a?b=c", again: "/upgrade?return_to=%2Fa%3Fb%3Dc",
-                    notice: notice.map { strings["upgrade.\($0)"] },
-                    strings: strings))
-        }
-        return forms + codes
     }
 
     /// Every message page, by the keys of the strings.

@@ -141,8 +141,8 @@ package struct Pages: Sendable {
             "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
             "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),
             "callback": .text(url.path("/apple/callback")), "session": .text(url.path("/api/v1/session")),
-            "password": .optional(configuration.login.passwordURL), "upgrade": page("/upgrade"),
-            "upgradeCode": page("/upgrade/second-factor"), "existing": page("/login/existing"),
+            "password": .optional(configuration.login.passwordURL),
+            "existing": page("/login/existing"),
         ]
     }
 }

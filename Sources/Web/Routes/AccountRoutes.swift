@@ -21,6 +21,12 @@ struct AccountRoutes: Sendable {
         return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path(path)))
     }
 
+    /// Where password managers send people (A Well-Known URL for Changing Passwords).
+    func changePassword(_ request: ServerRequest) throws(WebFailure) -> ServerResponse {
+        guard let url = configuration.login.changePasswordURL else { throw .routing(.notFound) }
+        return responses.redirect(to: url)
+    }
+
     func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let locale = responses.locale(of: request)
         guard let signedIn = try await access.active(request) else {

@@ -43,7 +43,7 @@ struct LinkRoutes: Sendable {
         }
         let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
         var content = ConnectPage.Content(
-            kind: link.kind == .upgrade ? .upgrade : .link, account: link.displayName,
+            kind: link.kind, account: link.displayName,
             signedIn: signedIn.map { PersonText.displayName(of: $0.user) ?? $0.user.id.rawValue })
         let path = configuration.publicURL.path("/link/\(id)")
         if let person {
@@ -97,7 +97,7 @@ struct LinkRoutes: Sendable {
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
-            throw WebFailure(visitor: error, way: LinkWay(link: LinkKey(id)))
+            throw WebFailure(visitor: error, way: LinkWay(link: id))
         }
         return responses.redirect(to: location)
     }

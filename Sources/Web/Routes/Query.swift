@@ -24,6 +24,9 @@ struct Query: Sendable {
         case absent
         case one(String)
         case several
+
+        /// The only value; nil for none or several.
+        var text: String? { if case .one(let text) = self { text } else { nil } }
     }
 
     func value(_ name: String) -> Value {

@@ -108,8 +108,6 @@ struct RouteTable: Sendable {
     enum BodyLimit {
         /// A form of ours.
         static let form = 4_096
-        /// The same with a password of full length, escaped, and a return target.
-        static let passwordForm = 16_384
         static let api = 16_384
 
         /// Apple's answer from an app; less when the server accepts less.
@@ -137,7 +135,6 @@ struct RouteTable: Sendable {
         let login = LoginRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
             signIn: services.signIn, targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
-        let upgrades = RateGate(perMinute: limits.upgradesPerMinute, stopwatch: stopwatch)
         let answers = SignInAnswers(
             configuration: configuration, responses: responses, cookies: cookies, bounces: bounces, clock: clock)
         let callback = CallbackRoute(
@@ -184,12 +181,12 @@ struct RouteTable: Sendable {
         ]
         let api = APIRoutes(
             configuration: configuration, responses: responses, services: services, reader: reader, session: session,
-            signIns: signIns, upgrades: upgrades, stopwatch: stopwatch)
+            signIns: signIns, stopwatch: stopwatch)
         let assets = AssetRoute(pages: pages, clock: clock)
         let linkRoutes = services.signIn.linking.map { linking in
             Self.linkRoutes(
                 linking, configuration: configuration, responses: responses, services: services, access: access,
-                answers: answers, signIns: signIns, upgrades: upgrades)
+                answers: answers, signIns: signIns)
         }
         let openIDRoutes = services.openID.map { provider in
             Self.openIDRoutes(
@@ -209,6 +206,7 @@ struct RouteTable: Sendable {
                 Entry(.get, "/login", limit: signIns, login.page),
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),
                 Entry(.get, "/login/apple", limit: signIns, login.apple),
+                Entry(.get, "/.well-known/change-password", account.changePassword),
                 // It checks its limit itself: a refused callback does not lose the name that Apple sends only once.
                 Entry(.post, "/apple/callback", body: limits.callbackBody, callback.post),
                 Entry(
@@ -223,15 +221,11 @@ struct RouteTable: Sendable {
 
     private static func linkRoutes(
         _ linking: Linking, configuration: WebConfiguration, responses: WebResponses,
-        services: WebApplication.Services, access: AccountAccess, answers: SignInAnswers, signIns: RateGate,
-        upgrades: RateGate
+        services: WebApplication.Services, access: AccountAccess, answers: SignInAnswers, signIns: RateGate
     ) -> [Entry] {
         let links = LinkRoutes(
             configuration: configuration, responses: responses, cookies: answers.cookies, reader: access.reader,
             linking: linking, answers: answers, random: services.random)
-        let upgrade = UpgradeRoutes(
-            configuration: configuration, responses: responses, cookies: answers.cookies, reader: access.reader,
-            linking: linking, targets: services.returnTargets, gate: upgrades, random: services.random)
         let existing = ExistingAccountRoutes(
             configuration: configuration, responses: responses, cookies: answers.cookies, access: access,
             signIn: services.signIn, answers: answers)
@@ -241,10 +235,6 @@ struct RouteTable: Sendable {
             Entry(.get, "/link/{id}/attempt", limit: signIns, reader: .program, links.visited(links.attempt)),
             Entry(.get, "/link/{id}/apple", limit: signIns, links.visited(links.apple)),
             Entry(.post, "/login/existing", limit: signIns, body: BodyLimit.form, existing.post),
-            Entry(.get, "/upgrade", limit: signIns, upgrade.page),
-            Entry(.post, "/upgrade", body: BodyLimit.passwordForm, upgrade.password),
-            Entry(.post, "/upgrade/second-factor", body: BodyLimit.passwordForm, upgrade.secondFactor),
-            Entry(.get, "/.well-known/change-password", upgrade.changePassword),
         ]
     }
 

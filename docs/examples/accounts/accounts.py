@@ -18,6 +18,8 @@ CHALLENGE_LIFE, CHALLENGE_TRIES = 600, 5
 # Wrong passwords and codes allowed per name, and in how many seconds.
 FAILURES, FAILURES_WITHIN = 10, 900
 SESSION_LIFE = 14 * 86400
+# Longer than a webhook may be late.
+CONNECTION_LIFE = 30 * 86400
 LONGEST_NAME, SHORTEST_PASSWORD, LONGEST_PASSWORD = 64, 10, 256
 
 # KiB of memory for each hash. Lower it in tests only.
@@ -30,9 +32,9 @@ CREATE TABLE IF NOT EXISTS account (
     id TEXT PRIMARY KEY,      -- Bramley's external ID of the person
     name TEXT UNIQUE,         -- as typed; NULL if the account began with Apple
     password TEXT,            -- Argon2id; NULL: the account has no password
+    password_number INTEGER NOT NULL DEFAULT 1,  -- another for each password that is set
     totp TEXT,                -- the second factor's shared secret
     totp_step INTEGER NOT NULL DEFAULT 0,  -- the newest code used: a code works once
-    converted_by TEXT,        -- the attempt that removed the password
     apple TEXT                -- Bramley's ID of the person
 ) STRICT;
 CREATE TABLE IF NOT EXISTS session (
@@ -44,11 +46,13 @@ CREATE TABLE IF NOT EXISTS challenge (
     made REAL NOT NULL, tries INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE IF NOT EXISTS connection (
-    link TEXT PRIMARY KEY, kind TEXT NOT NULL, session BLOB NOT NULL REFERENCES session ON DELETE CASCADE
+    link TEXT PRIMARY KEY, kind TEXT NOT NULL, account TEXT NOT NULL REFERENCES account ON DELETE CASCADE,
+    owner BLOB NOT NULL,      -- the hash of the token, a session's or an extension's, that may complete it
+    password_number INTEGER NOT NULL,  -- of the password that it replaces
+    made REAL NOT NULL, code TEXT, done INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE IF NOT EXISTS failure (name BLOB NOT NULL, at REAL NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS failure_name ON failure (name, at);
-CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT;
 """
 
 
@@ -234,42 +238,43 @@ class Accounts:
 
     # Connections to Apple
 
-    def remember_link(self, link: str, kind: str, session: bytes) -> None:
-        # If the session has ended meanwhile, nobody can complete this link.
-        self.database.execute("INSERT INTO connection (link, kind, session) SELECT ?, ?, hash FROM session WHERE hash = ?",
-                              [link, kind, session])
-
-    def link(self, link: str, session: bytes) -> sqlite3.Row | None:
-        """The link, if this session began it."""
-        return self.row("SELECT * FROM connection WHERE link = ? AND session = ?", link, session)
-
-    def finish_link(self, link: str, account: str, user: str) -> None:
+    def remember_link(self, link: str, kind: str, account: str, owner: str) -> None:
+        """`owner`: the token of whoever may complete the link. Keep it secret: only its hash is stored."""
         with self.transaction() as database:
+            database.execute("DELETE FROM connection WHERE made < ?", [time.time() - CONNECTION_LIFE])
+            database.execute(
+                "INSERT INTO connection (link, kind, account, owner, password_number, made) "
+                "SELECT ?, ?, id, ?, password_number, ? FROM account WHERE id = ?",
+                [link, kind, digest(owner), time.time(), account])
+
+    def link(self, link: str, owner: str, code: str) -> sqlite3.Row | None:
+        """The link, if this owner began it. Keeps its code: after a crash, the link is completed with it."""
+        with self.transaction() as database:
+            database.execute(
+                "UPDATE connection SET code = coalesce(code, ?) WHERE link = ? AND owner = ?", [code, link, digest(owner)])
+            return self.row("SELECT * FROM connection WHERE link = ? AND owner = ?", link, digest(owner))
+
+    def unfinished(self, link: str) -> sqlite3.Row | None:
+        """A link whose code we have, and that is not done here."""
+        return self.row("SELECT * FROM connection WHERE link = ? AND code IS NOT NULL AND done = 0", link)
+
+    def finish_link(self, link: sqlite3.Row, user: str) -> None:
+        """Apple opens the account now. An upgrade drops the password: once, and only the one it was begun with."""
+        with self.transaction() as database:
+            done = database.execute("UPDATE connection SET done = 1 WHERE link = ? AND done = 0", [link["link"]]).rowcount
+            if not done:
+                return
+            account = link["account"]
             database.execute("UPDATE account SET apple = ? WHERE id = ?", [user, account])
-            database.execute("DELETE FROM connection WHERE link = ?", [link])
-
-    def convert(self, attempt: str, account: str, user: str) -> bool:
-        """Removes the password for good. The same attempt again succeeds and changes nothing.
-
-        False if the account does not exist, never had a password, or was converted by another attempt.
-        """
-        with self.transaction() as database:
-            before = self.account(account)
-            if before is None or before["converted_by"] not in (None, attempt):
-                return False
-            if before["converted_by"] == attempt:
-                return True
-            if before["password"] is None:
-                return False
-            database.execute(
-                "UPDATE account SET password = NULL, totp = NULL, converted_by = ?, apple = ? WHERE id = ?",
-                [attempt, user, account])
-            database.execute("DELETE FROM challenge WHERE account = ?", [account])
-            # Only the session that asked for the conversion stays.
-            database.execute(
-                "DELETE FROM session WHERE account = ? AND hash NOT IN (SELECT session FROM connection WHERE link = ?)",
-                [account, attempt])
-        return True
+            if link["kind"] != "upgrade":
+                return
+            dropped = database.execute(
+                "UPDATE account SET password = NULL, totp = NULL WHERE id = ? AND password IS NOT NULL "
+                "AND password_number = ?", [account, link["password_number"]]).rowcount
+            if dropped:
+                database.execute("DELETE FROM challenge WHERE account = ?", [account])
+                # Only the session that asked for it stays.
+                database.execute("DELETE FROM session WHERE account = ? AND hash != ?", [account, link["owner"]])
 
     def came_by_apple(self, user: str) -> str:
         """Creates an account without a password, with Bramley's ID of the person as its ID. Idempotent."""
@@ -281,16 +286,6 @@ class Accounts:
         with self.transaction() as database:
             database.execute("DELETE FROM account WHERE apple = ? AND password IS NULL", [user])
             database.execute("UPDATE account SET apple = NULL WHERE apple = ?", [user])
-
-    # Requests from Bramley
-
-    def is_new(self, message: str) -> bool:
-        """Records the message. Returns whether it is new."""
-        with self.transaction() as database:
-            database.execute("DELETE FROM message WHERE at < ?", [time.time() - 30 * 86400])
-            return database.execute(
-                "INSERT OR IGNORE INTO message (id, at) VALUES (?, ?)", [message, time.time()]).rowcount == 1
-
 
 def normal(password: str) -> str:
     """One encoding of each password: keyboards encode é differently (RFC 8265, OpaqueString)."""

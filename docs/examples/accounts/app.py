@@ -2,13 +2,14 @@
 
 import logging
 import os
+import secrets
 import time
 from sqlite3 import Row
 from urllib.parse import urlencode
 
 from flask import Flask, abort, g, redirect, render_template, request
 
-import verifier
+import upgrade
 import webhooks
 from accounts import FRESH, SESSION_LIFE, Accounts, NotTaken, TooMany
 from bramley import Bramley, Problem, Unavailable
@@ -25,7 +26,6 @@ def read(variable: str) -> str:
 
 
 bramley = Bramley(os.environ["SIGN_IN_INTERNAL_URL"], read("API_KEY_FILE").strip())
-VERIFIER_KEYS = webhooks.read_secrets(read("VERIFIER_SECRET_FILE"))
 WEBHOOK_KEYS = webhooks.read_secrets(read("WEBHOOK_SECRET_FILE"))
 SESSION = "__Host-accounts"
 
@@ -37,14 +37,14 @@ app.config["MAX_CONTENT_LENGTH"] = 65536
 
 @app.before_request
 def look_up():
-    g.account = g.session = g.person = None
-    if request.endpoint in ("static", "verify", "webhook"):
-        return
+    g.account = g.session = g.person = g.token = None
+    if request.endpoint == "static" or request.path.startswith("/upgrade") or request.endpoint == "webhook":
+        return  # They use no cookie.
     # SameSite=Lax does not stop other hosts of the same domain, and no other site may sign a visitor in or up.
     if request.method == "POST" and request.headers.get("Origin") != HERE:
         abort(403, "This form came from another site.")
     if token := request.cookies.get(SESSION):
-        g.session = accounts().session(token)
+        g.token, g.session = token, accounts().session(token)
     if g.session:
         g.account = accounts().account(g.session["account"])
     elif request.endpoint in ("account", "new"):
@@ -130,7 +130,7 @@ def signed_in(account: Row, ticket: str = ""):
     if token is None:
         return sign_in_page(401, "Name or password is wrong.", ticket)
     if ticket:
-        g.session, g.account = accounts().session(token), account
+        g.token, g.session, g.account = token, accounts().session(token), account
         # The password was right, so the person is signed in even if the link fails. The ticket can be tried again.
         answer = begin("link", ticket)
     else:
@@ -215,26 +215,26 @@ def connect():
 def begin(kind: str, ticket: str):
     """Redirects to Bramley's page, which names this account and has Apple's button; on failure, offers another try."""
     try:
-        link = new_link(kind, ticket)
+        link = new_link(g.account, kind, ticket)
     except (Problem, Unavailable) as reason:
         app.logger.warning("no link: %s", reason)
         return message_page(503, "You are signed in. Sign in with Apple is not reachable right now, and nothing was changed. "
                             "Please try again in a moment.", retry={"kind": kind, "ticket": ticket})
-    accounts().remember_link(link["id"], kind, g.session["hash"])
+    accounts().remember_link(link["id"], kind, g.account["id"], g.token)
     return redirect(link["url"], 303)
 
 
-def new_link(kind: str, ticket: str) -> dict:
+def new_link(account: Row, kind: str, ticket: str = "") -> dict:
     # Shown on Bramley's page. At most 128 bytes.
-    name = shortened(g.account["name"] or "Your account", 128)
+    name = shortened(account["name"] or "Your account", 128)
     try:
-        return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
+        return bramley.begin_link(account["id"], kind, name, f"{HERE}/connected", ticket)
     except Problem as refusal:
         # Bramley ignores an expired ticket and refuses a malformed one, such as from a truncated address. Without a
         # ticket, Bramley asks Apple again.
         if not ticket or refusal.code != "invalid_request":
             raise
-        return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
+        return bramley.begin_link(account["id"], kind, name, f"{HERE}/connected", None)
 
 
 def shortened(text: str, limit: int) -> str:
@@ -249,17 +249,24 @@ def connected():
     link, code = request.args.get("link", ""), request.args.get("code", "")
     # Only the session that began this link may complete it. This stops other people's links, and one's own from
     # another session or after signing out.
-    begun = accounts().link(link, g.session["hash"]) if g.session else None
-    if begun is None or not code:
+    begun = accounts().link(link, g.token, code) if g.session and code else None
+    if begun is None:
         return message_page(403, "Nothing was changed. Please sign in, and start again from your account.")
     try:
-        user = bramley.complete_link(link, code)
+        finish(begun)
     except Problem as refusal:
         app.logger.warning("link refused: %s", refusal)
         # `again` offers to reload the page: the same code gets the same answer.
-        return message_page(502 if refusal.is_temporary else 409, words(refusal), again=refusal.is_temporary)
-    accounts().finish_link(link, g.account["id"], user["id"])
+        return message_page(503 if refusal.is_temporary else 409, words(refusal), again=refusal.is_temporary)
     return redirect("/account?done=" + begun["kind"], 303)
+
+
+def finish(link: Row) -> None:
+    """Completes the link, again if need be, and drops the password that it replaces.
+
+    `complete` succeeds only while Apple opens the account. Nothing is dropped without it.
+    """
+    accounts().finish_link(link, bramley.complete_link(link["link"], link["code"])["id"])
 
 
 def words(refusal: Problem) -> str:
@@ -268,24 +275,74 @@ def words(refusal: Problem) -> str:
             return "This Apple Account already opens another account. Nothing was changed."
         case "account-already-linked":
             return "Your account is already connected with another Apple Account. Nothing was changed."
-        case "conversion-failed" if refusal.is_temporary:
-            return "Sign in with Apple now opens your account. Your password will be replaced in a moment."
         case _ if refusal.is_temporary:
             return "This is not possible right now. Please try again in a moment."
     return "This did not work, and nothing was changed. Please start again from your account."
 
 
-# Requests from Bramley
+# Replacing a saved password, from the app's extension
 
-@app.post("/verifier")
-def verify():
-    message, asked = genuine(VERIFIER_KEYS)
+@app.post("/upgrade")
+def begin_upgrade():
+    asked = sent("name", "password")
+    return upgrade_answer(*upgrade.password(accounts(), asked["name"], asked["password"]))
+
+
+@app.post("/upgrade/code")
+def check_upgrade_code():
+    asked = sent("challenge", "code")
+    return upgrade_answer(*upgrade.code(accounts(), asked["challenge"], asked["code"]))
+
+
+def upgrade_answer(answer: dict, account: Row | None):
+    """With what the extension needs for Apple's sheet, once password and code were right."""
+    if account is None:
+        return answer
     try:
-        return verifier.answer(accounts(), message, asked)
-    except verifier.Refused as reason:
-        app.logger.warning("verifier: refused: %s", reason)
-        abort(400)
+        link = new_link(account, "upgrade")
+    except (Problem, Unavailable) as reason:
+        app.logger.warning("no link: %s", reason)
+        return refused(503, "unavailable")
+    token = secrets.token_urlsafe(32)
+    accounts().remember_link(link["id"], "upgrade", account["id"], token)
+    return answer | {"link": link["id"], "ticket": link["ticket"], "nonce": link["nonce"], "token": token}
 
+
+@app.post("/upgrade/complete")
+def complete_upgrade():
+    """May be repeated until it is answered."""
+    asked = sent("link", "token", "code")
+    if not upgrade.are_text(*asked.values()):
+        return refused(400, "invalid")
+    begun = accounts().link(asked["link"], asked["token"], asked["code"])
+    if begun is None:
+        return refused(404, "unknown")
+    try:
+        finish(begun)
+    except Problem as refusal:
+        app.logger.warning("link refused: %s", refusal)
+        return refused(503 if refusal.is_temporary else 409, refusal.code)
+    except Unavailable as reason:
+        app.logger.warning("link not completed: %s", reason)
+        return refused(503, "unavailable")
+    return {"result": "success"}
+
+
+def sent(*names: str) -> dict:
+    try:
+        content = request.get_json()
+    except RecursionError:
+        abort(400)
+    if not isinstance(content, dict) or set(content) != set(names):
+        abort(400)
+    return content
+
+
+def refused(status: int, code: str):
+    return {"status": status, "code": code}, status
+
+
+# Requests from Bramley
 
 @app.post("/webhooks")
 def webhook():
@@ -294,7 +351,11 @@ def webhook():
         case {"type": "account.deleted", "data": {"user": str(user)}}:
             # May arrive twice.
             accounts().forget_apple(user)
-        case {"type": "account.deleted"}:
+        case {"type": "account.linked" | "account.upgraded", "data": {"link": str(link), "user": str(user)}}:
+            # Usually done already. After a crash, or when the answer to `complete` was lost, this is what goes on.
+            if begun := accounts().unfinished(link):
+                go_on(begun, user)
+        case {"type": "account.deleted" | "account.linked" | "account.upgraded"}:
             abort(400)
         case {"type": str()}:
             pass
@@ -303,11 +364,26 @@ def webhook():
     return "", 204
 
 
+def go_on(link: Row, user: str) -> None:
+    try:
+        finish(link)
+    except Unavailable:
+        # The webhook is sent again.
+        abort(503)
+    except Problem as refusal:
+        if refusal.is_temporary:
+            abort(503)
+        # Bramley forgets a link after a day. Then the person says whether Apple opens the account.
+        if refusal.code == "link_unknown" and bramley.opens(user, link["account"]):
+            accounts().finish_link(link, user)
+        else:
+            app.logger.warning("link not finished: %s", refusal)
+
+
 def genuine(keys: list[bytes]) -> tuple[str, dict]:
     try:
         message, content = webhooks.verify(request.get_data(), request.headers, keys, time.time())
     except (webhooks.NotGenuine, ValueError, RecursionError) as error:
-        # Never log the content: it may hold a password.
         app.logger.warning("refused: %s", error if isinstance(error, webhooks.NotGenuine) else "no JSON")
         abort(400)
     return message, content
@@ -329,8 +405,7 @@ def message_page(status: int, text: str, **more):
 
 def sign_in_page(status: int = 200, problem: str = "", ticket: str = ""):
     return page("sign-in.html", status, problem=problem, ticket=ticket, name=field("name"),
-                apple=f"{SIGN_IN}/login?" + urlencode({"return_to": f"{HERE}/account"}),
-                upgrade=f"{SIGN_IN}/upgrade?" + urlencode({"return_to": f"{HERE}/account"}))
+                apple=f"{SIGN_IN}/login?" + urlencode({"return_to": f"{HERE}/account"}))
 
 
 def too_many_page():

@@ -16,13 +16,13 @@ class Problem(Exception):
     def __init__(self, status: int, code: str, retry_after: str | None):
         super().__init__(f"{status} {code}")
         self.status, self.code = status, code
-        # Whether Bramley retries by itself, or the request can be repeated.
+        # Whether the request can be repeated.
         self.is_temporary = retry_after is not None or status in (429, 503)
 
 
 class Bramley:
     def __init__(self, address: str, key: str):
-        """`address`: as this machine reaches it; `key`: an API key with the scopes links and users:write."""
+        """`address`: as this machine reaches it; `key`: an API key with the scopes links, users:read and users:write."""
         self.address, self.key = address, key
         self.opener = urllib.request.build_opener(NoRedirects)
 
@@ -45,9 +45,18 @@ class Bramley:
                          content=asked | ({"ticket": ticket} if ticket else {}))
 
     def complete_link(self, link: str, code: str) -> dict:
-        """Completes the link and returns Bramley's user. For an upgrade, Bramley calls our verifier first."""
-        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user",
-                         content={"code": code}, timeout=30)["user"]
+        """Completes the link and returns Bramley's user. May be repeated; succeeds while Apple opens the account."""
+        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user", content={"code": code}, timeout=30)["user"]
+
+    def opens(self, user: str, account: str) -> bool:
+        """Whether Apple opens this account of ours for this user."""
+        try:
+            found = self._ask("GET", f"/api/v1/users/{user}", self._key(), "externalID", "state", "credentialState")
+        except Problem as problem:
+            if problem.status == 404:
+                return False
+            raise
+        return (found["externalID"], found["state"], found["credentialState"]) == (account, "active", "authorized")
 
     def name_account(self, user: str, account: str) -> None:
         """Tells Bramley which of our accounts a user has."""

@@ -8,19 +8,16 @@ start_example() {
         "$python" -m pip install --quiet --disable-pip-version-check -r "$example/requirements.txt"
     fi
     open_this=$here/
-    # One secret for the verifier, one for webhooks.
-    make_webhook_secret "$data/verifier.secret"
     make_webhook_secret "$data/webhook.secret"
     start_bramley "http://localhost:$port" "$port" --site-name "Orchard" \
         --login-allowed-return-origins "$here" \
         --login-password-url "$here/sign-in" --login-ask-existing-account true \
-        --upgrade-verifier-url "http://127.0.0.1:$inner_port/verifier" --upgrade-secret-file "$data/verifier.secret" \
         --webhooks-url "http://127.0.0.1:$inner_port/webhooks" --webhooks-secret-file "$data/webhook.secret"
-    [ -s "$data/api.key" ] || "$bin/bramley" api-keys create accounts --scopes links,users:write \
+    [ -s "$data/api.key" ] || "$bin/bramley" api-keys create accounts --scopes links,users:read,users:write \
         --config "$data/config.json" >"$data/api.key"
     ACCOUNTS_URL=$here SIGN_IN_URL=http://localhost:$port SIGN_IN_INTERNAL_URL=http://127.0.0.1:$port \
         ACCOUNTS_DATABASE=$data/accounts.db API_KEY_FILE=$data/api.key \
-        VERIFIER_SECRET_FILE=$data/verifier.secret WEBHOOK_SECRET_FILE=$data/webhook.secret \
+        WEBHOOK_SECRET_FILE=$data/webhook.secret \
         "$python" -B -m flask --app "$example/app.py" run --port "$inner_port" >"$data/accounts.log" 2>&1 &
     children+=($!)
     wait_for "The application" "$!" "$inner_port" / "$data/accounts.log"

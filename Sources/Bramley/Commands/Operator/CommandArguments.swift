@@ -16,10 +16,6 @@ extension EventID: ExpressibleByArgument {
     package init?(argument: String) { self.init(parsing: argument) }
 }
 
-extension LinkKey: ExpressibleByArgument {
-    package init?(argument: String) { self.init(parsing: argument) }
-}
-
 extension LinkState: ExpressibleByArgument {}
 extension User.State: ExpressibleByArgument {}
 extension NotificationOutcome: ExpressibleByArgument {}

@@ -60,7 +60,6 @@ package enum ConfigurationReference {
         ("What is kept how long", ["retention"]),
         ("Signed assertions", ["assertion"]),
         ("Events to applications", ["webhooks"]),
-        ("Passwords that become Sign in with Apple", ["upgrade"]),
         ("Log", ["log"]),
     ]
 

@@ -89,6 +89,12 @@ extension ConfigurationTable {
             "login.passwordURL", .link, into: \.login.passwordURL,
             "Your site's own password login, shown beside the button: an https address or a path of publicURL's host.")
         Key(
+            "login.changePasswordURL", .link, into: \.login.changePasswordURL,
+            """
+            Where people change that password: `/.well-known/change-password`, which password managers open, redirects \
+            there. An https address or a path of publicURL's host.
+            """)
+        Key(
             "login.askExistingAccount", .boolean, .default(false), into: \.login.askExistingAccount,
             """
             Ask people who sign in for the first time whether they already have an account on your site, so that nobody \

@@ -123,20 +123,6 @@ extension ConfigurationTable {
             "server.limits.operatorPerMinute", .integer(1...100_000), .default(240),
             into: \.server.limits.web.operatorPerMinute,
             "Requests for the [operator's page](operator.md) that one address may make in a minute; more is 429.")
-        Key(
-            "server.limits.upgradesPerMinute", .integer(1...10_000), .default(10),
-            into: \.server.limits.web.upgradesPerMinute,
-            """
-            Passwords and second-factor codes that one address may try in a minute, counted together, for \
-            [upgrades](upgrade.md); more is 429.
-            """)
-        Key(
-            "server.limits.upgradesPerAccount", .integer(1...1_000), .default(10),
-            into: \.server.limits.upgradesPerAccount,
-            """
-            Wrong passwords and codes for one account in 15 minutes, counted together from all addresses, whether the \
-            account exists or not. Then the verifier is not asked and the answer is 429.
-            """)
     }
 
     @KeyList static var adminKeys: [Key] {

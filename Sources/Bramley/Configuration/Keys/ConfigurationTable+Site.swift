@@ -216,25 +216,4 @@ extension ConfigurationTable {
             apply to the addresses without such an entry.
             """)
     }
-
-    @KeyList static var upgradeKeys: [Key] {
-        Key(
-            "upgrade.verifierURL", .text, example: "\"https://app.example.com/apple/verifier\"",
-            """
-            Where your application checks passwords, and removes a password once Apple has replaced it: an https \
-            address. http is accepted for localhost only. Without it there are no upgrades. See [upgrades](upgrade.md).
-            """)
-        Key.twins(
-            "upgrade.secretFile",
-            """
-            The secrets that sign requests to the verifier, one a line, as for [webhooks](events.md); use different ones. \
-            Bramley reads the file again when it changes. Required with `upgrade.verifierURL`.
-            """, inline: "The same, inline; `\\n` between two secrets.")
-        Key(
-            "upgrade.changePassword", .boolean, .default(false), into: \.linking.changePassword,
-            """
-            Whether `/.well-known/change-password`, which password managers open, redirects to the page `/upgrade`. Leave \
-            it false if your application answers there.
-            """)
-    }
 }

@@ -2,7 +2,7 @@
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = [
         outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
-        pagesKeys, sessionKeys, apiKeys, operatorKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys,
+        pagesKeys, sessionKeys, apiKeys, operatorKeys, storageKeys, assertionKeys, webhookKeys,
         retentionKeys, logKeys,
     ].flatMap { $0 }
 

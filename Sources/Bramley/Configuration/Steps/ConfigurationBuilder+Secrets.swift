@@ -43,17 +43,6 @@ extension ConfigurationBuilder {
 
     // MARK: Signing secrets
 
-    /// `upgrade.secretFile` or its twin. Nil when nothing is given, and after a problem.
-    /// - Parameter areRequired: whether it is an error that nothing is given.
-    func signingSecret(of group: String, areRequired: Bool) -> Configuration.WebhookSecretSource? {
-        let key = "\(group).secretFile"
-        guard let given = given(key, readSecret) else {
-            if areRequired, isMissing(key) { failMissingSecret(of: group) }
-            return nil
-        }
-        return source(given, of: group)
-    }
-
     /// `webhooks.secretFile` or its twin, with one text or several: one for all addresses, or one for each in the same
     /// order.
     /// - Parameter count: the number of addresses; nil when unknown.

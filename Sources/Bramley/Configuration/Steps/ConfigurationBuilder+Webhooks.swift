@@ -1,7 +1,7 @@
 import RelyingParty
 import Web
 
-// `webhooks` and `upgrade`, which call the application.
+// `webhooks`, which call the application.
 extension ConfigurationBuilder {
     /// Nil when no address is configured, and after a problem.
     func webhooks() -> Configuration.Webhooks? {
@@ -24,30 +24,6 @@ extension ConfigurationBuilder {
                 events: events.own[url] ?? events.all)
         }
         return Configuration.Webhooks(endpoints: endpoints)
-    }
-
-    /// Nil when no verifier is configured, and after a problem.
-    func upgrade(_ linking: WebConfiguration.Linking) -> Configuration.Upgrade? {
-        let urlKey = "upgrade.verifierURL"
-        let url = values.text(urlKey).flatMap { secureAddress(urlKey, $0) }
-        let isNamed = values.isGiven(urlKey) || values.isRefused(urlKey)
-        let secrets = signingSecret(of: "upgrade", areRequired: isNamed)
-        if let url, let secrets {
-            return Configuration.Upgrade(
-                verifierURL: url.path.isEmpty ? url.text + "/" : url.text, secrets: secrets)
-        }
-        let useless = [
-            secrets == nil ? nil : ["upgrade.secretFile", "upgrade.secret"].first(where: values.isGiven),
-            linking.changePassword ? "upgrade.changePassword" : nil,
-        ]
-        if !isNamed, values.areGood("upgrade.secretFile", "upgrade.secret", "upgrade.changePassword"),
-            let key = useless.compactMap({ $0 }).first
-        {
-            values.report(
-                key, "is given without \(urlKey), so no password could be checked.",
-                "Name the application's verifier in \(urlKey), or remove the key.")
-        }
-        return nil
     }
 
     /// The events for each address, even if the secrets have problems.

@@ -33,7 +33,6 @@ struct ConfigurationBuilder {
         readAudiences(&configuration.assertion)
         checkAudiences(configuration)
         configuration.webhooks = webhooks()
-        configuration.upgrade = upgrade(configuration.linking)
         readOutboundProxy(&configuration)
         return values.failed.isEmpty ? configuration : nil
     }

@@ -45,7 +45,7 @@ final class CodeForm {
         field.keyboardType = hasDigitsOnly ? .numberPad : .default
     }
 
-    /// - Parameter methods: as your verifier names them. The server's page knows the same four.
+    /// - Parameter methods: as your application names them.
     static func question(_ methods: [String]) -> String {
         let places = methods.compactMap { method in
             switch method {

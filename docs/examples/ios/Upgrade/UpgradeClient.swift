@@ -1,17 +1,23 @@
 import Foundation
 
-/// An upgrade in progress. Treat `upgradeToken` as a password; it expires after a few minutes.
-struct Upgrade: Sendable {
-    var id: String
-    var upgradeToken: String
+/// An upgrade in progress. Treat `token` and `ticket` as passwords; they expire after a few minutes.
+struct Upgrade: Decodable, Sendable {
+    /// Names the link at Bramley.
+    var link: String
+    /// For Bramley: Apple's answer is for this link.
+    var ticket: String
+    /// For Apple's sheet.
+    var nonce: String
+    /// For your application: completes the upgrade.
+    var token: String
 }
 
-/// The server's answer to a password or code.
+/// Your application's answer to a password or code.
 enum UpgradeAnswer: Sendable {
-    /// Right: ask Apple with this nonce.
-    case success(Upgrade, nonce: String)
+    /// Right: ask Apple.
+    case success(Upgrade)
     /// Right; a code by one of these methods is needed too.
-    case twoFactorAuthRequired(Upgrade, methods: [String])
+    case twoFactorAuthRequired(challenge: String, methods: [String])
     /// Wrong, or no such account.
     case failure
 }
@@ -24,56 +30,57 @@ struct UpgradeProof: Codable, Sendable {
     var user: SignInRequest.Name?
 }
 
-/// Bramley's three routes for replacing a password with Sign in with Apple.
+/// Replaces a password with Sign in with Apple. The password goes to your application alone, Apple's answer to Bramley
+/// alone.
 struct UpgradeClient: Sendable {
+    /// Your application, which has the password; docs/examples/accounts has these routes.
+    let application: BramleyClient
     let bramley: BramleyClient
 
-    /// - Parameter server: `publicURL` of the server, such as https://id.example.com.
-    init(server: URL) { bramley = BramleyClient(server: server) }
+    /// - Parameters:
+    ///   - application: such as https://www.example.com.
+    ///   - server: `publicURL` of Bramley, such as https://id.example.com.
+    init(application: URL, server: URL) {
+        self.application = BramleyClient(server: application)
+        bramley = BramleyClient(server: server)
+    }
 
     /// Asks whether the password is right. Not repeated automatically: each try counts.
-    func begin(username: String, password: String) async throws -> UpgradeAnswer {
-        let content = try JSONEncoder().encode(["username": username, "password": password])
-        return try answer(await bramley.send("POST", "api/v1/upgrades", content: content))
+    func begin(name: String, password: String) async throws -> UpgradeAnswer {
+        try await ask("upgrade", ["name": name, "password": password])
     }
 
-    func secondFactor(_ upgrade: Upgrade, code: String) async throws -> UpgradeAnswer {
-        let content = try JSONEncoder().encode(["code": code])
-        return try answer(
-            await bramley.send(
-                "POST", "api/v1/upgrades/\(upgrade.id)/second-factor", token: upgrade.upgradeToken, content: content),
-            to: upgrade)
+    func secondFactor(challenge: String, code: String) async throws -> UpgradeAnswer {
+        try await ask("upgrade/code", ["challenge": challenge, "code": code])
     }
 
-    /// Replaces the password. Repeated with pauses until an answer arrives and the application has finished.
-    func complete(_ upgrade: Upgrade, with proof: UpgradeProof) async throws -> SignedIn {
+    /// Brings Apple's answer to Bramley, and Bramley's code to your application, which drops the password. Both are
+    /// repeated with pauses until an answer arrives.
+    func complete(_ upgrade: Upgrade, with proof: UpgradeProof) async throws {
+        struct Answer: Decodable { var code: String }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
-        return try bramley.decode(
-            SignedIn.self,
+        let answer = try bramley.decode(
+            Answer.self,
             from: await bramley.sendPersistently(
-                "POST", "api/v1/upgrades/\(upgrade.id)/complete", token: upgrade.upgradeToken,
-                content: encoder.encode(proof)))
+                "POST", "api/v1/links/\(upgrade.link)/authorize", token: upgrade.ticket, content: encoder.encode(proof)))
+        let completion = ["link": upgrade.link, "token": upgrade.token, "code": answer.code]
+        _ = try await application.sendPersistently("POST", "upgrade/complete", content: encoder.encode(completion))
     }
 
-    private struct Document: Decodable {
-        var result: String
-        var id: String?
-        var upgradeToken: String?
-        var nonce: String?
-        var methods: [String]?
-    }
-
-    private func answer(_ data: Data, to upgrade: Upgrade? = nil) throws -> UpgradeAnswer {
-        let document = try bramley.decode(Document.self, from: data)
-        if document.result == "failure" { return .failure }
-        guard let id = document.id ?? upgrade?.id, let token = document.upgradeToken ?? upgrade?.upgradeToken else {
-            throw URLError(.cannotParseResponse)
+    private func ask(_ path: String, _ content: [String: String]) async throws -> UpgradeAnswer {
+        struct Document: Decodable {
+            var result: String
+            var challenge: String?
+            var methods: [String]?
         }
-        let upgrade = Upgrade(id: id, upgradeToken: token)
-        switch (document.result, document.nonce) {
-        case ("success", let nonce?): return .success(upgrade, nonce: nonce)
-        case ("twoFactorAuthRequired", _): return .twoFactorAuthRequired(upgrade, methods: document.methods ?? [])
+        let data = try await application.send("POST", path, content: JSONEncoder().encode(content))
+        let document = try application.decode(Document.self, from: data)
+        switch (document.result, document.challenge) {
+        case ("success", _): return .success(try application.decode(Upgrade.self, from: data))
+        case ("twoFactorAuthRequired", let challenge?):
+            return .twoFactorAuthRequired(challenge: challenge, methods: document.methods ?? [])
+        case ("failure", _): return .failure
         default: throw URLError(.cannotParseResponse)
         }
     }

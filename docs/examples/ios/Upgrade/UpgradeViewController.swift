@@ -6,14 +6,15 @@ import UIKit
 /// Replaces a password saved by the system with Sign in with Apple. The principal class of an Account Authentication
 /// Modification Extension.
 class UpgradeViewController: ASAccountAuthenticationModificationViewController {
-    /// Set your server's address here.
+    /// Set your application's address here, and Bramley's.
+    var application: URL { URL(string: "https://www.example.com")! }
     var server: URL { URL(string: "https://id.example.com")! }
 
-    private lazy var client = UpgradeClient(server: server)
+    private lazy var client = UpgradeClient(application: application, server: server)
     /// The current step. The system makes one request at a time.
     private var work: Task<Void, Never>?
-    /// An upgrade that waits for a code.
-    private var waiting: Upgrade?
+    /// Of a password that waits for its code.
+    private var challenge: String?
     private lazy var form = CodeForm { [weak self] code in self?.send(code) }
 
     // MARK: The system's three calls
@@ -25,8 +26,8 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
     ) {
         let (user, password) = (existingCredential.user, password(existingCredential, userInfo))
         perform { controller in
-            switch try await controller.client.begin(username: user, password: password) {
-            case .success(let upgrade, let nonce): try await controller.finish(upgrade, nonce: nonce)
+            switch try await controller.client.begin(name: user, password: password) {
+            case .success(let upgrade): try await controller.finish(upgrade)
             case .twoFactorAuthRequired: throw ASExtensionError(.userInteractionRequired)
             case .failure: throw ASExtensionError(.failed)
             }
@@ -41,7 +42,7 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
         let (user, password) = (existingCredential.user, password(existingCredential, userInfo))
         form.fill(view)
         perform { controller in
-            let answer = try await controller.client.begin(username: user, password: password)
+            let answer = try await controller.client.begin(name: user, password: password)
             // A failure here means that the password is wrong, so a code would not help.
             guard case .failure = answer else { return try await controller.goOn(answer) }
             throw ASExtensionError(.failed)
@@ -51,7 +52,7 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
     /// The person closed our view. The upgrade expires; the password works as before.
     override func cancelRequest() {
         work?.cancel()
-        waiting = nil
+        challenge = nil
         // Answers the system with `.userCanceled`.
         super.cancelRequest()
     }
@@ -59,37 +60,36 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
     // MARK: Steps
 
     private func send(_ code: String) {
-        guard let waiting else { return }
-        self.waiting = nil
+        guard let challenge else { return }
+        self.challenge = nil
         perform { controller in
-            let answer = try await controller.client.secondFactor(waiting, code: code)
+            let answer = try await controller.client.secondFactor(challenge: challenge, code: code)
             guard case .failure = answer else { return try await controller.goOn(answer) }
-            // The person may try again. The server ends the upgrade with an error after five tries.
-            controller.wait(for: waiting, "This code is wrong. Please try again.")
+            // The person may try again. After some tries your application takes no code of this challenge any more.
+            controller.wait(for: challenge, "This code is wrong. Please try again.")
         }
     }
 
     private func goOn(_ answer: UpgradeAnswer) async throws {
         switch answer {
-        case .success(let upgrade, let nonce): try await finish(upgrade, nonce: nonce)
-        case .twoFactorAuthRequired(let upgrade, let methods):
+        case .success(let upgrade): try await finish(upgrade)
+        case .twoFactorAuthRequired(let challenge, let methods):
             form.takes(methods)
-            wait(for: upgrade, CodeForm.question(methods))
+            wait(for: challenge, CodeForm.question(methods))
         case .failure: throw ASExtensionError(.failed)
         }
     }
 
-    private func wait(for upgrade: Upgrade, _ text: String) {
-        waiting = upgrade
+    private func wait(for challenge: String, _ text: String) {
+        self.challenge = challenge
         form.ask(text)
     }
 
-    /// Shows Apple's sheet, completes at the server, and reports to the system last: it then deletes the saved password.
-    private func finish(_ upgrade: Upgrade, nonce: String) async throws {
-        let proof = try await authorization(nonce: nonce)
-        let session = try await client.complete(upgrade, with: proof)
-        // Signs in the app too, if it shares a keychain group with this extension.
-        try? KeychainItem(account: "session").write(JSONEncoder().encode(session))
+    /// Shows Apple's sheet, completes the upgrade, and reports to the system last: it then deletes the saved password.
+    /// The app signs in with Apple at its next launch.
+    private func finish(_ upgrade: Upgrade) async throws {
+        let proof = try await authorization(nonce: upgrade.nonce)
+        try await client.complete(upgrade, with: proof)
         extensionContext.completeUpgradeToSignInWithApple(userInfo: nil)
     }
 
