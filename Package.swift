@@ -107,8 +107,8 @@ let package = Package(
             name: "HTTPEcho",
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
             path: "Tests/HTTPEcho", swiftSettings: ours),
-        // The stores in memory, for the tests of more than one target.
-        library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
+        // The real database as tests use it, for more than one target.
+        library("Stores", ["Storage", "RelyingParty", "Crypto", "Coding", logging], path: "Tests/Stores"),
         // Another program at the database file, for the same.
         library("Strangers", ["CSQLite"], path: "Tests/Strangers"),
         // What was logged, for the same.
@@ -132,7 +132,7 @@ let package = Package(
                 "HTTP", "Sockets", "Coding", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes,
                 logging,
             ]),
-        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
+        tests("RelyingPartyTests", ["RelyingParty", "Storage", "Stores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",
             [
@@ -142,13 +142,13 @@ let package = Package(
         tests(
             "StorageTests",
             [
-                "Storage", "MemoryStores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
+                "Storage", "Stores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
                 "OpenIDProvider", "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",
             [
-                "Web", "Storage", "MemoryStores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+                "Web", "Storage", "Stores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
                 httpTypes, logging,
             ]),
         tests(

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Stores
 import Synchronization
 import Testing
 

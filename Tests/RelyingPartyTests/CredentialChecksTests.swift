@@ -2,8 +2,8 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Stores
 import Synchronization
 import Testing
 

@@ -1,7 +1,8 @@
 import Crypto
 import Gates
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 @Suite struct DuplicateTests {

@@ -1,7 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 /// A name whose callback failed before it was safe: kept by the browser, and by nobody else.

@@ -1,5 +1,4 @@
 import Crypto
-import MemoryStores
 import RelyingParty
 
 extension SignInBench {

@@ -1,7 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 /// An app whose answer was lost learns by the same request what became of it, also when that was no session.

@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Gates
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
-/// Signing in from apps: the domain's rules over a store in memory and an Apple that does as told.
+/// Signing in from apps: the domain's rules over the real database and an Apple that does as told.
 @Suite struct NativeSignInTests {
     private func request(
         _ nonce: String, subject: String = "ann", code: String = "code-1", claim: String? = nil,
@@ -243,9 +244,10 @@ import Testing
     func storeFailures() async throws {
         let bench = SignInBench()
         let asked = request(bench.signIn.beginNative().nonce)
-        bench.store.failNextWrite(with: .unavailable("disk full"))
+        bench.database.faults.failWrites()
         #expect(await bench.native(asked).name == "storage")
         #expect(bench.apple.exchangedCodes == [])
+        bench.database.faults.heal()
         #expect(await bench.native(asked).name == "signedIn")
     }
 

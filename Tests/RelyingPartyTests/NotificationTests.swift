@@ -1,7 +1,8 @@
 import Coding
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 @Suite struct NotificationTests {
@@ -35,8 +36,9 @@ import Testing
             provider: bench.apple, store: bench.store, clock: bench.clock, logger: LogRecorder().logger)
         await #expect(throws: failure) { try await notifications.receive([]) }
         bench.apple.set { $0.notificationResult = .success(self.notification(.consentRevoked)) }
-        bench.store.failNextWrite(with: .busy("locked"))
+        bench.database.faults.failWrites(with: .busy("locked"))
         await #expect(throws: NotificationFailure.storage("busy: locked")) { try await notifications.receive([]) }
+        bench.database.faults.heal()
         // Apple's next try is the first that counts.
         await #expect(throws: Never.self) {
             let outcome = try await notifications.receive([])

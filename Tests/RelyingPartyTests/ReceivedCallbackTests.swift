@@ -1,5 +1,5 @@
-import MemoryStores
 import RelyingParty
+import Stores
 import Testing
 
 /// A callback is read once: what comes after knows the form and the state as they were received.

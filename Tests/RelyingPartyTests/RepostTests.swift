@@ -1,6 +1,6 @@
 import Crypto
-import MemoryStores
 import RelyingParty
+import Storage
 import Testing
 
 @Suite struct RepostTests {

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
 import Foundation
-import MemoryStores
 import RelyingParty
+import Stores
 import Synchronization
 import Testing
 

@@ -1,8 +1,9 @@
 import Coding
 import Crypto
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 @Suite struct SignInTests {
@@ -138,22 +139,25 @@ import Testing
     @Test("when the name cannot be made safe, Apple is not asked")
     func failsBeforeExchange() async {
         let bench = SignInBench()
-        bench.store.failNextWrite(with: .unavailable("full"))
+        bench.database.faults.failWrites(with: .unavailable("full"))
         let attempt = bench.begin()
         let outcome = await bench.post(bench.form(attempt, user: "Ann Lee"))
         #expect(outcome.name == "storage")
         #expect(bench.apple.exchangedCodes.isEmpty)
+        bench.database.faults.heal()
         #expect(await bench.post(bench.form(attempt, user: "Ann Lee")).name == "signedIn")
     }
 
     @Test("while no write can succeed, the code is not spent, and the same post succeeds later")
     func keepsTheCodeWhileWritesFail() async {
         let bench = SignInBench()
-        bench.store.refuseWrites(with: .busy("locked"))
+        bench.database.faults.failWrites(with: .busy("locked"))
         let attempt = bench.begin()
         #expect(await bench.post(bench.form(attempt)).name == "storage")
         #expect(bench.apple.exchangedCodes.isEmpty)
-        bench.store.refuseWrites(with: nil)
+        bench.database.faults.heal()
+        // A server tries again and again.
+        await #expect(throws: Never.self) { try await bench.store.ready(at: bench.clock.now()) }
         #expect(await bench.post(bench.form(attempt)).name == "signedIn")
     }
 
@@ -187,9 +191,10 @@ import Testing
     @Test("a session that was not stored is not confirmed")
     func storageFailureIsNoSignIn() async throws {
         let bench = SignInBench()
-        bench.store.failNextWrite(with: .unavailable("full"))
+        bench.database.faults.fail(at: "INSERT INTO session", with: .unavailable("full"))
         let outcome = await bench.post(bench.form(bench.begin()))
         #expect(outcome.failure == .storage("unavailable: full"))
+        #expect(bench.apple.exchangedCodes.count == 1)
         #expect(try await bench.store.events(after: nil, limit: 1).isEmpty)
     }
 
@@ -301,10 +306,11 @@ import Testing
         let apple = FakeApple(clock: clock)
         let targets = ReturnTargets(publicURL: "https://id.example.com", allowedOrigins: [], defaultTarget: "/account")
         let browser = BrowserBinding.make(random: SystemRandom())
+        let database = TestDatabase(limits: limits, clock: clock)
         func signIn(_ keyring: SealingKeyring) -> SignIn {
             SignIn(
                 SignInParts(
-                    provider: apple, store: MemoryStore(limits: limits), keyring: keyring,
+                    provider: apple, store: database.store, keyring: keyring,
                     configuration: SignInConfiguration(sessionLimits: limits, signUp: .open, returnTargets: targets),
                     clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
         }

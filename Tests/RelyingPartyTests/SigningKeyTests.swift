@@ -1,20 +1,29 @@
 import Coding
 import Crypto
 import Logging
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 
 @Suite struct SigningKeyTests {
     static let sealingKey = SealingKey.generate()
 
-    let clock = ManualClock()
-    let store = MemorySigningKeys()
+    private static let limits = SessionLimits(lifetime: 60, idleTimeout: 60)
+
+    let clock: ManualClock
+    let database: TestDatabase
+    var store: Database { database.store }
+
+    init() {
+        clock = ManualClock()
+        database = TestDatabase(limits: Self.limits, clock: clock)
+    }
 
     /// One more process on the same database.
     func process(
         _ schedule: SigningKeySchedule = SigningKeySchedule(),
-        keyring: SealingKeyring = SealingKeyring(current: sealingKey), store: MemorySigningKeys? = nil
+        keyring: SealingKeyring = SealingKeyring(current: sealingKey), store: Database? = nil
     ) -> SigningKeys {
         SigningKeys(
             store: store ?? self.store, keyring: keyring, schedule: schedule, clock: clock,
@@ -78,7 +87,7 @@ import Testing
         }
         #expect(signers.count == 3)
         #expect(Set(signers).count == 3)
-        #expect(store.changes <= 8, "one of them makes each key and erases each half")
+        #expect(store.statistics.transactions <= 8, "one of them makes each key and erases each half")
     }
 
     /// Uniform, or (0) an hour where nothing happens and seconds around each change.
@@ -197,13 +206,13 @@ import Testing
         let process = process()
         try await process.maintain()
         let published = try await process.document(at: clock.now())
-        store.fail(with: .unavailable("disk"))
+        database.faults.fail(with: .unavailable("disk"))
         clock.advance(milliseconds: 1_000)
         _ = try await process.signer(at: clock.now())
         clock.advance(milliseconds: 1)
         await #expect(throws: StoreError.unavailable("disk")) { try await process.signer(at: clock.now()) }
         #expect(try await process.document(at: clock.now()) == published)
-        store.fail(with: nil)
+        database.faults.heal()
         _ = try await process.signer(at: clock.now())
     }
 
@@ -258,12 +267,15 @@ import Testing
 
     @Test("A private half put in another key's place does not sign")
     func swappedHalves() async throws {
-        let (one, two) = (MemorySigningKeys(), MemorySigningKeys())
-        try await process(store: one).maintain()
-        try await process(store: two).maintain()
-        var mixed = try await one.signingKeys()[0]
-        mixed.sealedPrivateKey = try await two.signingKeys()[0].sealedPrivateKey
-        let signer = try await process(store: MemorySigningKeys([mixed])).signer(at: clock.now())
+        let other = TestDatabase(limits: Self.limits, clock: clock)
+        try await process().maintain()
+        try await process(store: other.store).maintain()
+        let half = try await other.store.signingKeys()[0].sealedPrivateKey
+        var mixed = try await store.signingKeys()[0]
+        mixed.sealedPrivateKey = half
+        let changed = mixed
+        _ = try await store.changeSigningKeys { _ in [changed] }
+        let signer = try await process().signer(at: clock.now())
         #expect(signer.keyID != mixed.keyID)
     }
 

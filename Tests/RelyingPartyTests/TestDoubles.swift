@@ -2,8 +2,9 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Synchronization
 
 /// An Apple that believes tokens of the form `sub|nonce|code`, and does as it is told.
@@ -112,11 +113,11 @@ final class FakeApple: IdentityProvider {
     }
 }
 
-/// Everything a sign-in needs, in memory.
+/// Everything a sign-in needs: the real database, and an Apple that does as it is told.
 struct SignInBench {
     let clock: ManualClock
     let apple: FakeApple
-    let store: MemoryStore
+    let database: TestDatabase
     let signIn: SignIn
     let key: SealingKey
     let keyring: SealingKeyring
@@ -126,15 +127,17 @@ struct SignInBench {
 
     private static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
 
+    var store: Database { database.store }
+
     init(policy: SignUpPolicy = .open, nativeNonce: NativeNonce = .sha256, log: LogRecorder = LogRecorder()) {
         clock = ManualClock()
         apple = FakeApple(clock: clock)
-        store = MemoryStore(limits: Self.limits)
+        database = TestDatabase(limits: Self.limits, clock: clock)
         key = .generate()
         keyring = SealingKeyring(current: key, previous: [])
         signIn = SignIn(
             SignInParts(
-                provider: apple, store: store, keyring: keyring,
+                provider: apple, store: database.store, keyring: keyring,
                 configuration: SignInConfiguration(
                     sessionLimits: Self.limits, signUp: policy, returnTargets: targets, nativeNonce: nativeNonce),
                 clock: clock, random: SystemRandom(), logger: log.logger))
@@ -143,12 +146,12 @@ struct SignInBench {
     /// Another process over what the first one has stored.
     /// - Parameter apple: what it is told, where that is not what the first is told.
     init(after first: SignInBench, keyring: SealingKeyring?, apple: FakeApple? = nil) {
-        (clock, store, key) = (first.clock, first.store, first.key)
+        (clock, database, key) = (first.clock, first.database, first.key)
         self.apple = apple ?? first.apple
         self.keyring = keyring ?? first.keyring
         signIn = SignIn(
             SignInParts(
-                provider: self.apple, store: store, keyring: self.keyring,
+                provider: self.apple, store: database.store, keyring: self.keyring,
                 configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
                 clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
     }

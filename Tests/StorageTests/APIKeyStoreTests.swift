@@ -1,25 +1,15 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 @Suite struct APIKeyStoreTests {
-    /// Two views of one store: of memory the same object, of the database two processes.
-    private func stores(_ kind: StoreKind, _ bench: Bench) throws -> (any APIKeyStore, any APIKeyStore) {
-        switch kind {
-        case .memory:
-            let store = MemoryStore(limits: Bench.limits)
-            return (store, store)
-        case .sqlite, .postgres: return (try bench.open(), try bench.open())
-        }
-    }
-
     @Test("a key is found by its hash until it is revoked, by another process too", arguments: StoreKind.allCases)
     func findsUntilRevoked(kind: StoreKind) async throws {
         let bench = try Bench(kind)
-        let (ours, theirs) = try stores(kind, bench)
+        let (ours, theirs) = (try bench.open(), try bench.open())
         let token = APIKeyToken.make(random: SystemRandom())
         let key = APIKey(
             id: RandomIdentifier(random: SystemRandom()).make(), name: "李雷", scopes: [.introspect, .usersRead],

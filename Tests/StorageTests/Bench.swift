@@ -2,8 +2,8 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import MemoryStores
 import RelyingParty
+import Stores
 import Strangers
 import Synchronization
 import Testing
@@ -155,5 +155,12 @@ extension Bench {
             bytes += data
         }
         return bytes
+    }
+}
+
+extension Storage.Database {
+    /// Runs SQL on the writing connection, between transactions, to limit or break it.
+    func executeOnWriter(_ sql: String) throws {
+        try engine.writer.sync { connection in try connection.execute(sql: sql) }
     }
 }

@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Gates
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 /// Apple's answer is under way, Apple ends the consent, the user is deleted: whichever way the answer came, nobody is

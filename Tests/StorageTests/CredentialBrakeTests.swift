@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Gates
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 

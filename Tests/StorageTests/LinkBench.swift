@@ -2,9 +2,9 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 /// Every state of a link under every operation: what it answers, and what the state is then.

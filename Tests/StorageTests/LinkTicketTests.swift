@@ -2,8 +2,8 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import MemoryStores
 import Storage
+import Stores
 import Strangers
 import Testing
 

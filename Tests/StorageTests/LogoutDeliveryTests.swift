@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import LogRecording
-import MemoryStores
 import OpenIDProvider
 import RelyingParty
+import Stores
 import Testing
 
 @testable import Storage

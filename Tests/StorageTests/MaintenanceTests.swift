@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Foundation
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 

@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
+import Stores
 import Testing
 
 @testable import Storage

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Logging
-import MemoryStores
 import OpenIDProvider
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 /// The OpenID provider over the real database, with a clock that can be set. What programs see is in Tests/OpenID.

@@ -2,9 +2,9 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 

@@ -1,7 +1,7 @@
 import Coding
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 

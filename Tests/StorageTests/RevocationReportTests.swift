@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 /// What the operator sees of the queue of revocations, and what hurrying it does.

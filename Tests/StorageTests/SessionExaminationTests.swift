@@ -1,6 +1,6 @@
 import Coding
-import MemoryStores
 import RelyingParty
+import Stores
 import Testing
 
 @testable import Storage

@@ -1,7 +1,7 @@
 import Coding
-import MemoryStores
 import OpenIDProvider
 import RelyingParty
+import Stores
 import Testing
 
 @testable import Storage

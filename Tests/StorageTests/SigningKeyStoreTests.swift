@@ -2,20 +2,13 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 
 @Suite struct SigningKeyStoreTests {
-    private func store(_ kind: StoreKind, _ bench: Bench) throws -> any SigningKeyStore {
-        switch kind {
-        case .memory: MemorySigningKeys()
-        case .sqlite, .postgres: try bench.open()
-        }
-    }
-
     private func key(_ name: String, signsFrom: Timestamp, sealed: [UInt8]? = [1, 2, 3]) -> SigningKeyRecord {
         SigningKeyRecord(
             keyID: name,
@@ -26,7 +19,7 @@ import Testing
     @Test("keys come back as they were stored, in order; changed and dropped as told", arguments: StoreKind.allCases)
     func keeps(kind: StoreKind) async throws {
         let bench = try Bench(kind)
-        let store = try store(kind, bench)
+        let store = try bench.open()
         #expect(try await store.signingKeys() == [])
         let (old, new) = (key("b", signsFrom: .init(milliseconds: 1)), key("a", signsFrom: .init(milliseconds: 2)))
         #expect(try await store.changeSigningKeys { $0 + [new, old] } == [old, new])
@@ -44,7 +37,7 @@ import Testing
     @Test("RSA keys are kept beside them, and each goes without the other", arguments: StoreKind.allCases)
     func keepsBothKinds(kind: StoreKind) async throws {
         let bench = try Bench(kind)
-        let store = try store(kind, bench)
+        let store = try bench.open()
         let elliptic = key("a", signsFrom: .init(milliseconds: 2))
         var rsa = key("b", signsFrom: .init(milliseconds: 1))
         rsa.publicHalf = .rsa(modulus: [UInt8](repeating: 0xC1, count: 256), exponent: [1, 0, 1])

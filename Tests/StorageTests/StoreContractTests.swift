@@ -1,30 +1,26 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
-/// Every port of the domain at once.
-typealias Store = SignInStore & SessionStore & NotificationStore & SessionDirectory & EventJournal & UserDirectory
-
 enum StoreKind: String, CaseIterable, Sendable {
-    case memory, sqlite, postgres
+    case sqlite, postgres
 
     /// Those of this machine.
-    static let allCases: [StoreKind] =
-        PostgresCluster.shared == nil ? [.memory, .sqlite] : [.memory, .sqlite, .postgres]
+    static let allCases: [StoreKind] = PostgresCluster.shared == nil ? [.sqlite] : [.sqlite, .postgres]
 }
 
 extension Bench {
     init(_ kind: StoreKind) throws { try self.init(isPostgres: kind == .postgres) }
 }
 
-/// What the domain may rely on: each test runs against the store in memory and against the database.
+/// What the domain may rely on, on either engine.
 @Suite struct StoreContractTests {
     /// A store and what it lives in.
     struct Subject: Sendable {
-        let store: any Store
+        let store: Storage.Database
         let clock: ManualClock
         let bench: Bench
         var now: Timestamp { clock.now() }
@@ -32,10 +28,7 @@ extension Bench {
         init(_ kind: StoreKind, onAccountDeleted: AccountDeletionPolicy = .erase) throws {
             bench = try Bench(kind)
             clock = bench.clock
-            switch kind {
-            case .memory: store = MemoryStore(limits: Bench.limits, onAccountDeleted: onAccountDeleted)
-            case .sqlite, .postgres: store = try bench.open(bench.options(onAccountDeleted: onAccountDeleted))
-            }
+            store = try bench.open(bench.options(onAccountDeleted: onAccountDeleted))
         }
 
         func signIn(
@@ -483,7 +476,7 @@ extension Bench {
     @Test("a revoked session is refused by the very next check of a cache", arguments: StoreKind.allCases)
     func cachesFollow(kind: StoreKind) async throws {
         let subject = try Subject(kind)
-        if let database = subject.store as? Database { database.tick(at: subject.now) }
+        subject.store.tick(at: subject.now)
         for _ in 0..<50 {
             let session = try await subject.signIn()
             let cache = SessionCache(

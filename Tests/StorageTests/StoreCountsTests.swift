@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 /// What the metrics say of the database.

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Strangers
 import Testing
 
@@ -68,7 +68,7 @@ import Testing
     @Test("an end is forgotten when no sign-in of before it can be in flight, and names nobody until then")
     func endIsForgotten() async throws {
         let subject = try Subject(.sqlite)
-        let database = try #require(subject.store as? Storage.Database)
+        let database = subject.store
         let user = try await subject.signIn("ann-at-apple").user
         _ = try await database.apply(
             notification(.consentRevoked, subject: "ann-at-apple", time: subject.now), team: Bench.team, at: subject.now

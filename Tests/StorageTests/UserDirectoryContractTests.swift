@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 
 extension UserDirectory {
@@ -12,7 +12,7 @@ extension UserDirectory {
     }
 }
 
-/// What the API, the account page and the commands may rely on, of the store in memory and of the database.
+/// What the API, the account page and the commands may rely on, on either engine.
 @Suite struct UserDirectoryContractTests {
     typealias Subject = StoreContractTests.Subject
 

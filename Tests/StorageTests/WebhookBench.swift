@@ -2,8 +2,8 @@ import Coding
 import Crypto
 import LogRecording
 import Logging
-import MemoryStores
 import RelyingParty
+import Stores
 import Synchronization
 import Testing
 

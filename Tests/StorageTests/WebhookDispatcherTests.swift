@@ -1,7 +1,7 @@
 import Coding
 import LogRecording
-import MemoryStores
 import RelyingParty
+import Stores
 import Synchronization
 import Testing
 

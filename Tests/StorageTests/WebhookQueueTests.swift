@@ -1,7 +1,7 @@
 import Coding
 import Foundation
-import MemoryStores
 import RelyingParty
+import Stores
 import Strangers
 import Testing
 

@@ -1,8 +1,8 @@
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Storage
+import Stores
 import Testing
 import Web
 
@@ -16,7 +16,7 @@ import Web
         site.clock.advance(seconds: 59)
         #expect(await site.get("/api/v1/users", site.bearer(token)).status == .ok)
         site.clock.advance(seconds: 1)
-        let touches = site.store.state.withLock { $0.keyTouches }
+        let used = try await site.key("k")?.lastUsedAt
         for fields in [
             site.bearer(token), [.authorization: "Basic " + Base64Text.encode("x:" + token)],
         ] as [HTTPFields] {
@@ -28,7 +28,7 @@ import Web
                     == #"Bearer realm="bramley", error="invalid_token", error_description="The API key has expired""#)
         }
         // It is not used any more, and others are untouched.
-        #expect(site.store.state.withLock { $0.keyTouches } == touches)
+        #expect(try await site.key("k")?.lastUsedAt == used)
         let other = site.makeKey([.introspect], name: "other")
         #expect(await site.introspect("x", key: other).text == #"{"active":false}"#)
     }

@@ -1,9 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Storage
+import Stores
 import Testing
 import Web
 
@@ -59,17 +59,14 @@ import Web
     func eventTypes(_ query: String, found: [Int]) async throws {
         let site = try Site()
         let kinds: [JournalEntry.Kind] = [.userCreated, .sessionEnded, .userUpdated, .sessionEnded]
-        site.store.state.withLock { state in
-            state.journal = kinds.enumerated().map { index, kind in
-                JournalEntry(
-                    id: EventID(unchecked: "evt_0000000000000000000000000\(index + 1)"), kind: kind,
-                    time: site.clock.now(), user: Site.userID(index < 3 ? 1 : 2))
-            }
+        for (index, kind) in kinds.enumerated() {
+            site.database.put(kind, of: Site.userID(index < 3 ? 1 : 2), at: site.clock.now())
         }
+        let all = try await site.database.events.map(\.id.rawValue)
         let key = site.bearer(site.makeKey([.eventsRead]))
         let target = "/api/v1/events?" + query.replacing("USER", with: Site.userID(2).rawValue)
         let ids = await site.get(target, key).items.compactMap { $0["id"]?.stringValue }
-        #expect(ids == found.map { "evt_0000000000000000000000000\($0)" })
+        #expect(ids == found.map { all[$0 - 1] })
         // Page by page the same.
         var paged: [String] = []
         var next: String?

@@ -2,10 +2,10 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Storage
+import Stores
 import Web
 
 /// A site's backends: their keys, and requests as they send them.
@@ -15,18 +15,17 @@ extension Site {
         let padding = String(repeating: "k", count: 42 - name.utf8.count)
         let token = "brk_" + name + padding + "A"
         let id = APIKeyID(unchecked: "key_" + String(repeating: "0", count: 26 - name.utf8.count) + name)
-        store.state.withLock { state in
-            state.keys[SHA256.hash(utf8: token)] = APIKey(
+        database.put(
+            APIKey(
                 id: id, name: name, scopes: scopes, createdAt: clock.now(), revokedAt: revoked ? clock.now() : nil,
-                expiresAt: life.map { clock.now().adding(seconds: $0) })
-        }
+                expiresAt: life.map { clock.now().adding(seconds: $0) }), hash: SHA256.hash(utf8: token))
         return token
     }
 
     func bearer(_ token: String) -> HTTPFields { [.authorization: "Bearer \(token)"] }
 
-    func key(_ name: String) -> APIKey? {
-        store.state.withLock { $0.keys.values.first { $0.name == name } }
+    func key(_ name: String) async throws -> APIKey? {
+        try await store.apiKeys().first { $0.name == name }
     }
 
     /// Somebody without a session.
@@ -38,7 +37,7 @@ extension Site {
         let user = User(
             id: Self.userID(number), state: state, externalID: externalID, groups: groups,
             appleSubject: AppleSubject("001.\(number)"), createdAt: createdAt ?? clock.now())
-        store.state.withLock { $0.users[user.id] = user }
+        database.put(user)
         return user
     }
 

@@ -2,10 +2,9 @@ import Coding
 import HTTP
 import HTTPTypes
 import Logging
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -54,7 +53,7 @@ import Web
         #expect(site.log.all.count { $0.hasPrefix("debug request bytes=") } == 1)
         guard path == "/auth/verify" else { return }
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         #expect(await site.get(path, cookie: site.cookie).status == .serviceUnavailable)
         #expect(lines(site).count == 1)
     }
@@ -127,7 +126,7 @@ import Web
         for (path, isPage) in [("/auth/verify", false), ("/account", true), ("/", true), ("/login", true)] {
             let site = try Site()
             site.signIn()
-            site.store.fail()
+            site.database.faults.fail()
             let response = await site.get(path, [.cookie: site.cookie, .accept: accept])
             guard response.status.code >= 500 else { continue }
             let id = try #require(

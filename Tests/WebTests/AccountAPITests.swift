@@ -1,15 +1,14 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
 /// `DELETE /api/v1/account`.
 @Suite struct AccountAPITests {
-    private func people(_ site: Site) -> Int { site.store.state.withLock { $0.users.count } }
+    private func people(_ site: Site) -> Int { site.database.users.count }
 
     @Test("The answer says whether Apple is told, so that an app can say what else to do", arguments: [1, 0])
     func saysWhetherAppleIsTold(tokens: Int) async throws {
@@ -17,7 +16,7 @@ import Web
         let expected = "{\"appleNotified\":\(tokens > 0)}"
         site.signIn()
         site.addUser(2)
-        site.store.giveTokens(tokens)
+        site.database.giveTokens(tokens)
         let page: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
         let response = await site.send(.delete, "/api/v1/account", page)
         #expect(response.status == .accepted)
@@ -112,7 +111,7 @@ import Web
     @Test func nothingIsAcknowledgedThatWasNotWritten() async throws {
         let site = try Site()
         site.signIn(kind: .native)
-        site.store.fail()
+        site.database.faults.fail()
         #expect(
             await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken)).status == .serviceUnavailable)
     }

@@ -2,9 +2,8 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -30,12 +29,12 @@ import Web
             device: Device(userAgent: "curl/8", address: "203.0.113.\(number)"), issuedAt: site.clock.now(),
             createdAt: site.clock.now(), lastSeenAt: site.clock.now(),
             expiresAt: site.clock.now().adding(seconds: 2_592_000))
-        site.store.state.withLock { $0.sessions[session.tokenHash] = session }
+        site.database.put(session)
         return id
     }
 
     private func live(_ site: Site) -> Set<String> {
-        site.store.state.withLock { Set($0.sessions.values.map(\.id.rawValue)) }
+        Set(site.database.sessions.map(\.id.rawValue))
     }
 
     // MARK: Ending sessions
@@ -53,7 +52,7 @@ import Web
             #expect(response.setCookies.isEmpty)
         }
         #expect(live(site) == [Self.current, third])
-        #expect(site.store.state.withLock { $0.ended.map(\.1) } == [.revokedByUser])
+        #expect(site.database.ended.map(\.cause) == [.revokedByUser])
         let page = await site.get("/account?done=session-ended", fields(site)).text
         #expect(page.contains("That browser or app is signed out."))
     }
@@ -61,6 +60,7 @@ import Web
     @Test func sessionsOfOthersAreNotEndedAndNotTold() async throws {
         let site = try Site()
         site.signIn()
+        site.addUser(2)
         let stranger = addSession(site, 1, user: "usr_00000000000000000000000002")
         for id in [stranger, "ses_00000000000000000000000099"] {
             let response = await site.post("/account/sessions/revoke", form: [("session", id)], fields(site))
@@ -76,7 +76,7 @@ import Web
         #expect(response.location == "/logout")
         #expect(response.setCookies.first?.hasPrefix("__Host-bramley=; Max-Age=0") == true)
         #expect(live(site).isEmpty)
-        #expect(site.store.state.withLock { $0.ended.map(\.1) } == [.signOut])
+        #expect(site.database.ended.map(\.cause) == [.signOut])
     }
 
     @Test func allOthersAreEndedAndThisOneStays() async throws {
@@ -84,6 +84,7 @@ import Web
         site.signIn()
         addSession(site, 1)
         addSession(site, 2)
+        site.addUser(2)
         let stranger = addSession(site, 3, user: "usr_00000000000000000000000002")
         for _ in 0..<2 {
             let response = await site.post("/account/sessions/revoke-all", fields(site))
@@ -120,7 +121,7 @@ import Web
             #expect(response.status == .forbidden, "\(change.path)")
             #expect(response.setCookies.isEmpty)
             #expect(live(site) == before)
-            #expect(site.store.state.withLock { $0.users.count } == 1)
+            #expect(site.database.users.count == 1)
         }
     }
 
@@ -144,7 +145,7 @@ import Web
                 #expect(response.status == .seeOther)
                 #expect(response.location?.hasPrefix("/login?return_to=%2Faccount") == true, "\(change.path)")
                 #expect(live(site) == before)
-                #expect(site.store.state.withLock { $0.users.count } == 1)
+                #expect(site.database.users.count == 1)
             }
         }
     }
@@ -210,7 +211,7 @@ import Web
                 addSession(site, 1)
                 _ = await site.send(method, change.path + "?session=ses_00000000000000000000000011", fields(site))
                 #expect(live(site).count == 2)
-                #expect(site.store.state.withLock { $0.users.count } == 1)
+                #expect(site.database.users.count == 1)
             }
         }
     }
@@ -219,7 +220,7 @@ import Web
         for change in Self.changes {
             let site = try Site()
             site.signIn()
-            site.store.fail()
+            site.database.faults.fail()
             let response = await site.post(change.path, form: change.form, fields(site))
             #expect(response.status == .serviceUnavailable)
             #expect(response.setCookies.isEmpty)

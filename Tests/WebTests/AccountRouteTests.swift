@@ -1,10 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -131,7 +130,7 @@ import Web
     @Test func storeThatDoesNotAnswerSignsNobodyOut() async throws {
         let site = try Site()
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         let response = await site.get("/account", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)
@@ -155,14 +154,17 @@ import Web
     @Test func beingSeenIsWrittenOnceAMinuteAndMayFail() async throws {
         let site = try Site()
         site.signIn()
+        let signedInAt = site.clock.now()
         site.clock.advance(seconds: 59)
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
-        #expect(site.store.state.withLock { $0.sessionTouches } == 0)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [signedInAt])
         site.clock.advance(seconds: 1)
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
-        #expect(site.store.state.withLock { $0.sessionTouches } == 1)
-        site.store.failTouches()
+        #expect(site.database.sessions.map(\.lastSeenAt) == [site.clock.now()])
+        site.clock.advance(seconds: 60)
+        site.database.faults.fail(at: "UPDATE session SET last_seen_at")
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
+        #expect(site.database.faults.failures == 1)
     }
 }
 
@@ -212,15 +214,15 @@ import Web
         #expect(response.status == .seeOther)
         #expect(response.location == "/logout")
         #expect(response.setCookies == ["__Host-bramley=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax"])
-        #expect(site.store.state.withLock { $0.ended.first?.0 } == signedIn.session.id)
-        #expect(site.store.state.withLock { $0.ended.first?.1 } == .signOut)
+        #expect(site.database.ended.first?.session == signedIn.session.id)
+        #expect(site.database.ended.first?.cause == .signOut)
         #expect(await site.get("/logout", cookie: site.cookie).text.contains("You are signed out"))
     }
 
     @Test func failedSignOutIsNotConfirmed() async throws {
         let site = try Site()
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         let response = await site.post("/logout", [.cookie: site.cookie, .secFetchSite: "same-origin"])
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)

@@ -2,8 +2,9 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
+import Storage
+import Stores
 import Testing
 import Web
 
@@ -61,7 +62,8 @@ struct ReadAssertion {
         var (session, user) = { ($0.session, $0.user) }(site.signIn(groups: ["staff", "a,b"]))
         user.externalID = "crm-7"
         session.createdAt = site.clock.now().adding(seconds: -1_000)
-        site.store.add(user, session)
+        site.database.put(user)
+        site.database.put(session)
         let response = await site.get("/api/v1/session/assertion", cookie: site.cookie)
         #expect(response.fields[.cacheControl] == "no-store")
         #expect(response.fields[.contentType] == "application/json")
@@ -185,7 +187,7 @@ struct ReadAssertion {
         #expect(response.fields[.contentType] == "application/problem+json")
         #expect(response.fields[.cacheControl] == "no-store")
         #expect(response.json?["code"]?.stringValue == "assertion_not_configured")
-        #expect(try await site.signingKeyStore.signingKeys().isEmpty)
+        #expect(try await site.store.signingKeys().isEmpty)
         #expect(await site.get("/auth/verify?assertion=true", cookie: site.cookie).fields[.assertion] == nil)
     }
 
@@ -195,7 +197,7 @@ struct ReadAssertion {
     func keysUnavailable(target: String) async throws {
         let site = try Site.asserting()
         site.signIn()
-        site.signingKeyStore.fail(with: .unavailable("disk"))
+        site.database.faults.fail(at: "signing_key", with: .unavailable("disk"))
         let response = await site.get(target, cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.fields[.retryAfter] == "30")
@@ -218,7 +220,7 @@ struct ReadAssertion {
         let rules = try AccessRulesFile.read(Array(document.utf8))
         let site = try Site.asserting { $0.accessRules = rules }
         site.signIn(groups: ["staff"])
-        site.signingKeyStore.fail(with: .unavailable("disk"))
+        site.database.faults.fail(at: "signing_key", with: .unavailable("disk"))
         // A list of people that the proxy itself demands is not public either.
         let isDemanded = path == "oauth2"
         let fields: HTTPFields = [

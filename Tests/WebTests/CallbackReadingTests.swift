@@ -1,6 +1,5 @@
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
+import Stores
 import Synchronization
 import Testing
 import Web
@@ -195,7 +195,7 @@ import Web
     @Test func storageFailureSignsNobodyIn() async throws {
         let site = try Site()
         let state = try await site.state()
-        site.store.fail()
+        site.database.faults.fail()
         let response = await site.post(
             "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: Self.binding])
         #expect(response.status == .serviceUnavailable)
@@ -248,7 +248,7 @@ import Web
 
     @Test func storeFailureIsNever200() async throws {
         let site = try Site()
-        site.store.fail()
+        site.database.faults.fail()
         #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .serviceUnavailable)
     }
 
@@ -280,7 +280,7 @@ import Web
 
     @Test func storeFailuresAreNotTheSendersFault() async throws {
         let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
-        site.store.fail()
+        site.database.faults.fail()
         for _ in 0..<9 { #expect(await site.send(.post, "/apple/notifications").status == .serviceUnavailable) }
     }
 

@@ -1,9 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -14,7 +13,7 @@ import Web
         site.addUser(1)
         let withdrawn = CredentialStatus(
             state: .revoked, changedAt: site.clock.now().adding(milliseconds: 7), cause: .consentRevoked)
-        site.store.state.withLock { $0.users[Site.userID(1)]?.identityCredential = withdrawn }
+        site.database.update(Site.userID(1)) { $0.identityCredential = withdrawn }
         let key = site.bearer(site.makeKey([.usersRead]))
         let path = "/api/v1/users/\(Site.userID(1))/credential"
         let members =
@@ -27,7 +26,7 @@ import Web
                 + #""transferSubject":null,"# + members + #""lastSignInAt":"2026-09-21T14:13:20.000Z","#
                 + #""createdAt":"2026-09-21T14:13:20.000Z","credentials":[]}]}"#)
         // The time is null when it was so before it was kept.
-        site.store.state.withLock { $0.users[Site.userID(1)]?.identityCredential.changedAt = nil }
+        site.database.update(Site.userID(1)) { $0.identityCredential.changedAt = nil }
         #expect(await site.get(path, key).json?["credentialChangedAt"] == .null)
     }
 
@@ -62,19 +61,13 @@ import Web
             let page = await site.get("/account", cookie: site.cookie).text
             return String(try #require(page.firstMatch(of: /<dd id="credential">(.*?)<\/dd>/)).1)
         }
-        site.store.setCredential(status, of: user)
+        site.database.update(user) { $0.identityCredential = status }
         var text = try await cell()
         #expect(text.contains(words))
         #expect(text.contains("datetime=\"2023-11-14T22:13:20.000Z\""))
         #expect(text.contains("class=\"tag\"") == (state != .authorized))
-        site.store.setCredential(CredentialStatus(state: state, changedAt: nil, cause: .consentRevoked), of: user)
+        site.database.update(user) { $0.identityCredential.changedAt = nil }
         text = try await cell()
         #expect(text.contains(words) && !text.contains("<time"))
-    }
-}
-
-extension MemoryStore {
-    fileprivate func setCredential(_ status: CredentialStatus, of user: UserID) {
-        state.withLock { $0.users[user]?.identityCredential = status }
     }
 }

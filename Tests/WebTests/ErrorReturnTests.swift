@@ -1,9 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -59,7 +58,7 @@ import Web
             #expect(response.status == .seeOther)
             #expect(response.location == location)
             #expect(response.setCookies.isEmpty)
-            #expect(site.store.state.withLock { $0.sessions.isEmpty })
+            #expect(site.database.sessions.isEmpty)
             site.clock.advance(seconds: 10)
         }
     }

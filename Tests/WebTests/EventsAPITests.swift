@@ -1,28 +1,21 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Storage
+import Stores
 import Testing
 import Web
 
 /// `GET /api/v1/events`.
 @Suite struct EventsAPITests {
-    private static func eventID(_ number: Int) -> EventID {
-        let digits = String(number)
-        return EventID(unchecked: "evt_" + String(repeating: "0", count: 26 - digits.utf8.count) + digits)
-    }
-
     /// Events 1 to `count`, of users 1 and 2 by turns.
     private func site(_ count: Int) throws -> (Site, HTTPFields) {
         let site = try Site()
-        site.store.state.withLock { state in
-            state.journal = (1...count).map { number in
-                JournalEntry(
-                    id: Self.eventID(number), kind: .userUpdated, time: Timestamp(seconds: 1_790_000_000),
-                    user: Site.userID(2 - number % 2), fields: ["groups"])
-            }
+        for number in 1...count {
+            site.database.put(
+                .userUpdated, of: Site.userID(2 - number % 2), fields: ["groups"], at: Timestamp(seconds: 1_790_000_000)
+            )
         }
         return (site, site.bearer(site.makeKey([.eventsRead])))
     }
@@ -31,18 +24,15 @@ import Web
 
     @Test func documentHasIdsAndNamesOnly() async throws {
         let (site, key) = try site(1)
-        site.store.state.withLock {
-            $0.journal.append(
-                JournalEntry(
-                    id: Self.eventID(2), kind: .sessionEnded, time: Timestamp(seconds: 1_790_000_000),
-                    user: Site.userID(1), session: SessionID(unchecked: "ses_00000000000000000000000001"),
-                    cause: .signOut))
-        }
+        site.database.put(
+            .sessionEnded, of: Site.userID(1), session: SessionID(unchecked: "ses_00000000000000000000000001"),
+            cause: .signOut, at: Timestamp(seconds: 1_790_000_000))
+        let all = try await site.database.events.map(\.id)
         #expect(
             await site.get("/api/v1/events", key).text
-                == #"{"items":[{"id":"evt_00000000000000000000000001","type":"user.updated","#
+                == #"{"items":[{"id":"\#(all[0])","type":"user.updated","#
                 + #""time":"2026-09-21T14:13:20.000Z","data":{"user":"usr_00000000000000000000000001","#
-                + #""fields":["groups"]}},{"id":"evt_00000000000000000000000002","type":"session.ended","#
+                + #""fields":["groups"]}},{"id":"\#(all[1])","type":"session.ended","#
                 + #""time":"2026-09-21T14:13:20.000Z","data":{"user":"usr_00000000000000000000000001","#
                 + #""session":"ses_00000000000000000000000001","cause":"sign_out"}}],"next":null}"#)
     }
@@ -57,7 +47,7 @@ import Web
             after = page.next
             if let after { #expect(after.wholeMatch(of: /A[g-n][A-Za-z0-9_-]{10}/) != nil) }
         } while after != nil && seen.count < 20
-        #expect(seen == (1...5).map { Self.eventID($0).rawValue })
+        #expect(try await seen == site.database.events.map(\.id.rawValue))
         let last = try #require(seen.last)
         #expect(await site.get("/api/v1/events?after=\(last)", key).text == #"{"items":[],"next":null}"#)
         #expect(ids(await site.get("/api/v1/events?after=\(seen[2])", key)) == Array(seen[3...]))
@@ -65,11 +55,12 @@ import Web
 
     @Test func ofOneUser() async throws {
         let (site, key) = try site(5)
+        let all = try await site.database.events.map(\.id.rawValue)
         let first = await site.get("/api/v1/events?limit=2&user=\(Site.userID(1))", key)
-        #expect(ids(first) == [1, 3].map { Self.eventID($0).rawValue })
+        #expect(ids(first) == [all[0], all[2]])
         let next = try #require(first.next)
         let second = await site.get("/api/v1/events?limit=2&user=\(Site.userID(1))&after=\(next)", key)
-        #expect(ids(second) == [Self.eventID(5).rawValue])
+        #expect(ids(second) == [all[4]])
         #expect(second.next == nil)
         #expect(await site.get("/api/v1/events?user=\(Site.userID(3))", key).text == #"{"items":[],"next":null}"#)
     }
@@ -77,7 +68,7 @@ import Web
     @Test("A place that is not kept is 410, and never the beginning")
     func expired() async throws {
         let (site, key) = try site(2)
-        for after in [Self.eventID(3).rawValue, "AgAAAAAAAAAD", "An__________"] {
+        for after in ["evt_00000000000000000000000003", "AgAAAAAAAAAD", "An__________"] {
             let response = await site.get("/api/v1/events?after=\(after)", key)
             #expect(response.status == .gone)
             #expect(response.code == "cursor_expired")

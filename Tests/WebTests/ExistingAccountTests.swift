@@ -1,8 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
+import Stores
 import Testing
 import Web
 

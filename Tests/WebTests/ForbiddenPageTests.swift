@@ -2,7 +2,6 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Testing
 import Web

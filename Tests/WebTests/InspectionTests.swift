@@ -2,9 +2,9 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
+import Stores
 import Testing
 import Web
 

@@ -1,9 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -27,7 +26,7 @@ import Web
     @Test func nativeSessionWithoutAnAddress() async throws {
         let site = try Site(publicURL: "https://login.example.com/auth")
         site.signIn(email: nil, kind: .native)
-        site.store.state.withLock { $0.users[Site.userID(1)]?.externalID = "42" }
+        site.database.update(Site.userID(1)) { $0.externalID = "42" }
         let response = await site.post(
             "/auth/api/v1/introspect", form: [("token", Site.nativeToken)], site.bearer(site.makeKey([.introspect])))
         let json = try #require(response.json)
@@ -82,7 +81,7 @@ import Web
         site.clock.advance(seconds: 599)
         #expect(await site.introspect(Site.browserToken, key: key).json?["active"]?.boolValue == true)
         // Being introspected is being used.
-        #expect(site.store.state.withLock { $0.sessionTouches } == 1)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [site.clock.now()])
         site.clock.advance(seconds: 600)
         #expect(await site.introspect(Site.browserToken, key: key).text == Self.inactive)
     }

@@ -1,7 +1,6 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import Public
 import RelyingParty
 import Sockets

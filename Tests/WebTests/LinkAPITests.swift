@@ -1,9 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Synchronization
 import Testing
 import Web

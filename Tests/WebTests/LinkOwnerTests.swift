@@ -1,8 +1,8 @@
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Testing
 import Web
 

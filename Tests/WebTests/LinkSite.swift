@@ -4,9 +4,9 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Logging
-import MemoryStores
 import RelyingParty
 import Storage
+import Stores
 import Synchronization
 import Testing
 import Web

@@ -1,10 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -197,7 +196,7 @@ import Web
             "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
         let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
         let fields: HTTPFields = [.cookie: "\(binding); \(session)", .secFetchSite: "same-origin"]
-        let own = try #require(site.store.state.withLock { $0.sessions.values.first })
+        let own = try #require(site.database.sessions.first)
         let values = ["session": own.id.rawValue, "confirm": "yes", "account": own.user.rawValue]
         let response =
             ending.method == .post
@@ -218,7 +217,7 @@ import Web
         let done = await site.post(
             "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
         let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
-        site.store.state.withLock { $0.sessions = [:] }
+        site.database.execute("DELETE FROM session")
         let page = await site.get("/login?return_to=%2Faccount", cookie: "\(binding); \(session)")
         #expect(!page.text.contains("You came straight back"))
         #expect(await site.get("/login?return_to=%2Faccount", cookie: binding).text.contains("You came straight back"))

@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
+import Storage
+import Stores
 import Synchronization
 import Testing
 import Web
@@ -106,7 +107,7 @@ import Web
         let response = await site.send(.post, "/api/v1/native/sessions", fields, body: content)
         #expect(response.code == code)
         #expect(response.status == (code == "unsupported_media_type" ? .unsupportedMediaType : .badRequest))
-        #expect(site.store.state.withLock { $0.users.isEmpty && $0.exchanges.isEmpty })
+        #expect(site.database.users.isEmpty && site.database.number("SELECT count(*) FROM code_exchange") == 0)
     }
 
     @Test("Members may be as long as they may be, and not a byte longer")
@@ -156,7 +157,7 @@ import Web
             #expect(response.status.code == status)
             #expect(response.code == code)
             #expect((response.fields[.retryAfter] != nil) == (status == 503))
-            #expect(site.store.state.withLock { $0.users.isEmpty })
+            #expect(site.database.users.isEmpty)
         }
     }
 
@@ -243,10 +244,10 @@ import Web
         fields[.contentType] = "application/json"
         let content = #"{"authorizationCode":"fresh"}"#
         #expect(await site.send(.delete, "/api/v1/account", fields, body: content).status == .accepted)
-        #expect(site.store.state.withLock { $0.users.isEmpty })
-        let kept = site.store.state.withLock { $0.kept }
-        #expect(kept.map(\.clientID) == [ClientID("com.example.app")])
-        #expect(kept.map(\.subject) == [AppleSubject("001.sub")])
+        #expect(site.database.users.isEmpty)
+        #expect(
+            site.database.number("SELECT count(*) FROM revocation WHERE client_id = 'com.example.app'") == 1,
+            "of the fresh code: it has replaced that of the sign-in")
         #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "signed_out")
     }
 
@@ -265,7 +266,7 @@ import Web
         #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "unsupported_media_type")
         fields[.contentType] = "application/json"
         #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == code)
-        #expect(site.store.state.withLock { $0.users.count } == 1)
+        #expect(site.database.users.count == 1)
     }
 
     @Test("Apple down, or a refused code: nothing changes")
@@ -280,7 +281,7 @@ import Web
             site.apple.exchangeFailure.withLock { $0 = failure }
             let content = #"{"authorizationCode":"\#(code)"}"#
             #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == code)
-            #expect(site.store.state.withLock { $0.users.count } == 1)
+            #expect(site.database.users.count == 1)
         }
     }
 
@@ -293,6 +294,6 @@ import Web
         ]
         let response = await site.send(.delete, "/api/v1/account", fields, body: #"{"authorizationCode":"c"}"#)
         #expect(response.code == "invalid_request")
-        #expect(site.store.state.withLock { $0.users.count } == 1)
+        #expect(site.database.users.count == 1)
     }
 }

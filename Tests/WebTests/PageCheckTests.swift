@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTypes
-import MemoryStores
 import Public
 import RelyingParty
 import Testing

@@ -1,6 +1,5 @@
 import HTTP
 import HTTPTypes
-import MemoryStores
 import Public
 import Testing
 import Web

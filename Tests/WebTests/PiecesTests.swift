@@ -1,7 +1,6 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Testing
 import Web

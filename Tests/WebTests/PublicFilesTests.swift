@@ -2,11 +2,9 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
-import MemoryStores
 import Public
 import RelyingParty
 import Sockets
-import Synchronization
 import Testing
 import Web
 

@@ -1,9 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
 import Testing
 import Web
 

@@ -1,10 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -56,7 +55,7 @@ import Web
     @Test func storeThatDoesNotAnswerIs503() async throws {
         let site = try Site()
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         let response = await site.get("/api/v1/session", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.json?["code"]?.stringValue == "unavailable")
@@ -102,12 +101,13 @@ import Web
     @Test func sessionInUseOutlivesAShortIdleLimit() async throws {
         let site = try Site(adjust: { $0.sessions.limits = SessionLimits(lifetime: 3600, idleTimeout: 60) })
         site.signIn()
+        let signedInAt = site.clock.now()
         site.clock.advance(seconds: 14)
         _ = await site.get("/api/v1/session", cookie: site.cookie)
-        #expect(site.store.state.withLock { $0.sessionTouches } == 0)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [signedInAt])
         site.clock.advance(seconds: 1)
         _ = await site.get("/api/v1/session", cookie: site.cookie)
-        #expect(site.store.state.withLock { $0.sessionTouches } == 1)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [site.clock.now()])
     }
 
     @Test(

@@ -3,25 +3,26 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
-import MemoryStores
 import RelyingParty
 import Sockets
+import Storage
+import Stores
 import Synchronization
 import Web
 
-/// The whole web side over a store in memory and a fake Apple, and a browser's worth of conveniences to talk to it.
+/// The whole web side over the real database and a fake Apple, and a browser's worth of conveniences to talk to it.
 struct Site: Answering {
     let configuration: WebConfiguration
     let application: WebApplication
-    let store: MemoryStore
+    let database: TestDatabase
     let webhooks = FakeWebhooks()
     let apple = FakeApple()
     let clock = ManualClock(1_790_000_000)
     let log = LogLines()
-    let signingKeyStore = MemorySigningKeys()
     let signingKeys: SigningKeys
-    let keyring = SealingKeyring(
-        current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))), previous: [])
+    let keyring = TestDatabase.keyring
+
+    var store: Storage.Database { database.store }
 
     static let browserToken = "brs_" + String(repeating: "A", count: 43)
     static let nativeToken = "brs_" + String(repeating: "N", count: 43)
@@ -42,7 +43,8 @@ struct Site: Answering {
             sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
         adjust(&configuration)
         self.configuration = configuration
-        store = MemoryStore(limits: configuration.sessions.limits)
+        database = TestDatabase(limits: configuration.sessions.limits, clock: clock)
+        let store = database.store
         let targets = ReturnTargets(
             publicURL: publicURL, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
@@ -59,7 +61,7 @@ struct Site: Answering {
         let notifications = Notifications(
             provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         signingKeys = SigningKeys(
-            store: signingKeyStore, keyring: keyring,
+            store: store, keyring: keyring,
             algorithms: SigningAlgorithm.allCases.filter { algorithm in
                 configuration.assertionAudiences.contains { $0.algorithm == algorithm }
             },
@@ -92,7 +94,8 @@ struct Site: Answering {
             tokenHash: SHA256.hash(utf8: token), kind: kind, user: user.id, clientID: ClientID("com.example.web"),
             device: Device(userAgent: agent, address: "203.0.113.5"), issuedAt: clock.now(), createdAt: clock.now(),
             lastSeenAt: clock.now(), expiresAt: clock.now().adding(seconds: 2_592_000))
-        store.add(user, session)
+        database.put(user)
+        database.put(session)
         return SignedIn(session: session, user: user)
     }
 
@@ -106,7 +109,7 @@ struct Site: Answering {
                 clientID: ClientID("com.example.web"), device: Device(userAgent: "", address: "203.0.113.5"),
                 issuedAt: now, createdAt: now, lastSeenAt: now.adding(seconds: -Int64(number)),
                 expiresAt: now.adding(seconds: 2_592_000))
-            store.state.withLock { $0.sessions[session.tokenHash] = session }
+            database.put(session)
             return session.id
         }
     }

@@ -1,9 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -34,11 +33,7 @@ import Web
             { $0.state = .pending }, { $0.externalID = "7" }, { $0.groups = ["a"] },
         ]
         for change in changes {
-            site.store.state.withLock { state in
-                guard var user = state.users[Site.userID(1)] else { return }
-                change(&user)
-                state.users[user.id] = user
-            }
+            site.database.update(Site.userID(1), change)
             let next = try await tag(site)
             #expect(seen.insert(next).inserted)
         }
@@ -77,7 +72,7 @@ import Web
         fields[isIfMatch ? .ifMatch : .ifNoneMatch] = value.replacing("TAG", with: tag)
         let response = await site.send(.patch, Self.path, fields, body: #"{"groups":["new"]}"#)
         #expect(response.status.code == status)
-        let groups = site.store.state.withLock { $0.users[Site.userID(1)]?.groups }
+        let groups = site.database.user(Site.userID(1))?.groups
         #expect(groups == (status == 200 ? ["new"] : []))
         if status == 200 {
             #expect(response.fields[.eTag] == (try await self.tag(site)))
@@ -96,7 +91,7 @@ import Web
         #expect(await site.send(.patch, Self.path, fields, body: #"{"groups":["new"]}"#).status == .ok)
         fields[.ifMatch] = stale
         #expect(await site.send(.delete, Self.path, fields).code == "precondition_failed")
-        #expect(site.store.state.withLock { $0.users[Site.userID(1)] } != nil)
+        #expect(site.database.user(Site.userID(1)) != nil)
         #expect(await site.send(.patch, Self.path, fields, body: #"{"groups":1}"#).status == .badRequest)
         #expect(await site.send(.delete, "/api/v1/users/\(Site.userID(9))", fields).status == .notFound)
         fields[.ifMatch] = try await tag(site)

@@ -1,9 +1,8 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -41,7 +40,7 @@ import Web
             // Neither those who come nor those who go move a page.
             if seen.count == 2 {
                 site.addUser(9, createdAt: Timestamp(seconds: 1))
-                site.store.state.withLock { $0.users[Site.userID(1)] = nil }
+                site.database.execute("DELETE FROM user WHERE id = '\(Site.userID(1))'")
             }
         } while cursor != nil && seen.count < 20
         #expect(seen == (1...5).map { Site.userID($0).rawValue })
@@ -79,9 +78,8 @@ import Web
         site.addUser(3, state: .disabled, groups: ["a b"])
         site.addUser(4, externalID: "x+1")
         for (number, address) in [(1, "a@example.com"), (2, "A@Example.com"), (3, "x@privaterelay.appleid.com")] {
-            site.store.state.withLock {
-                $0.users[Site.userID(number)]?.email = EmailAddress(
-                    address: address, isVerified: true, isPrivate: number == 3)
+            site.database.update(Site.userID(number)) {
+                $0.email = EmailAddress(address: address, isVerified: true, isPrivate: number == 3)
             }
         }
         let response = await site.get("/api/v1/users?\(query)", site.bearer(site.makeKey([.usersRead])))
@@ -182,7 +180,7 @@ import Web
         let response = await site.patch(Site.userID(1), body, key: site.makeKey([.usersWrite]))
         #expect(response.status == .badRequest)
         #expect(response.code == "invalid_request")
-        #expect(site.store.state.withLock { $0.users[before.id] } == before)
+        #expect(site.database.user(before.id) == before)
     }
 
     @Test(
@@ -287,6 +285,6 @@ import Web
         let all = "/api/v1/users/\(Site.userID(1))/sessions"
         for _ in 0..<2 { #expect(await site.send(.delete, all, key).status == .noContent) }
         #expect(await site.get("/api/v1/session", site.bearer(Site.nativeToken)).status == .unauthorized)
-        #expect(site.store.state.withLock { $0.ended.map(\.1) } == [.revokedByOperator, .revokedByOperator])
+        #expect(site.database.ended.map(\.cause) == [.revokedByOperator, .revokedByOperator])
     }
 }

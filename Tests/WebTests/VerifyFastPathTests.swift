@@ -1,10 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Storage
+import Stores
 import Testing
 import Web
 
@@ -20,6 +20,8 @@ import Web
         var parser = RequestParser()
         #expect(try parser.parse(bytes.span) != nil)
         var output = Array("before".utf8)
+        // As a server does all the time: without, nothing is answered from memory.
+        site.store.tick(at: site.clock.now())
         let isAnswered = path.answer(
             head: parser.head, bytes: bytes.span, peerIsTrusted: trusted, now: site.clock.now(), date: Self.date,
             into: &output)
@@ -203,7 +205,7 @@ import Web
         let site = try Site()
         site.signIn()
         let path = try path(site)
-        site.store.fail()
+        site.database.faults.fail()
         #expect(try answer(site, path, [Self.cookie]) == nil)
     }
 

@@ -1,10 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -200,7 +199,7 @@ import Web
     @Test func storeThatDoesNotAnswerIs503() async throws {
         let site = try Site()
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         let response = await site.get("/auth/verify?redirect=true&optional=true", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.location == nil)

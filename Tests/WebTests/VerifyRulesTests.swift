@@ -1,10 +1,9 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import RelyingParty
 import Sockets
-import Synchronization
+import Stores
 import Testing
 import Web
 
@@ -259,7 +258,7 @@ private let ruleDocument = """
     @Test func publicStaysOpenWhileTheDatabaseIsAway() async throws {
         let site = try site()
         site.signIn()
-        site.store.fail()
+        site.database.faults.fail()
         let open = try await ask(site, Self.app + "/assets/x", cookie: site.cookie)
         #expect(open.status == .noContent)
         #expect(user(open) == "")

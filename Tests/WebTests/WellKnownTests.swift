@@ -1,7 +1,6 @@
 import Coding
 import HTTP
 import HTTPTypes
-import MemoryStores
 import Testing
 import Web
 

@@ -51,10 +51,12 @@ package final class Database: Sendable {
             options: options, keyring: keyring, clock: clock, random: random, logger: logger, steps: Schema.steps)
     }
 
-    /// - Parameter steps: the schema this version knows; tests pass more or fewer.
+    /// - Parameters:
+    ///   - steps: the schema this version knows; tests pass more or fewer.
+    ///   - wrap: puts another engine before the real one; that of tests fails when told to.
     init(
         options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
-        logger: Logger, steps: [SchemaStep]
+        logger: Logger, steps: [SchemaStep], over wrap: (any Engine) -> any Engine = { $0 }
     ) throws(StorageOpenError) {
         context = StoreContext(
             identifiers: RandomIdentifier(random: BufferedRandom(random)), keyring: keyring,
@@ -62,13 +64,15 @@ package final class Database: Sendable {
             standing: options.use == .command ? .operator : .server, account: options.account)
         invalidations = SessionInvalidations(trust: options.postgres?.trust ?? SessionInvalidations.defaultTrust)
         if let postgres = options.postgres {
-            engine = try PostgresEngine(
-                postgres, options: options, context: context, steps: steps, invalidations: invalidations,
-                random: random, at: clock.now(), logger: logger)
+            engine = wrap(
+                try PostgresEngine(
+                    postgres, options: options, context: context, steps: steps, invalidations: invalidations,
+                    random: random, at: clock.now(), logger: logger))
         } else {
-            engine = try SQLiteEngine(
-                options: options, context: context, steps: steps, invalidations: invalidations, at: clock.now(),
-                logger: logger)
+            engine = wrap(
+                try SQLiteEngine(
+                    options: options, context: context, steps: steps, invalidations: invalidations, at: clock.now(),
+                    logger: logger))
         }
         self.options = options
         self.clock = clock
@@ -164,15 +168,6 @@ package final class Database: Sendable {
             try engine.writer.sync { connection in
                 try connection.inTransaction { try body(Transaction(connection, context, at: now)) }
             }
-        } catch {
-            throw StoreError(error)
-        }
-    }
-
-    /// Runs SQL on the writing connection, between transactions. For tests that limit or break it.
-    func executeOnWriter(_ sql: String) throws(StoreError) {
-        do {
-            try engine.writer.sync { connection in try connection.execute(sql: sql) }
         } catch {
             throw StoreError(error)
         }

@@ -5,7 +5,7 @@ import Synchronization
 final class LanguageShelf: Sendable {
     private let first: Pages.Language
     private let others: Set<String>
-    private let made: Mutex<[String: Pages.Language]>
+    let made: Mutex<[String: Pages.Language]>
     private let make: @Sendable (String) throws(PagesError) -> Pages.Language
 
     /// - Parameters:
@@ -38,7 +38,4 @@ final class LanguageShelf: Sendable {
             return language
         }
     }
-
-    /// The number made so far.
-    var madeCount: Int { made.withLock { $0.count } }
 }

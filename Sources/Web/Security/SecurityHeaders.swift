@@ -69,8 +69,6 @@ extension HTTPField.Name {
     static let xPurpose = known("X-Purpose")
     static let xMoz = known("X-Moz")
     static let requestedWith = known("X-Requested-With")
-    static let originalURL = known("X-Original-URL")
-    static let originalMethod = known("X-Original-Method")
     static let authRequestUser = known("X-Auth-Request-User")
     static let authRequestEmail = known("X-Auth-Request-Email")
     static let authRequestPreferredUsername = known("X-Auth-Request-Preferred-Username")

@@ -63,7 +63,8 @@ struct UpgradeClient: Sendable {
         let answer = try bramley.decode(
             Answer.self,
             from: await bramley.sendPersistently(
-                "POST", "api/v1/links/\(upgrade.link)/authorize", token: upgrade.ticket, content: encoder.encode(proof)))
+                "POST", "api/v1/links/\(upgrade.link)/authorize", token: upgrade.ticket, content: encoder.encode(proof))
+        )
         let completion = ["link": upgrade.link, "token": upgrade.token, "code": answer.code]
         _ = try await application.sendPersistently("POST", "upgrade/complete", content: encoder.encode(completion))
     }
