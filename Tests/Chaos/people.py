@@ -135,6 +135,8 @@ class Person:
         self.notes(f"at Apple for {client}" + (", with the name" if has_name else ""))
 
     def signs_in_on_the_web(self, gives_up: bool = False) -> bool:
+        # In a browser of its own: in the same one, the session before would go on under the new token.
+        self.jar.pop("__Host-bramley-login", None)
         start, _ = self.browse("GET", "/login/apple")
         if start is None or start.status != 303:
             return False
