@@ -45,7 +45,7 @@ let sourceCommit: [CSetting] =
     .map { [.define("SOURCE_COMMIT", to: String($0.0))] } ?? []
 
 /// What reads untrusted bytes.
-let fuzzed: [Target.Dependency] = ["Web", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes]
+let fuzzed: [Target.Dependency] = ["Web", "AppleID", "Accounts", "HTTP", "Sockets", "Crypto", "Coding", httpTypes]
 
 let package = Package(
     name: "bramley",
@@ -72,10 +72,9 @@ let package = Package(
         library("Crypto", ["Coding", "COpenSSL"]),
         library("Sockets", ["Coding", "CLinux", "COpenSSL"]),
         library("HTTP", ["Sockets", "Coding", "CNghttp2", httpTypes, logging]),
-        library("RelyingParty", ["Coding", "Crypto", logging]),
-        library("OpenIDProvider", ["RelyingParty", "Coding", "Crypto"]),
-        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging]),
-        library("Storage", ["RelyingParty", "OpenIDProvider", "Coding", "Crypto", "CSQLite", logging]),
+        library("Storage", ["Coding", "Crypto", "CSQLite", logging]),
+        library("Accounts", ["Storage", "Coding", "Crypto", logging]),
+        library("AppleID", ["Accounts", "Storage", "Coding", "Crypto", "HTTP", httpTypes, logging]),
         // Not optimised: that takes a minute over what is one long list of bytes.
         .target(
             name: "Public", path: "Public",
@@ -84,12 +83,12 @@ let package = Package(
         library(
             "Web",
             [
-                "RelyingParty", "OpenIDProvider", "Coding", "Crypto", "HTTP", "Public", httpTypes, logging,
+                "Accounts", "Storage", "Coding", "Crypto", "HTTP", "Public", httpTypes, logging,
             ]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
-                "Web", "Storage", "AppleID", "OpenIDProvider", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding",
+                "Web", "AppleID", "Accounts", "Storage", "HTTP", "Sockets", "Crypto", "Coding",
                 "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: ours, linkerSettings: programs),
@@ -108,7 +107,7 @@ let package = Package(
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
             path: "Tests/HTTPEcho", swiftSettings: ours),
         // The real database as tests use it, for more than one target.
-        library("Stores", ["Storage", "RelyingParty", "Crypto", "Coding", logging], path: "Tests/Stores"),
+        library("Stores", ["Accounts", "Storage", "Crypto", "Coding", logging], path: "Tests/Stores"),
         // Another program at the database file, for the same.
         library("Strangers", ["CSQLite"], path: "Tests/Strangers"),
         // What was logged, for the same.
@@ -132,29 +131,29 @@ let package = Package(
                 "HTTP", "Sockets", "Coding", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes,
                 logging,
             ]),
-        tests("RelyingPartyTests", ["RelyingParty", "Storage", "Stores", "Gates", "LogRecording", "Crypto", "Coding"]),
+        tests("AccountsTests", ["Accounts", "Storage", "Stores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",
             [
-                "AppleID", "ChildProcesses", "LogRecording", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes,
+                "AppleID", "ChildProcesses", "LogRecording", "Accounts", "HTTP", "Crypto", "Coding", httpTypes,
                 logging,
             ]),
         tests(
             "StorageTests",
             [
-                "Storage", "Stores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
-                "OpenIDProvider", "Crypto", "Coding", "CSQLite", logging,
+                "Storage", "Stores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "Accounts",
+                "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",
             [
-                "Web", "Storage", "Stores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+                "Web", "Storage", "Stores", "Accounts", "HTTP", "Sockets", "Crypto", "Coding", "Public",
                 httpTypes, logging,
             ]),
         tests(
             "BramleyTests",
             [
-                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP", "RelyingParty",
+                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP", "Accounts",
                 "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
@@ -165,7 +164,7 @@ let package = Package(
             "EndToEndTests",
             [
                 "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
-                "RelyingParty", "HTTP",
+                "Accounts", "HTTP",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),
         // What the fuzzer found once, and what it starts from, tried again.

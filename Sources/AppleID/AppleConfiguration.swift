@@ -1,7 +1,7 @@
+package import Accounts
 import Coding
 package import Crypto
 package import HTTP
-package import RelyingParty
 
 /// Everything Apple's protocol needs to know about this installation, validated on creation.
 ///

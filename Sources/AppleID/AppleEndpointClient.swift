@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// What all requests to Apple have in common, and how an answer is examined before it is parsed.
 struct AppleEndpointClient: Sendable {

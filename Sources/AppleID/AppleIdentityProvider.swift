@@ -1,9 +1,9 @@
-import Coding
+package import Accounts
+package import Coding
 import Crypto
 package import HTTP
 import HTTPTypes
 package import Logging
-package import RelyingParty
 
 /// Apple as the domain's identity provider: connects the parts of this module.
 package final class AppleIdentityProvider: IdentityProvider {

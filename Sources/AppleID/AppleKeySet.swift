@@ -1,7 +1,7 @@
-import Coding
+import Accounts
+package import Coding
 package import Crypto
 package import Logging
-package import RelyingParty
 import Synchronization
 
 /// Apple's public keys as last fetched, shared by all verifications.

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 import Synchronization
 
 /// Parses and verifies what Apple posts to the notification URL: `{"payload": JWT}`.

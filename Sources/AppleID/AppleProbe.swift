@@ -1,9 +1,9 @@
-import Coding
+package import Accounts
+package import Coding
 import Crypto
 package import HTTP
 import HTTPTypes
 import Logging
-package import RelyingParty
 
 /// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's code or
 /// token.

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 
 /// Why one of Apple's tokens was refused; mapped in one file to the domain's errors.
 enum TokenRefusal: Error, Hashable, Sendable {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// The request to `/auth/authorize` that sends a browser to Apple.
 ///

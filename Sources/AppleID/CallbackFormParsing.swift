@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 
 /// Parses the form that Apple posts to the redirect URI. It came through the browser: nothing in it is trusted yet.
 enum CallbackFormParser {

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 package import Crypto
-import RelyingParty
 
 /// The key of a .p8 file with its key ID.
 package struct ClientSecretKey: Sendable {

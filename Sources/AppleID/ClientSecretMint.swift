@@ -1,7 +1,7 @@
-import Coding
+package import Accounts
+package import Coding
 package import Crypto
 package import Logging
-package import RelyingParty
 import Synchronization
 
 /// Mints the ES256 client secrets that authenticate us to Apple (TN3107), and keeps each for a while.

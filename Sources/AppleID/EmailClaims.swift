@@ -1,5 +1,5 @@
+import Accounts
 package import Coding
-import RelyingParty
 
 /// Reads an address with its flags from verified claims.
 package enum EmailClaims {

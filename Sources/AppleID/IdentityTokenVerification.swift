@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 
 /// What an identity token must contain besides what all of Apple's tokens must.
 struct IdentityTokenExpectation: Sendable {

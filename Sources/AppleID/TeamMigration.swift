@@ -1,7 +1,7 @@
+package import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-package import RelyingParty
 import Synchronization
 
 /// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each,

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Presents a refresh token at `/auth/token` (RFC 6749 §6), to learn whether Apple still accepts it.
 ///

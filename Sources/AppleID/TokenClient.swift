@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Calls Apple as one of our clients: the form carries `client_id` and `client_secret` (RFC 6749 §2.3.1,
 /// client_secret_post, the only method Apple accepts).

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The parsed answer of `/auth/token`; its identity token is not yet verified.
 struct TokenResponse: Sendable {

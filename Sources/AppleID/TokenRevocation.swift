@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Revokes a refresh token at `/auth/revoke` (RFC 7009 §2.1), which ends the person's authorization.
 struct TokenRevocation: Sendable {

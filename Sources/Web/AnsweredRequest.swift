@@ -1,5 +1,6 @@
+import Accounts
 import HTTP
-import RelyingParty
+import Storage
 
 extension ServerRequest {
     /// Answers in the name of `actor`. What it reads for that is of no use once the client has left.

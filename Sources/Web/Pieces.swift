@@ -1,6 +1,7 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
+import Storage
 
 /// Content that is made piece by piece, each when the reader has taken the one before: neither its length nor the
 /// reader's pace decides how much of it is in memory.

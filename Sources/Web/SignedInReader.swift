@@ -1,7 +1,8 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 /// Finds the session that a request presents.
 struct SignedInReader: Sendable {
@@ -14,7 +15,7 @@ struct SignedInReader: Sendable {
         case bearer(SessionToken)
     }
 
-    let sessions: any SessionStore
+    let database: Database
     let cookies: Cookies
     let limits: SessionLimits
     let clock: any WallClock
@@ -65,11 +66,11 @@ struct SignedInReader: Sendable {
     /// - Parameter kind: if given, sessions of the other kind are ignored.
     func live(_ token: SessionToken, only kind: SessionKind? = nil) async throws(StoreError) -> SignedIn? {
         let now = clock.now()
-        guard var found = try await sessions.signedIn(token: token.hash, at: now) else { return nil }
+        guard var found = try await database.signedIn(token: token.hash, at: now) else { return nil }
         guard kind == nil || found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
         if now >= found.session.lastSeenAt.adding(milliseconds: limits.touchInterval) {
             // Recording the use is optional: a store that cannot write must not sign anybody out.
-            try? await sessions.touch(found.session.id, at: now)
+            try? await database.touch(found.session.id, at: now)
             found.session.lastSeenAt = now
         }
         return found

@@ -1,19 +1,16 @@
+package import Accounts
+package import Coding
 package import Crypto
 package import HTTP
 import HTTPTypes
 package import Logging
-package import OpenIDProvider
-package import RelyingParty
 
 /// The site for visitors, proxies, apps and Apple: every route of the main listener.
 package final class WebApplication: RequestHandler {
     /// The dependencies of the routes; the executable provides them.
     package struct Services: Sendable {
         package var signIn: SignIn
-        package var sessions: any SessionStore
-        package var users: any UserDirectory
-        package var journal: any EventJournal
-        package var apiKeys: any APIKeyStore
+        package var database: Database
         package var notifications: Notifications
         package var returnTargets: ReturnTargets
         package var signingKeys: SigningKeys?
@@ -24,8 +21,6 @@ package final class WebApplication: RequestHandler {
         package var logger: Logger
         /// Lets `bramley doctor` ask how requests arrive; nil disables it.
         package var keyring: SealingKeyring?
-        /// Records what no other write records; nil records nothing.
-        package var audit: (any AuditLog)?
         /// The webhook endpoints; nil shows none.
         package var webhooks: WebhookEndpoints?
         /// The access rules in force; nil uses the configuration's permanently.
@@ -34,18 +29,13 @@ package final class WebApplication: RequestHandler {
         package var console: OperatorConsole?
 
         package init(
-            signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
-            apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
-            signingKeys: SigningKeys? = nil,
-            openID: OpenIDProvider? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
-            keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil,
+            signIn: SignIn, database: Database, notifications: Notifications, returnTargets: ReturnTargets,
+            signingKeys: SigningKeys? = nil, openID: OpenIDProvider? = nil, clock: any WallClock,
+            random: any RandomSource, logger: Logger, keyring: SealingKeyring? = nil,
             webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil, console: OperatorConsole? = nil
         ) {
             self.signIn = signIn
-            self.sessions = sessions
-            self.users = users
-            self.journal = journal
-            self.apiKeys = apiKeys
+            self.database = database
             self.notifications = notifications
             self.returnTargets = returnTargets
             self.signingKeys = signingKeys
@@ -54,7 +44,6 @@ package final class WebApplication: RequestHandler {
             self.random = random
             self.logger = logger
             self.keyring = keyring
-            self.audit = audit
             self.webhooks = webhooks
             self.accessRules = accessRules
             self.console = console

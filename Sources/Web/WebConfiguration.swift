@@ -1,5 +1,5 @@
+package import Accounts
 package import HTTP
-package import RelyingParty
 
 /// All settings of the web side: plain values, validated by whoever loaded them.
 package struct WebConfiguration: Sendable {

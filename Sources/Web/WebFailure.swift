@@ -1,8 +1,8 @@
+import Accounts
 import HTTP
 import HTTPTypes
 import Logging
-import OpenIDProvider
-import RelyingParty
+import Storage
 
 /// Everything that can make a web request fail. Only this file assigns each case its status, texts and log level; the
 /// cause goes only to the log.

@@ -1,10 +1,9 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
 import Logging
-import OpenIDProvider
-import RelyingParty
 
 /// Makes the responses of all routes: pages, redirects, JSON and failures, each with its security headers.
 struct WebResponses: Sendable {

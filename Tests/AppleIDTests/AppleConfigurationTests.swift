@@ -1,8 +1,9 @@
 import AppleID
 import Crypto
 import HTTP
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct AppleConfigurationTests {
     @Test func takesWhatApplesPortalGives() throws {

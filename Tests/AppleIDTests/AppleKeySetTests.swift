@@ -1,9 +1,10 @@
 import AppleID
 import Coding
 import Logging
-import RelyingParty
 import Synchronization
 import Testing
+
+@testable import Accounts
 
 struct AppleKeySetTests {
     private let clock = TestClock()

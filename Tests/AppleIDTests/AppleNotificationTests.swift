@@ -1,7 +1,8 @@
 import AppleID
 import Coding
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct AppleNotificationTests {
     private let apple: Apple

@@ -1,7 +1,8 @@
 import AppleID
 import Coding
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct CallbackFormTests {
     private func parse(_ fields: [(String, String)]) throws -> CallbackForm {

@@ -1,8 +1,9 @@
 import AppleID
 import Coding
 import Crypto
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct ClientSecretTests {
     private let clock = TestClock()

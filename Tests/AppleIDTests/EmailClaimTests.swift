@@ -1,7 +1,8 @@
 import AppleID
 import Coding
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct EmailClaimTests {
     private func email(_ claims: Claims) async throws -> EmailAddress? {

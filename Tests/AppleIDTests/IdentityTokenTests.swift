@@ -1,7 +1,8 @@
 import AppleID
 import Coding
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 /// The identity token delivered beside the code.
 struct IdentityTokenTests {

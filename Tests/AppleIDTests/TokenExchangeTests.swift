@@ -2,8 +2,9 @@ import AppleID
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct TokenExchangeTests {
     private let apple: Apple

@@ -5,9 +5,10 @@ import HTTP
 import HTTPTypes
 import LogRecording
 import Logging
-import RelyingParty
 import Synchronization
 import Testing
+
+@testable import Accounts
 
 /// Two keys at Apple, one of them unknown there: requests by it are `invalid_client`, and the other is tried once.
 struct TwoKeysTests {

@@ -1,7 +1,8 @@
 import Bramley
 import Crypto
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct AssertionConfigurationTests {
     let fixture: ConfigurationFixture

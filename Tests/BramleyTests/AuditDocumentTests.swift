@@ -1,6 +1,7 @@
 import Foundation
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 /// docs/operations/audit-log.md lists every type of the audit log, and no other.
 @Suite struct AuditDocumentTests {

@@ -3,10 +3,10 @@ import Coding
 import Crypto
 import Foundation
 import LogRecording
-import RelyingParty
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Bramley
 
 /// Files that change under a running server, look by look, on a clock that is moved.

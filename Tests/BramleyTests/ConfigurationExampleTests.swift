@@ -1,10 +1,11 @@
 import Bramley
 import Foundation
 import HTTP
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 struct ConfigurationExampleTests {
     @Test func exampleIsAGoodConfiguration() throws {

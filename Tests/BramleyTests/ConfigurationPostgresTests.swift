@@ -2,6 +2,7 @@ import Crypto
 import Storage
 import Testing
 
+@testable import Accounts
 @testable import Bramley
 
 struct ConfigurationPostgresTests {

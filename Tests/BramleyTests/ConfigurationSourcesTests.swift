@@ -2,10 +2,11 @@ import Bramley
 import Crypto
 import Foundation
 import HTTP
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 struct ConfigurationSourcesTests {
     let fixture: ConfigurationFixture

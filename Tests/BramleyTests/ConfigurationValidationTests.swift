@@ -1,7 +1,7 @@
-import RelyingParty
 import Testing
 import Web
 
+@testable import Accounts
 @testable import Bramley
 
 struct ConfigurationValidationTests {

@@ -1,7 +1,8 @@
 import Bramley
 import Foundation
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 struct ConfigurationWebhooksTests {
     let fixture: ConfigurationFixture

@@ -3,6 +3,7 @@ import Storage
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Bramley
 
 struct CountsCacheTests {

@@ -1,6 +1,7 @@
 import Bramley
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 /// Lines as other products export them.
 @Suite struct ImportFormatTests {

@@ -1,8 +1,9 @@
 import Bramley
 import Foundation
-import RelyingParty
 import Sockets
 import Testing
+
+@testable import Accounts
 
 @Suite struct ImportLineTests {
     static let clientIDs = ["com.example.web", "com.example.app"]

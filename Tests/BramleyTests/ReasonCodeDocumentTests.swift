@@ -1,6 +1,7 @@
 import Foundation
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 /// docs/reason-codes.md and the enumeration hold the same codes, and every code is one that something is refused with.
 @Suite struct ReasonCodeDocumentTests {

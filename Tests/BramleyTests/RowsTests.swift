@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Bramley
 
 /// What `users list` and `sessions list` show at the widths terminals have.

@@ -1,9 +1,9 @@
 import LogRecording
-import RelyingParty
 import Sockets
 import Storage
 import Testing
 
+@testable import Accounts
 @testable import Bramley
 
 @Suite struct StoreReportTests {

@@ -4,8 +4,9 @@ import Coding
 import Crypto
 import Foundation
 import HTTP
-import RelyingParty
 import Testing
+
+@testable import Accounts
 
 /// `server.certificateFile`, `.privateKeyFile`, their twins, and the plain port: what is taken, and what is said.
 struct TLSConfigurationTests {

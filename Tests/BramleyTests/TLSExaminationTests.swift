@@ -1,8 +1,8 @@
 import HTTP
 import Testing
+import Web
 
 @testable import Bramley
-import Web
 
 /// Who is told to do what, by who holds the certificate. The words of OpenSSL come from real servers in the tests of the
 /// command.

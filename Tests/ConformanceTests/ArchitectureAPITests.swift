@@ -98,8 +98,8 @@ struct ArchitectureAPITests {
 
     @Test func everyCodeOfTheAPIIsDescribedAndNoOther() throws {
         let failures = try #require(repository.files["Sources/Web/WebFailure.swift"])
-        let links = try #require(repository.files["Sources/RelyingParty/Linking/LinkFailure.swift"])
-        let names = try #require(repository.files["Sources/RelyingParty/SignIn/ReasonCode.swift"])
+        let links = try #require(repository.files["Sources/Accounts/Links/LinkFailure.swift"])
+        let names = try #require(repository.files["Sources/Accounts/SignIn/ReasonCode.swift"])
         let start = "var reasonCode: ReasonCode {"
         let codes = DocumentRules.codes(in: failures, after: start, names: names).subtracting(Self.elsewhere)
             .union(DocumentRules.codes(in: links, after: start, names: names))
@@ -109,7 +109,7 @@ struct ArchitectureAPITests {
         let described = description.codes.values.reduce(into: Set()) { $0.formUnion($1) }
         #expect(codes.isSubset(of: described), "\(codes.subtracting(described))")
         // A sign-in from an app is refused for the reasons of any sign-in.
-        let signIn = try #require(repository.files["Sources/RelyingParty/SignIn/SignInFailure.swift"])
+        let signIn = try #require(repository.files["Sources/Accounts/SignIn/SignInFailure.swift"])
         let reasons = DocumentRules.codes(in: signIn, after: start, names: names)
         #expect(described.subtracting(codes).isSubset(of: reasons), "\(described.subtracting(codes))")
     }

@@ -242,9 +242,9 @@ enum DocumentRules {
     @Test func theAPIListsEveryErrorCode() throws {
         let page = try #require(Repository.real.files["docs/api.md"])
         let failures = try #require(Repository.real.files["Sources/Web/WebFailure.swift"])
-        let links = try #require(Repository.real.files["Sources/RelyingParty/Linking/LinkFailure.swift"])
+        let links = try #require(Repository.real.files["Sources/Accounts/Links/LinkFailure.swift"])
         // That of a failed sign-in too, which the other page has.
-        let names = try #require(Repository.real.files["Sources/RelyingParty/SignIn/ReasonCode.swift"])
+        let names = try #require(Repository.real.files["Sources/Accounts/SignIn/ReasonCode.swift"])
         let start = "var reasonCode: ReasonCode {"
         let codes = DocumentRules.codes(in: failures, after: start, names: names)
             .union(DocumentRules.codes(in: links, after: start, names: names)).subtracting(["storage"])

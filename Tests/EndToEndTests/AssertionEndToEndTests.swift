@@ -2,9 +2,10 @@ import AppleSimulator
 import Bramley
 import ChildProcesses
 import Foundation
-import RelyingParty
 import Storage
 import Testing
+
+@testable import Accounts
 
 /// Signed assertions of the running server, as the documented sample and other implementations see them.
 @Suite struct AssertionEndToEndTests {

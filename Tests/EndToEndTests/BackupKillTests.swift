@@ -13,10 +13,10 @@ import Testing
     private static func fill(_ connection: Stranger, _ mark: String, _ count: Int) throws {
         try connection.execute(
             """
-                INSERT INTO user (id, state, given_name, created_at, updated_at)
-                WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
-                SELECT ? || x, 'active', hex(randomblob(200)), 0, 0 FROM n
-                """, [count, mark])
+            INSERT INTO user (id, state, given_name, created_at, updated_at)
+            WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
+            SELECT ? || x, 'active', hex(randomblob(200)), 0, 0 FROM n
+            """, [count, mark])
     }
 
     /// How many users there are of each mark, in a database that SQLite finds whole.

@@ -3,9 +3,10 @@ import Coding
 import Crypto
 import Foundation
 import Glibc
-import RelyingParty
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// `users import`: a team that already uses Sign in with Apple moves in.
 @Suite struct CommandImportTests {

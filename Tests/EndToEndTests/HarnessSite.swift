@@ -4,9 +4,10 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import RelyingParty
 import Sockets
 import Synchronization
+
+@testable import Accounts
 
 struct SiteError: Error, CustomStringConvertible {
     var description: String

@@ -4,9 +4,10 @@ import Crypto
 import Foundation
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// `bramley credentials reseal` beside a running server, killed with `kill -9` and run again.
 ///
@@ -58,9 +59,9 @@ import Testing
             #expect(try connection.rows("PRAGMA foreign_key_check").isEmpty, "\(comment)")
             return try connection.rows(
                 """
-                    SELECT i.subject, c.sealed_refresh_token FROM apple_credential c
-                    JOIN apple_identity i ON i.id = c.identity
-                    """)
+                SELECT i.subject, c.sealed_refresh_token FROM apple_credential c
+                JOIN apple_identity i ON i.id = c.identity
+                """)
         }
         #expect(rows.count >= people, "\(comment)")
         for row in rows {
@@ -112,12 +113,12 @@ import Testing
             try KillTestsDatabase.open(place.databasePath) { connection in
                 try connection.execute(
                     """
-                        CREATE VIEW forever AS
-                        WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
-                        CREATE TRIGGER stuck BEFORE UPDATE OF sealed_refresh_token ON apple_credential
-                        WHEN OLD.identity = (SELECT id FROM apple_identity ORDER BY id LIMIT 1 OFFSET 500)
-                        BEGIN SELECT count(*) FROM forever; END
-                        """)
+                    CREATE VIEW forever AS
+                    WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
+                    CREATE TRIGGER stuck BEFORE UPDATE OF sealed_refresh_token ON apple_credential
+                    WHEN OLD.identity = (SELECT id FROM apple_identity ORDER BY id LIMIT 1 OFFSET 500)
+                    BEGIN SELECT count(*) FROM forever; END
+                    """)
             }
             let reseal = try Self.launch(place)
             try await eventually(within: .seconds(60), "two batches are done, and the third has begun") {

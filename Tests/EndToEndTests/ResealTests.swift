@@ -159,9 +159,9 @@ import Testing
                 try KillTestsDatabase.open(place.databasePath) { connection in
                     try connection.execute(
                         """
-                            UPDATE apple_credential SET sealed_refresh_token = \(value) WHERE identity =
-                            (SELECT id FROM apple_identity WHERE subject = '001.\(row)')
-                            """)
+                        UPDATE apple_credential SET sealed_refresh_token = \(value) WHERE identity =
+                        (SELECT id FROM apple_identity WHERE subject = '001.\(row)')
+                        """)
                 }
             }
             try damage(1, "CAST(substr(sealed_refresh_token, 1, 20) || zeroblob(21) AS BLOB)")

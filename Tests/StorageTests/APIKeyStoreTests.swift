@@ -1,9 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Testing
+
+@testable import Accounts
 
 @Suite struct APIKeyStoreTests {
     @Test("a key is found by its hash until it is revoked, by another process too", arguments: StoreKind.allCases)

@@ -1,14 +1,14 @@
 import Coding
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// An export, as it is read: a page at a time.
 @Suite struct AccountPagesTests {
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private var now: Timestamp { bench.clock.now() }
 
     init() throws {

@@ -1,16 +1,16 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 @Suite struct AuditTests {
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
 
     init() throws {
         bench = try Bench()
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func whatChangesBesideTheDatabaseIsToldOnceAlsoAcrossARestart() async throws {
-        func note(_ state: UInt8, _ object: String, in database: Storage.Database) async throws {
+        func note(_ state: UInt8, _ object: String, in database: Accounts.Database) async throws {
             try await AuditActor.$current.withValue(.operator) {
                 try await database.recordChange(
                     .appleKeyChanged, to: [state], object: object, at: bench.clock.now())
@@ -139,7 +139,7 @@ import Testing
     @Test func aCommandIsTheOperators() async throws {
         let ann = try #require(try await signIn().user)
         var options = bench.options()
-        options.use = .command
+        options.store.use = .command
         let beside = try bench.open(options)
         _ = try await beside.patchUser(ann.id, UserPatch(state: .disabled), at: bench.clock.now())
         beside.close()
@@ -176,7 +176,7 @@ import Testing
         bench.clock.advance(seconds: 91 * 86_400)
         _ = try await signIn("carl")
         bench.clock.advance(milliseconds: 1)
-        database.tick(at: bench.clock.now())
+        database.store.tick(at: bench.clock.now())
         _ = try await database.maintain(at: bench.clock.now())
         #expect(try await kinds(ann.id) == before)
         let hash = SHA256.hash(utf8: ann.id.rawValue)

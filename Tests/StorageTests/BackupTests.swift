@@ -1,12 +1,13 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Synchronization
 import Testing
+
+@testable import Accounts
 
 @Suite(.onSQLite) struct BackupTests {
     /// An empty file to copy into, as `bramley backup` makes it.
@@ -71,7 +72,7 @@ import Testing
         #expect(copied.isSuperset(of: before))
         #expect(copied.isSubset(of: ledger.sessions))
         #expect(contents.sessions == copied.count)
-        #expect(!contents.isOlder && contents.sealingKeyID == bench.keyring.currentKeyID)
+        #expect(!contents.file.isOlder && contents.file.sealingKeyID == bench.keyring.currentKeyID)
         #expect(bench.folder.mode("copy.db") == 0o600)
         let names = try FileManager.default.contentsOfDirectory(atPath: bench.folder.path)
         #expect(names.filter { $0.hasPrefix("copy.db") } == ["copy.db"])
@@ -158,13 +159,14 @@ import Testing
     @Test("the first missing step is told, and none of a new or current database")
     func tellsPendingStep() throws {
         let bench = try Bench()
-        #expect(try Database.pendingStep(bench.options(), keyring: bench.keyring) == nil)
+        #expect(try Store.pendingStep(bench.options().store, steps: Schema.steps, keyring: bench.keyring) == nil)
         try bench.open().close()
-        #expect(try Database.pendingStep(bench.options(), keyring: bench.keyring) == nil)
+        #expect(try Store.pendingStep(bench.options().store, steps: Schema.steps, keyring: bench.keyring) == nil)
         try bench.stranger().write {
             try $0.execute("DELETE FROM migration")
         }
-        let pending = try #require(try Database.pendingStep(bench.options(), keyring: bench.keyring))
+        let pending = try #require(
+            try Store.pendingStep(bench.options().store, steps: Schema.steps, keyring: bench.keyring))
         #expect(pending.name == "0023-first-release")
         #expect(pending.bytes > 4096)
     }

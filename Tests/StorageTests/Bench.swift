@@ -2,12 +2,12 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import RelyingParty
 import Stores
 import Strangers
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// A temporary folder, gone when the test is.
@@ -55,21 +55,22 @@ struct Bench {
         busyTimeout: Int = 20_000, retention: RetentionPolicy = RetentionPolicy()
     ) -> DatabaseOptions {
         var options = DatabaseOptions(
-            directory: directory ?? folder.path, postgres: postgres, origin: origin, sessionLimits: Self.limits,
-            retention: retention, onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
+            StoreOptions(
+                directory: directory ?? folder.path, postgres: postgres, origin: origin, busyTimeout: busyTimeout),
+            sessionLimits: Self.limits, retention: retention, onAccountDeleted: onAccountDeleted)
         // Of no test's concern but where it is: the machine may be slow.
-        options.notePatience = .seconds(60)
+        options.store.notePatience = .seconds(60)
         return options
     }
 
-    func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Storage.Database {
+    func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Accounts.Database {
         try Database(
             options: options ?? self.options(), keyring: keyring, clock: clock, random: SystemRandom(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     /// After `secrets.sealingKeyFile` was replaced, and the old key named as a previous one.
-    func openAfterKeyRotation() throws(StorageOpenError) -> Storage.Database {
+    func openAfterKeyRotation() throws(StorageOpenError) -> Accounts.Database {
         try Database(
             options: options(), keyring: SealingKeyring(current: .generate(), previous: [Self.key]), clock: clock,
             random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -158,9 +159,9 @@ extension Bench {
     }
 }
 
-extension Storage.Database {
+extension Accounts.Database {
     /// Runs SQL on the writing connection, between transactions, to limit or break it.
     func executeOnWriter(_ sql: String) throws {
-        try engine.writer.sync { connection in try connection.execute(sql: sql) }
+        try store.engine.writer.sync { connection in try connection.execute(sql: sql) }
     }
 }

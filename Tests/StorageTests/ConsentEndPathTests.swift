@@ -1,10 +1,11 @@
 import Coding
 import Crypto
 import Gates
-import RelyingParty
 import Storage
 import Stores
 import Testing
+
+@testable import Accounts
 
 /// Apple's answer is under way, Apple ends the consent, the user is deleted: whichever way the answer came, nobody is
 /// signed in by it, connected, or made.

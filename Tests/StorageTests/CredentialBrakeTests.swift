@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Gates
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// What stops the daily checks, in the database: the brake and the pauses, and what the operator does about them.
 @Suite struct CredentialBrakeTests {
@@ -14,7 +15,7 @@ import Testing
     private static let day: Int64 = 86_400
 
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private let schedule = CheckSchedule(random: SystemRandom())
     private var now: Timestamp { bench.clock.now() }
 
@@ -37,7 +38,7 @@ import Testing
         try await database.beginChecks(Self.scope, limit: limit, schedule: schedule, at: now)
     }
 
-    private func status(_ other: Storage.Database? = nil) async throws -> CheckStatus {
+    private func status(_ other: Accounts.Database? = nil) async throws -> CheckStatus {
         try await (other ?? database).checkStatus(Self.scope, at: now)
     }
 

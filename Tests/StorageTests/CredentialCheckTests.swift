@@ -1,10 +1,11 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// The daily checks in the database: plans, marks, answers.
 @Suite struct CredentialCheckTests {
@@ -12,7 +13,7 @@ import Testing
     private static let day: Int64 = 86_400
 
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private let schedule = CheckSchedule(random: SystemRandom())
     private var now: Timestamp { bench.clock.now() }
 
@@ -29,7 +30,7 @@ import Testing
         return try #require(try await database.completeSignIn(new).session)
     }
 
-    private func begin(_ limit: Int = 100, _ other: Storage.Database? = nil) async throws -> [DueCheck] {
+    private func begin(_ limit: Int = 100, _ other: Accounts.Database? = nil) async throws -> [DueCheck] {
         try await (other ?? database).beginChecks(Self.scope, limit: limit, schedule: schedule, at: now)
     }
 

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// The state machine of docs/credential-states.md through the real store: whatever happens to an identity, what is
@@ -82,8 +82,8 @@ private struct World {
     static let app = ClientID("com.example.app")
 
     let bench: Bench
-    let erasing: Storage.Database
-    let disabling: Storage.Database
+    let erasing: Accounts.Database
+    let disabling: Accounts.Database
     /// When everybody signs in first, in whole seconds.
     let start: Timestamp
     let schedule = CheckSchedule(random: SystemRandom())

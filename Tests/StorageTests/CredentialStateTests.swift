@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// Credential states in the stores: whatever the order in which Apple's words arrive, and however often.
 @Suite struct CredentialStateTests {

@@ -1,16 +1,16 @@
 import Coding
 import Foundation
 import Gates
-import RelyingParty
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What the number of people and of their doings must not slow down, or only in pieces.
 @Suite struct CrowdTests {
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
 
     init() throws {
         bench = try Bench()

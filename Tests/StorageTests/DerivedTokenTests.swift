@@ -1,10 +1,11 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// Somebody has the database and the sealing key, as in a backup that holds both. No token, code or ticket that works can
 /// be computed from what is stored.

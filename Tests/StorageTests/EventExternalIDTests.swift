@@ -1,7 +1,7 @@
 import Coding
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// The application's own id on every event about somebody who has one, kept when the user is gone.

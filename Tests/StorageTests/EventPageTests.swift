@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// The journal in pages, and what happens to a reader's place when old events are deleted.

@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// The right to send a code, taken once; and the token a deletion brings.
 @Suite struct ExchangeTests {

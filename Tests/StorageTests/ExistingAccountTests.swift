@@ -1,10 +1,11 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// "Already have an account?": asked once of somebody nobody knows, in the browser that brought them.
 @Suite struct ExistingAccountTests {

@@ -1,18 +1,18 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Two databases on one file stand for two processes.
 @Suite(.onSQLite) struct ForeignChangesTests {
     private struct Two {
         let bench: Bench
-        let ours: Storage.Database
-        let theirs: Storage.Database
+        let ours: Accounts.Database
+        let theirs: Accounts.Database
         let session: Session
         let cache: SessionCache
         var now: Timestamp { bench.clock.now() }
@@ -25,7 +25,7 @@ import Testing
                 try await ours.completeSignIn(record("ann", at: bench.clock.now())).session)
             cache = SessionCache(
                 reader: try ours.makeReader(), invalidations: ours.invalidations, limits: Bench.limits, capacity: 10)
-            ours.tick(at: now)
+            ours.store.tick(at: now)
         }
 
         func look() throws -> String? {
@@ -46,7 +46,7 @@ import Testing
         let two = try await Two()
         #expect(try two.look() == "active")
         #expect(try await two.theirs.endSession(two.session.id, cause: .revokedByOperator, at: two.now))
-        two.ours.tick(at: two.now)
+        two.ours.store.tick(at: two.now)
         #expect(try two.look() == nil)
         two.close()
     }
@@ -56,11 +56,11 @@ import Testing
         let two = try await Two()
         #expect(try two.look() == "active")
         _ = try await two.theirs.patchUser(two.session.user, UserPatch(groups: ["staff"]), at: two.now)
-        two.ours.tick(at: two.now)
+        two.ours.store.tick(at: two.now)
         #expect(try two.look() == "active staff")
         // Who waits for approval again is out.
         #expect(try await two.theirs.setState(.pending, of: two.session.user, at: two.now))
-        two.ours.tick(at: two.now)
+        two.ours.store.tick(at: two.now)
         #expect(try two.look() == nil)
         two.close()
     }
@@ -79,9 +79,9 @@ import Testing
     func distrustsUntilFirstTick() async throws {
         let bench = try Bench()
         let database = try bench.open()
-        #expect(!database.invalidations.isTrusted(at: bench.clock.now()))
-        database.tick(at: bench.clock.now())
-        #expect(database.invalidations.isTrusted(at: bench.clock.now()))
+        #expect(!database.invalidations.trust.holds(at: bench.clock.now()))
+        database.store.tick(at: bench.clock.now())
+        #expect(database.invalidations.trust.holds(at: bench.clock.now()))
         database.close()
     }
 
@@ -92,7 +92,7 @@ import Testing
         let before = two.ours.invalidations.generation
         try await two.theirs.touch(two.session.id, at: two.now.adding(seconds: 1))
         _ = try await two.theirs.completeSignIn(record("bob", at: two.now))
-        two.ours.tick(at: two.now)
+        two.ours.store.tick(at: two.now)
         #expect(two.ours.invalidations.generation == before)
         two.close()
     }
@@ -104,7 +104,7 @@ import Testing
         _ = try await two.theirs.endSession(two.session.id, cause: .signOut, at: two.now)
         try two.theirs.executeOnWriter("DELETE FROM event")
         _ = try await two.theirs.completeSignIn(record("bob", at: two.now))
-        two.ours.tick(at: two.now)
+        two.ours.store.tick(at: two.now)
         #expect(try two.look() == nil)
         two.close()
     }
@@ -115,11 +115,11 @@ import Testing
         // A table taken away stands for a damaged page: the look at the journal fails.
         try two.theirs.executeOnWriter("ALTER TABLE event RENAME TO gone")
         two.bench.clock.advance(milliseconds: 2_000)
-        two.ours.tick(at: two.now)
-        #expect(!two.ours.invalidations.isTrusted(at: two.now))
+        two.ours.store.tick(at: two.now)
+        #expect(!two.ours.invalidations.trust.holds(at: two.now))
         try two.theirs.executeOnWriter("ALTER TABLE gone RENAME TO event")
-        two.ours.tick(at: two.now)
-        #expect(two.ours.invalidations.isTrusted(at: two.now))
+        two.ours.store.tick(at: two.now)
+        #expect(two.ours.invalidations.trust.holds(at: two.now))
         two.close()
     }
 }

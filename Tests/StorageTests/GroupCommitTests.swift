@@ -1,38 +1,38 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 @Suite struct GroupCommitTests {
     /// Queues `writes` behind a lock another connection holds, so that all but the first share one transaction.
     private func together<Value: Sendable>(
-        _ database: Storage.Database, _ bench: Bench, _ writes: [@Sendable () async -> Value]
+        _ database: Accounts.Database, _ bench: Bench, _ writes: [@Sendable () async -> Value]
     ) async throws -> [Value] {
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
         return try await withThrowingTaskGroup(of: (Int, Value).self) { group in
             // The first occupies the writer; it waits for the lock.
             group.addTask { (0, await writes[0]()) }
-            while database.statistics.running < 1 { await Task.yield() }
+            while database.store.statistics.running < 1 { await Task.yield() }
             for (index, write) in writes.enumerated().dropFirst() { group.addTask { (index, await write()) } }
-            while database.statistics.pending < writes.count - 1 { await Task.yield() }
+            while database.store.statistics.pending < writes.count - 1 { await Task.yield() }
             try stranger.execute("ROLLBACK")
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
 
-    private func open(_ bench: Bench) throws -> Storage.Database {
+    private func open(_ bench: Bench) throws -> Accounts.Database {
         try bench.open(bench.options(busyTimeout: 120_000))
     }
 
     /// Saves a name; the error or nil.
     private func save(
-        _ database: Storage.Database, _ subject: String, _ name: String = "Ann"
+        _ database: Accounts.Database, _ subject: String, _ name: String = "Ann"
     ) -> @Sendable () async -> StoreError? {
         { () async -> StoreError? in
             do throws(StoreError) {
@@ -54,12 +54,12 @@ import Testing
     func sharesTransactions() async throws {
         let bench = try Bench()
         let database = try open(bench)
-        let before = database.statistics
+        let before = database.store.statistics
         let writes = (0..<40).map { save(database, "s\($0)") }
         #expect(try await together(database, bench, writes) == Array(repeating: nil, count: 40))
         #expect(try saved(bench).count == 40)
-        #expect(database.statistics.transactions == before.transactions + 2)
-        #expect(database.statistics.writes == before.writes + 40)
+        #expect(database.store.statistics.transactions == before.transactions + 2)
+        #expect(database.store.statistics.writes == before.writes + 40)
         database.close()
     }
 
@@ -85,7 +85,7 @@ import Testing
             }
         }
         #expect(try saved(bench) == Set((0..<20).filter { $0 != 7 }.map { "s\($0)" }))
-        #expect(database.statistics.lost == 0)
+        #expect(database.store.statistics.lost == 0)
         database.close()
     }
 
@@ -106,7 +106,7 @@ import Testing
         for (index, error) in errors.enumerated() { #expect((error == nil) == (index != position)) }
         #expect(try saved(bench) == Set((0..<20).filter { $0 != position }.map { "s\($0)" }))
         // Once with the others, once alone.
-        #expect(database.statistics.lost == 2)
+        #expect(database.store.statistics.lost == 2)
         database.close()
     }
 
@@ -114,7 +114,7 @@ import Testing
     func survivesFullDisk() async throws {
         let bench = try Bench()
         let database = try open(bench)
-        try await database.ready(at: bench.clock.now())
+        try await database.store.ready(at: bench.clock.now())
         let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 20)")
         let big = String(repeating: "x", count: 1_000_000)
@@ -131,7 +131,7 @@ import Testing
             }
         }
         #expect(try saved(bench) == Set((0..<20).filter { $0 != 5 }.map { "s\($0)" }))
-        #expect(database.statistics.lost >= 1)
+        #expect(database.store.statistics.lost >= 1)
 
         // Fill it up: what was acknowledged is what is there.
         var acknowledged = try saved(bench)
@@ -221,7 +221,7 @@ import Testing
         }
         #expect(sessions.compactMap(\.self).count == 300)
         #expect(Set(sessions.compactMap { $0?.user }).count == 50)
-        #expect(database.statistics.transactions < 300)
+        #expect(database.store.statistics.transactions < 300)
         database.close()
     }
 
@@ -233,9 +233,9 @@ import Testing
         try stranger.execute("BEGIN IMMEDIATE")
         let errors = try await withThrowingTaskGroup(of: StoreError?.self) { group in
             group.addTask { [save = save(database, "s0")] in await save() }
-            while database.statistics.running < 1 { await Task.yield() }
+            while database.store.statistics.running < 1 { await Task.yield() }
             for number in 1..<20 { group.addTask { [save = save(database, "s\(number)")] in await save() } }
-            while database.statistics.pending < 19 { await Task.yield() }
+            while database.store.statistics.pending < 19 { await Task.yield() }
             // Its own thread: closing waits for the writer, and that for the lock.
             group.addTask {
                 await withCheckedContinuation { continuation in

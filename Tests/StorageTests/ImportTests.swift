@@ -1,14 +1,14 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 @Suite struct ImportTests {
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
 
     init() throws {
         bench = try Bench()

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What is told to applications, and that nothing changes without being told.

@@ -2,9 +2,10 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import RelyingParty
 import Storage
 import Testing
+
+@testable import Accounts
 
 /// Each attack on links by its name, and why it comes to nothing.
 @Suite struct LinkAttackTests {

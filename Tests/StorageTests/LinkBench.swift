@@ -2,12 +2,13 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Synchronization
 import Testing
+
+@testable import Accounts
 
 /// An Apple that believes tokens of the form `sub|nonce|code`. A code that begins with `of-sub-` is that person's.
 final class LinkApple: IdentityProvider {
@@ -93,7 +94,7 @@ final class LinkBench: Sendable {
     let bench: Bench
     let clock: ManualClock
     let apple: LinkApple
-    let database: Storage.Database
+    let database: Accounts.Database
     let linking: Linking
     let signIn: SignIn
     let log: LogRecorder
@@ -122,11 +123,11 @@ final class LinkBench: Sendable {
         let theApple = apple ?? LinkApple(clock: bench.clock)
         self.apple = theApple
         let parts = SignInParts(
-            provider: theApple, store: database, keyring: self.keyring,
+            provider: theApple, database: database, keyring: self.keyring,
             configuration: SignInConfiguration(
                 sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, asksExisting: asksExisting),
             clock: bench.clock, random: SystemRandom(), logger: log.logger)
-        linking = Linking(parts, links: database)
+        linking = Linking(parts)
         signIn = SignIn(parts, linking: linking)
     }
 

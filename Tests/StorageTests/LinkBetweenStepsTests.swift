@@ -1,10 +1,11 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// What may happen between the steps of a link: the process ends, the person goes, the configuration changes.
 @Suite struct LinkBetweenStepsTests {
@@ -147,7 +148,7 @@ import Testing
         let code = try await bench.authorize(link)
         let new = SealingKey.generate()
         let rotated = try bench.restarted(SealingKeyring(current: new, previous: [Bench.key]))
-        let report = try await Resealing(store: rotated.database, keyring: rotated.keyring, clock: bench.clock).run()
+        let report = try await Resealing(database: rotated.database, keyring: rotated.keyring, clock: bench.clock).run()
         #expect(report.isComplete && report.unreadable.isEmpty && report.tokens == 1)
         let alone = try rotated.restarted(SealingKeyring(current: new, previous: []))
         #expect(try await alone.complete(link, code).externalID == "account-1")

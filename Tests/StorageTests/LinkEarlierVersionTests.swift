@@ -1,11 +1,11 @@
 import Coding
 import Crypto
 import LogRecording
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What a version that handled passwords has left in the database.

@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import LogRecording
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// A completed link may be completed again, and says success only while Apple opens the account: the application asks
 /// once more before it drops a password.

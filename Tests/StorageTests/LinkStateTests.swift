@@ -1,9 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Testing
+
+@testable import Accounts
 
 /// Every state of a link under every operation: what it answers, and what the state is then.
 @Suite struct LinkStateTests {

@@ -7,7 +7,7 @@ import Stores
 import Strangers
 import Testing
 
-@testable import RelyingParty
+@testable import Accounts
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
 @Suite struct LinkTicketTests {

@@ -1,11 +1,10 @@
 import Coding
 import Crypto
 import LogRecording
-import OpenIDProvider
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// How programs learn that a session has ended (Back-Channel Logout), with a clock that can be set. What they receive is
@@ -14,7 +13,7 @@ import Testing
     private static let uri = "https://program.example.com/logout"
 
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private let log = LogRecorder()
     private var now: Timestamp { bench.clock.now() }
 
@@ -57,7 +56,7 @@ import Testing
 
     private func dispatcher(_ receiver: FakeReceiver) -> WebhookDispatcher {
         WebhookDispatcher(
-            store: database, sender: receiver, targets: [], logoutTokens: FakeLogoutTokens(), clock: bench.clock,
+            database: database, sender: receiver, targets: [], logoutTokens: FakeLogoutTokens(), clock: bench.clock,
             random: SystemRandom(), logger: log.logger)
     }
 

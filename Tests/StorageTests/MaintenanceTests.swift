@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 @Suite struct MaintenanceTests {
     private func count(_ table: String, _ bench: Bench) throws -> Int {

@@ -1,15 +1,15 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Lists of people that are found by an index.
 @Suite struct NameSearchTests {
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
 
     init() throws {
         bench = try Bench()

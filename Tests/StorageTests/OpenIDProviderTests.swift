@@ -1,11 +1,11 @@
 import Coding
 import Crypto
 import Logging
-import OpenIDProvider
-import RelyingParty
 import Storage
 import Stores
 import Testing
+
+@testable import Accounts
 
 /// The OpenID provider over the real database, with a clock that can be set. What programs see is in Tests/OpenID.
 @Suite struct OpenIDProviderTests {
@@ -14,7 +14,7 @@ import Testing
     private static let signedOut = "https://program.example.com/signed-out"
 
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private let keys: SigningKeys
     private let provider: OpenIDProvider
     private let client: OpenIDClient
@@ -24,10 +24,10 @@ import Testing
         bench = try Bench()
         database = try bench.open()
         keys = SigningKeys(
-            store: database, keyring: bench.keyring, algorithms: [], clock: bench.clock,
+            database: database, keyring: bench.keyring, algorithms: [], clock: bench.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         provider = OpenIDProvider(
-            issuer: Self.issuer, audiences: ["api"], store: database, keys: keys, keyring: bench.keyring,
+            issuer: Self.issuer, audiences: ["api"], database: database, keys: keys, keyring: bench.keyring,
             clock: bench.clock, random: SystemRandom())
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "program"), name: "Program",

@@ -1,26 +1,27 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 @Suite(.onSQLite) struct OpeningTests {
     @Test("a new database is durable, private and complete")
     func opensNew() async throws {
         let bench = try Bench()
         let directory = bench.folder.path + "/data"
-        #expect(!Database.exists(in: directory))
+        #expect(!Store.exists(in: directory))
         let database = try bench.open(bench.options(directory: directory))
-        #expect(Database.exists(in: directory))
-        try await database.ready(at: bench.clock.now())
+        #expect(Store.exists(in: directory))
+        try await database.store.ready(at: bench.clock.now())
         #expect(bench.folder.mode("data") == 0o700)
         for name in ["bramley.db", "bramley.db-wal", "bramley.db-shm"] {
             #expect(bench.folder.mode("data/" + name) == 0o600)
         }
-        let settings = try database.settings()
+        let settings = try database.store.settings()
         #expect(
             settings == [
                 "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1",
@@ -91,7 +92,7 @@ import Testing
         let database = try bench.open()
         database.close()
         await #expect(throws: StoreError.unavailable("the database is closed")) {
-            try await database.ready(at: bench.clock.now())
+            try await database.store.ready(at: bench.clock.now())
         }
     }
 

@@ -1,15 +1,15 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What the operator's page writes: who must stay, and the sums it shows.
 @Suite struct OperatorPageStoreTests {
     private let bench: Bench
-    private let database: Storage.Database
+    private let database: Accounts.Database
     private let groups = ["admins", "owners"]
 
     init() throws {

@@ -1,16 +1,16 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What the operator's commands read and change beside a server.
 @Suite struct OperatorStoreTests {
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
 
     init() throws {
         bench = try Bench()
@@ -177,26 +177,26 @@ import Testing
 
     private var beside: DatabaseOptions {
         var options = bench.options()
-        options.use = .command
+        options.store.use = .command
         return options
     }
 
     /// Neither made nor upgraded, and the log is left to the server.
     @Test(
         "Whoever opens it beside a server changes no schema", .onSQLite,
-        arguments: [DatabaseOptions.Use.command, .successor])
-    func noSchemaIsChangedBesideAServer(use: DatabaseOptions.Use) throws {
+        arguments: [StoreOptions.Use.command, .successor])
+    func noSchemaIsChangedBesideAServer(use: StoreOptions.Use) throws {
         var beside = beside
-        beside.use = use
+        beside.store.use = use
         _ = try bench.open(beside)
         database.close()
         try bench.stranger().write { try $0.execute("DELETE FROM migration") }
         #expect(throws: StorageOpenError.olderSchema(bench.folder.path + "/bramley.db")) { _ = try bench.open(beside) }
         let empty = try Bench()
         var options = empty.options()
-        options.use = use
+        options.store.use = use
         #expect(throws: StorageOpenError.olderSchema(empty.folder.path + "/bramley.db")) { _ = try empty.open(options) }
-        #expect(!Storage.Database.exists(in: empty.folder.path))
+        #expect(!Store.exists(in: empty.folder.path))
     }
 
     @Test func whatACommandWroteIsThereAfterItClosed() async throws {

@@ -5,6 +5,7 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// The engine that tests of the store run on: SQLite, or PostgreSQL when TEST_STORE says so (`make test-postgres`).

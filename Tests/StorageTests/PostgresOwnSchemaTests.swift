@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Every connection searches one schema alone, in which nobody else may create anything.
@@ -48,7 +49,7 @@ struct PostgresOwnSchemaTests {
         let name = try #require(connection.schema?.name)
         try connection.execute(sql: "GRANT CREATE ON SCHEMA \(name) TO PUBLIC")
         var command = bench.options()
-        command.use = .command
+        command.store.use = .command
         for options in [bench.options(), command] {
             #expect(throws: StorageOpenError.openSchema("of storage.postgres.url", schema: name, to: ["PUBLIC"])) {
                 try bench.open(options).close()

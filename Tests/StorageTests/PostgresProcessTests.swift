@@ -1,8 +1,8 @@
 import Coding
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What PostgreSQL keeps of each process that used it.

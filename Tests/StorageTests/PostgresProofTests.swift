@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What a primary that was replaced cannot show.

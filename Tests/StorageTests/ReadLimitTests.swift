@@ -1,7 +1,7 @@
 import Coding
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// A read ends in time, and with the client who waits for it.
@@ -26,8 +26,8 @@ import Testing
         let queue = ConnectionQueue(try connection(bench), label: "test", patience: .milliseconds(300))
         defer { queue.close() }
         let start = ContinuousClock.now
-        async let first = Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
-        async let second = Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
+        async let first = Self.failure { try await queue.read { _ = try $0.value(Self.slow) } }
+        async let second = Self.failure { try await queue.read { _ = try $0.value(Self.slow) } }
         for error in await [first, second] {
             guard case .unavailable? = error else {
                 Issue.record("ended with \(error.map { "\($0)" } ?? "an answer")")
@@ -36,7 +36,10 @@ import Testing
         }
         #expect(ContinuousClock.now - start < .seconds(3))
         // The connection goes on.
-        #expect(try await queue.read { try $0.first("SELECT 7", as: Int.self) } == 7)
+        try await queue.read { connection in
+            let seven = try connection.value("SELECT 7")
+            #expect(seven == .integer(7))
+        }
     }
 
     @Test("a read ends soon after its client has left")
@@ -48,7 +51,7 @@ import Testing
         let client = AwaitedClient()
         let start = ContinuousClock.now
         async let failure = AwaitedClient.$current.withValue(client) {
-            await Self.failure { try await queue.read { try $0.first(Self.slow, as: Int.self) } }
+            await Self.failure { try await queue.read { _ = try $0.value(Self.slow) } }
         }
         try await Task.sleep(for: .milliseconds(100))
         client.leave()
@@ -57,12 +60,15 @@ import Testing
             return
         }
         #expect(ContinuousClock.now - start < .seconds(4))
-        #expect(try await queue.read { try $0.first("SELECT 7", as: Int.self) } == 7)
+        try await queue.read { connection in
+            let seven = try connection.value("SELECT 7")
+            #expect(seven == .integer(7))
+        }
     }
 
-    private static func failure(_ body: () async throws -> Int?) async -> StoreError? {
+    private static func failure(_ body: () async throws -> Void) async -> StoreError? {
         do {
-            _ = try await body()
+            try await body()
             return nil
         } catch {
             return StoreError(error)

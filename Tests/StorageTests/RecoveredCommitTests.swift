@@ -2,6 +2,7 @@ import Foundation
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Regression: SQLite 3.40 loses a commit when it recovers the log, if pages of it had spilled into the log and a part of

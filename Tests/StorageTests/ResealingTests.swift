@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// A new sealing key, and everything the old one sealed put under it while the server works.
 @Suite struct ResealingTests {
@@ -18,17 +19,17 @@ import Testing
 
     private var rotated: SealingKeyring { SealingKeyring(current: new, previous: [Bench.key]) }
 
-    private func open(_ ring: SealingKeyring, use: DatabaseOptions.Use = .server) throws -> Storage.Database {
+    private func open(_ ring: SealingKeyring, use: StoreOptions.Use = .server) throws -> Accounts.Database {
         var bench = bench
         bench.keyring = ring
         // Two processes on one file wait for each other here, as they do in life.
         var options = bench.options(busyTimeout: 30_000)
-        options.use = use
+        options.store.use = use
         return try bench.open(options)
     }
 
-    private func resealing(_ database: Storage.Database, _ ring: SealingKeyring) -> Resealing {
-        Resealing(store: database, keyring: ring, clock: bench.clock)
+    private func resealing(_ database: Accounts.Database, _ ring: SealingKeyring) -> Resealing {
+        Resealing(database: database, keyring: ring, clock: bench.clock)
     }
 
     private func sealed(_ subject: String, by ring: SealingKeyring) -> SignInRecord {
@@ -41,7 +42,7 @@ import Testing
     }
 
     @discardableResult
-    private func signIn(_ count: Int, _ name: String, in database: Storage.Database, by ring: SealingKeyring)
+    private func signIn(_ count: Int, _ name: String, in database: Accounts.Database, by ring: SealingKeyring)
         async throws
         -> [UserID]
     {
@@ -53,7 +54,7 @@ import Testing
     }
 
     /// Opens every token with this ring alone; the texts, in the store's order.
-    private func opened(_ database: Storage.Database, by ring: SealingKeyring) async throws -> [String] {
+    private func opened(_ database: Accounts.Database, by ring: SealingKeyring) async throws -> [String] {
         var texts: [String] = []
         var place: SealedToken.Place?
         while true {
@@ -75,7 +76,7 @@ import Testing
         let users = try await signIn(count, "p", in: first, by: bench.keyring)
         for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
         let signing = SigningKeys(
-            store: first, keyring: bench.keyring, clock: bench.clock, logger: silentLogger)
+            database: first, keyring: bench.keyring, clock: bench.clock, logger: silentLogger)
         let signer = try await signing.signer(at: bench.clock.now()).keyID
         first.close()
 
@@ -100,7 +101,7 @@ import Testing
         #expect(Set(texts).count == count + 4)
         let record = try #require(try await server.signingKeys().first)
         #expect(record.keyID == signer)
-        let reader = SigningKeys(store: server, keyring: alone, clock: bench.clock, logger: silentLogger)
+        let reader = SigningKeys(database: server, keyring: alone, clock: bench.clock, logger: silentLogger)
         #expect(try await reader.signer(at: bench.clock.now()).keyID == signer)
 
         // Once more: nothing left to do, and nothing written.
@@ -154,7 +155,7 @@ import Testing
     }
 
     /// The texts of what is queued, by this ring, as the job that asks Apple opens them.
-    private func queued(_ database: Storage.Database, by ring: SealingKeyring) async throws -> [String] {
+    private func queued(_ database: Accounts.Database, by ring: SealingKeyring) async throws -> [String] {
         var texts: [String] = []
         for entry in try await database.dueRevocations(at: bench.clock.now(), limit: 100) {
             let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)

@@ -1,11 +1,11 @@
 import Coding
 import Foundation
-import RelyingParty
 import Stores
 import Strangers
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// 180 days of traffic with maintenance running, by an injected clock: the file stops growing when the longest retention
@@ -32,7 +32,7 @@ import Testing
     }
 
     /// One day: people sign in and out, Apple tells of some, a few come and delete their accounts.
-    private func day(_ number: Int, _ database: Storage.Database, _ bench: Bench) async throws {
+    private func day(_ number: Int, _ database: Accounts.Database, _ bench: Bench) async throws {
         let now = bench.clock.now()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<Self.signIns {

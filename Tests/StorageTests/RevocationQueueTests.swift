@@ -1,12 +1,13 @@
 import Coding
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
+
 @Suite struct RevocationQueueTests {
-    private func delete(_ subject: String, _ database: Storage.Database, _ bench: Bench) async throws {
+    private func delete(_ subject: String, _ database: Accounts.Database, _ bench: Bench) async throws {
         let signIn = try await database.completeSignIn(record(subject, at: bench.clock.now()))
         let user = try #require(signIn.user)
         #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)

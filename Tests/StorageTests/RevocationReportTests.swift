@@ -1,13 +1,14 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Testing
 
+@testable import Accounts
+
 /// What the operator sees of the queue of revocations, and what hurrying it does.
 @Suite struct RevocationReportTests {
-    private static func deleted(_ names: [String], _ database: Storage.Database, _ bench: Bench) async throws {
+    private static func deleted(_ names: [String], _ database: Accounts.Database, _ bench: Bench) async throws {
         for name in names {
             let user = try #require(
                 try await database.completeSignIn(record(name, at: bench.clock.now())).user)

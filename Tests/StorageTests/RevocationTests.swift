@@ -1,11 +1,12 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// Deleted people: what is queued for Apple, what a sign-in beside it does, and what is left.
 @Suite struct RevocationTests {
@@ -21,13 +22,13 @@ import Testing
         return new
     }
 
-    private func delete(_ subject: String, _ database: Storage.Database, _ bench: Bench) async throws -> UserID {
+    private func delete(_ subject: String, _ database: Accounts.Database, _ bench: Bench) async throws -> UserID {
         let user = try #require(try await database.completeSignIn(sealedRecord(subject, bench)).user)
         #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 1))
         return user.id
     }
 
-    private func due(_ database: Storage.Database, _ bench: Bench) async throws -> [QueuedRevocation] {
+    private func due(_ database: Accounts.Database, _ bench: Bench) async throws -> [QueuedRevocation] {
         try await database.dueRevocations(at: bench.clock.now(), limit: 10)
     }
 
@@ -301,7 +302,7 @@ import Testing
         case .byCommand, .byCommandAlone:
             if way == .byCommandAlone { database.close() }
             var options = bench.options()
-            options.use = .command
+            options.store.use = .command
             let command = try bench.open(options)
             #expect(try await command.deleteUser(user.id, at: bench.clock.now()) != .unknown)
             command.close()
@@ -319,7 +320,7 @@ import Testing
         _ = try await database.apply(
             notification(.consentRevoked, subject: subject, time: bench.clock.now()), team: Bench.team,
             at: bench.clock.now())
-        database.tick(at: bench.clock.now())
+        database.store.tick(at: bench.clock.now())
         _ = try await database.maintain(at: bench.clock.now())
         let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
         for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
@@ -338,14 +339,14 @@ import Testing
         let session = try #require(try await here.completeSignIn(sealedRecord("ann", bench)).session)
         let cache = SessionCache(
             reader: try there.makeReader(), invalidations: there.invalidations, limits: Bench.limits, capacity: 10)
-        there.tick(at: bench.clock.now())
+        there.store.tick(at: bench.clock.now())
         func look() throws -> String? {
             try cache.text(of: session.tokenHash, at: bench.clock.now()) { $0.user.id.rawValue }?.text
         }
         #expect(try look() == session.user.rawValue)
         #expect(try await here.deleteUser(session.user, at: bench.clock.now()) != .unknown)
         // `serve` calls this every 250 ms.
-        there.tick(at: bench.clock.now())
+        there.store.tick(at: bench.clock.now())
         #expect(try look() == nil)
     }
 }
@@ -362,7 +363,7 @@ import Testing
             first.close()
             second.close()
         }
-        func hold(_ database: Storage.Database, _ holder: String) async throws -> Bool {
+        func hold(_ database: Accounts.Database, _ holder: String) async throws -> Bool {
             try await database.holdLease(.revocations, holder: holder, seconds: 60, at: bench.clock.now())
         }
         #expect(try await hold(first, "a"))

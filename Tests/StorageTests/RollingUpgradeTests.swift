@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import LogRecording
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Two versions over one database, as while servers are updated one after another.
@@ -12,7 +12,7 @@ import Testing
     @Test("a version goes on beside a newer one whose steps admit it, also after a restart")
     func versionsSideBySide() async throws {
         let bench = try Bench()
-        func open(_ steps: [SchemaStep]) throws -> Storage.Database {
+        func open(_ steps: [SchemaStep]) throws -> Accounts.Database {
             try Database(
                 options: bench.options(), keyring: bench.keyring, clock: bench.clock, random: SystemRandom(),
                 logger: LogRecorder().logger, steps: steps)
@@ -25,15 +25,15 @@ import Testing
         let new = try open(Schema.steps + [added])
         for database in [old, new] {
             #expect(try await database.completeSignIn(record(at: bench.clock.now())).session != nil)
-            #expect(try await database.schemaFits())
+            #expect(try await database.store.schemaFits())
             database.close()
         }
         let restarted = try open(Schema.steps)
         #expect(try await restarted.completeSignIn(record(at: bench.clock.now())).session != nil)
         // The version after that takes away what the old one may use.
         let newest = try open(Schema.steps + [added, taken])
-        #expect(try await !restarted.schemaFits())
-        #expect(try await newest.schemaFits())
+        #expect(try await !restarted.store.schemaFits())
+        #expect(try await newest.store.schemaFits())
         restarted.close()
         newest.close()
         #expect(throws: StorageOpenError.self) { _ = try open(Schema.steps) }

@@ -1,8 +1,8 @@
 import CSQLite
 import Crypto
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 @Suite(.onSQLite) struct SQLiteStatementTests {

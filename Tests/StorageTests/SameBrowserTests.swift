@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Whose session a browser has after another sign-in: the same rules for every store.

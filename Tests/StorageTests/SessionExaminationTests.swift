@@ -1,8 +1,8 @@
 import Coding
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// When retention looks at a session, which writes no index while it is used.

@@ -1,9 +1,8 @@
 import Coding
-import OpenIDProvider
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// `sessions.perUser`: how many sessions one person may have.
@@ -12,14 +11,15 @@ import Testing
 
     init() throws { bench = try Bench() }
 
-    private func open(perUser: Int) throws -> Storage.Database {
+    private func open(perUser: Int) throws -> Accounts.Database {
         var options = bench.options()
         options.sessionLimits.perUser = perUser
         return try bench.open(options)
     }
 
     /// The sessions of sign-ins a second apart.
-    private func signIn(_ count: Int, _ database: Storage.Database, _ subject: String = "ann") async throws -> [Session]
+    private func signIn(_ count: Int, _ database: Accounts.Database, _ subject: String = "ann") async throws
+        -> [Session]
     {
         var made: [Session] = []
         for _ in 0..<count {
@@ -30,7 +30,7 @@ import Testing
         return made
     }
 
-    private func live(_ session: Session, _ database: Storage.Database) async throws -> [SessionID] {
+    private func live(_ session: Session, _ database: Accounts.Database) async throws -> [SessionID] {
         try await database.sessions(of: session.user, at: bench.clock.now()).map(\.id)
     }
 

@@ -1,16 +1,16 @@
 import Coding
 import Foundation
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// A person with two identities at Apple, through the real store: one of them says nothing of the other.
 @Suite struct SeveralIdentitiesTests {
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
     /// Of the person, and a session by each identity.
     let user: UserID
     let (ann, bob): (Session, Session)

@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import Foundation
 import Logging
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 @Suite struct SigningKeyStoreTests {
     private func key(_ name: String, signsFrom: Timestamp, sealed: [UInt8]? = [1, 2, 3]) -> SigningKeyRecord {
@@ -53,9 +54,9 @@ import Testing
         #expect(try await store.changeSigningKeys { _ in [] } == [])
     }
 
-    private func process(_ database: Storage.Database, _ bench: Bench) -> SigningKeys {
+    private func process(_ database: Accounts.Database, _ bench: Bench) -> SigningKeys {
         SigningKeys(
-            store: database, keyring: bench.keyring, clock: bench.clock,
+            database: database, keyring: bench.keyring, clock: bench.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

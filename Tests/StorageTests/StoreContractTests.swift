@@ -1,9 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Testing
+
+@testable import Accounts
 
 enum StoreKind: String, CaseIterable, Sendable {
     case sqlite, postgres
@@ -20,7 +21,7 @@ extension Bench {
 @Suite struct StoreContractTests {
     /// A store and what it lives in.
     struct Subject: Sendable {
-        let store: Storage.Database
+        let store: Accounts.Database
         let clock: ManualClock
         let bench: Bench
         var now: Timestamp { clock.now() }
@@ -476,7 +477,7 @@ extension Bench {
     @Test("a revoked session is refused by the very next check of a cache", arguments: StoreKind.allCases)
     func cachesFollow(kind: StoreKind) async throws {
         let subject = try Subject(kind)
-        subject.store.tick(at: subject.now)
+        subject.store.store.tick(at: subject.now)
         for _ in 0..<50 {
             let session = try await subject.signIn()
             let cache = SessionCache(

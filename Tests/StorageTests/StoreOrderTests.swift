@@ -1,10 +1,11 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Strangers
 import Testing
+
+@testable import Accounts
 
 /// An older word of Apple's never overwrites a newer one, in whatever order they arrive, and no deletion forgets it.
 @Suite struct StoreOrderTests {

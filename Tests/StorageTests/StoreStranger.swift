@@ -1,6 +1,6 @@
-import RelyingParty
 import Strangers
 
+@testable import Accounts
 @testable import Storage
 
 /// Another program's connection to the store under test, whatever its engine.
@@ -81,7 +81,7 @@ final class PostgresStranger: StoreStranger {
                 default: nil
                 }
             })
-        return try connection.rows(sql, bound).map { row in
+        return try connection.rows(sql, bound.values).map { row in
             StrangerRow(
                 names: row.names.names,
                 values: row.values.map { value in

@@ -1,15 +1,15 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// What the store knows of a machine that takes no writes.
 @Suite struct StoreTroubleTests {
-    private func save(_ database: Storage.Database, _ subject: String, size: Int = 3) async -> StoreError? {
+    private func save(_ database: Accounts.Database, _ subject: String, size: Int = 3) async -> StoreError? {
         do throws(StoreError) {
             try await database.saveFirstConsent(
                 team: Bench.team, subject: AppleSubject(subject),
@@ -27,8 +27,8 @@ import Testing
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20_000))
         let now = bench.clock.now()
-        try await database.ready(at: now)
-        #expect(database.trouble == nil)
+        try await database.store.ready(at: now)
+        #expect(database.store.trouble == nil)
         let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
         // Room for a page or two.
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 3)")
@@ -36,17 +36,17 @@ import Testing
             Issue.record("the disk did not fill")
             return
         }
-        let trouble = try #require(database.trouble)
+        let trouble = try #require(database.store.trouble)
         #expect(trouble.failures == 1 && !trouble.isLock)
         #expect(await save(database, "small") == nil)
-        #expect(database.trouble == trouble)
-        await #expect(throws: StoreError.self) { try await database.ready(at: now) }
-        #expect(database.trouble?.failures == 2)
-        #expect(database.trouble?.since == trouble.since)
+        #expect(database.store.trouble == trouble)
+        await #expect(throws: StoreError.self) { try await database.store.ready(at: now) }
+        #expect(database.store.trouble?.failures == 2)
+        #expect(database.store.trouble?.since == trouble.since)
 
         try database.executeOnWriter("PRAGMA max_page_count = 1073741823")
-        try await database.ready(at: now)
-        #expect(database.trouble == nil)
+        try await database.store.ready(at: now)
+        #expect(database.store.trouble == nil)
         database.close()
     }
 
@@ -60,10 +60,10 @@ import Testing
             Issue.record("not busy")
             return
         }
-        #expect(database.trouble?.isLock == true)
+        #expect(database.store.trouble?.isLock == true)
         try stranger.execute("ROLLBACK")
         #expect(await save(database, "s") == nil)
-        #expect(database.trouble == nil)
+        #expect(database.store.trouble == nil)
         database.close()
     }
 
@@ -76,7 +76,7 @@ import Testing
                 try transaction.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
             }
         }
-        #expect(database.trouble == nil)
+        #expect(database.store.trouble == nil)
         database.close()
     }
 }

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// People on their way from one team to another, through the real store.
@@ -13,7 +13,7 @@ import Testing
     static let new = TeamID("TEAM654321")
 
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
 
     init() throws {
         bench = try Bench()

@@ -1,11 +1,12 @@
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Stores
 import Testing
 
-extension UserDirectory {
+@testable import Accounts
+
+extension Accounts.Database {
     /// Whether there was such a user.
     func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
         try await patchUser(id, UserPatch(state: state), at: now) != .unknown

@@ -1,8 +1,8 @@
 import Dispatch
-import RelyingParty
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Who reads from a database that hangs.

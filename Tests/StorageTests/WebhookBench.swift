@@ -2,11 +2,11 @@ import Coding
 import Crypto
 import LogRecording
 import Logging
-import RelyingParty
 import Stores
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// A database with people in it, two endpoints, and a way to make one event at a time.
@@ -16,7 +16,7 @@ struct WebhookBench: Sendable {
     static let allKinds = Set(JournalEntry.Kind.allCases)
 
     let bench: Bench
-    let database: Storage.Database
+    let database: Accounts.Database
     let people: [UserID]
     let log = LogRecorder()
     var now: Timestamp { bench.clock.now() }
@@ -34,7 +34,7 @@ struct WebhookBench: Sendable {
     }
 
     /// One event, `user.updated`.
-    func tell(_ person: Int, from database: Storage.Database? = nil) async throws {
+    func tell(_ person: Int, from database: Accounts.Database? = nil) async throws {
         let group = RandomIdentifier(random: SystemRandom()).make(EventID.self).rawValue
         _ = try await (database ?? self.database).patchUser(
             people[person], UserPatch(groups: [group]), at: now)
@@ -63,7 +63,7 @@ struct WebhookBench: Sendable {
 
     func dispatcher(
         _ sender: any WebhookSender, kinds: Set<JournalEntry.Kind> = allKinds,
-        policy: WebhookPolicy = .standard, database: Storage.Database? = nil
+        policy: WebhookPolicy = .standard, database: Accounts.Database? = nil
     ) throws -> WebhookDispatcher {
         let secrets = try WebhookSecrets(parsing: "whsec_" + Base64.encode([UInt8](0..<32)))
         let targets = [Self.one, Self.two].map { WebhookTarget(url: $0, kinds: kinds, secrets: { secrets }) }
@@ -72,10 +72,10 @@ struct WebhookBench: Sendable {
 
     func dispatcher(
         _ sender: any WebhookSender, targets: [WebhookTarget], policy: WebhookPolicy = .standard,
-        database: Storage.Database? = nil
+        database: Accounts.Database? = nil
     ) -> WebhookDispatcher {
         WebhookDispatcher(
-            store: database ?? self.database, sender: sender, targets: targets, logoutTokens: FakeLogoutTokens(),
+            database: database ?? self.database, sender: sender, targets: targets, logoutTokens: FakeLogoutTokens(),
             policy: policy, clock: bench.clock, random: SystemRandom(), logger: log.logger)
     }
 

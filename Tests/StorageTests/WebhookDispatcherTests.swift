@@ -1,10 +1,10 @@
 import Coding
 import LogRecording
-import RelyingParty
 import Stores
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// The dispatcher over the real queue, a clock that moves when told to, and applications that answer as told.

@@ -1,10 +1,10 @@
 import Coding
 import Foundation
-import RelyingParty
 import Stores
 import Strangers
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 @Suite struct WebhookQueueTests {
@@ -199,7 +199,7 @@ import Testing
     @Test func aLeaseHasOneHolderUntilItEnds() async throws {
         let bench = try await WebhookBench(people: 0)
         let other = try bench.bench.open()
-        func hold(_ holder: String, _ database: Storage.Database) async throws -> Bool {
+        func hold(_ holder: String, _ database: Accounts.Database) async throws -> Bool {
             try await database.holdLease(.webhooks, holder: holder, seconds: 60, at: bench.now)
         }
         #expect(try await hold("a", bench.database))

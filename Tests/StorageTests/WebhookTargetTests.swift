@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Each endpoint has a secret and a filter of its own; and what the API tells of them.
@@ -100,7 +100,7 @@ import Testing
             targets: [
                 try target(WebhookBench.one, [.userUpdated], 1), try target(WebhookBench.two, [.accountDeleted], 2),
             ],
-            directory: bench.database, sender: receiver, clock: bench.bench.clock, random: SystemRandom())
+            database: bench.database, sender: receiver, clock: bench.bench.clock, random: SystemRandom())
     }
 
     @Test("a test event is signed by the endpoint's secret, passes its filter, and is in no journal and no queue")

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Foundation
-import RelyingParty
 import Stores
 import Testing
 
+@testable import Accounts
 @testable import Storage
 
 /// Writes that share a transaction. On PostgreSQL those of different people read together, before any of them changes
@@ -14,7 +14,7 @@ import Testing
 
     /// Runs the writes in one batch: they wait while another occupies the writer.
     private func together<Value: Sendable>(
-        _ database: Storage.Database, _ writes: [@Sendable () async -> Value]
+        _ database: Accounts.Database, _ writes: [@Sendable () async -> Value]
     ) async -> [Value] {
         let gate = DispatchSemaphore(value: 0)
         return await withTaskGroup(of: (Int, Value)?.self) { group in
@@ -26,15 +26,15 @@ import Testing
                 }
                 return nil
             }
-            while database.statistics.running < 1 { await Task.yield() }
+            while database.store.statistics.running < 1 { await Task.yield() }
             for (index, write) in writes.enumerated() { group.addTask { (index, await write()) } }
-            while database.statistics.pending < writes.count { await Task.yield() }
+            while database.store.statistics.pending < writes.count { await Task.yield() }
             gate.signal()
             return await group.reduce(into: []) { $0.append($1) }.compactMap(\.self).sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
 
-    private func signIn(_ database: Storage.Database, _ record: SignInRecord) -> @Sendable () async -> SignInResult? {
+    private func signIn(_ database: Accounts.Database, _ record: SignInRecord) -> @Sendable () async -> SignInResult? {
         { try? await database.completeSignIn(record) }
     }
 
@@ -44,7 +44,7 @@ import Testing
         let database = try bench.open()
         defer { database.close() }
         for isNew in [true, false] {
-            let before = database.statistics
+            let before = database.store.statistics
             let records = (0..<30).map { record("person\($0)", at: bench.clock.now()) }
             let results = await together(database, records.map { signIn(database, $0) })
             for (record, result) in zip(records, results) {
@@ -58,8 +58,8 @@ import Testing
                     continue
                 }
             }
-            #expect(database.statistics.transactions <= before.transactions + 2)
-            #expect(database.statistics.lost == before.lost)
+            #expect(database.store.statistics.transactions <= before.transactions + 2)
+            #expect(database.store.statistics.lost == before.lost)
         }
         let events = try await database.events(after: nil, limit: 1_000)
         #expect(events.filter { $0.kind == .userCreated }.count == 30)
@@ -149,7 +149,7 @@ import Testing
         let results = await together(database, records.map { signIn(database, $0) } + [impossible])
         #expect(results.compactMap { $0?.session }.count == 4)
         #expect(results.last == .some(nil))
-        #expect(database.statistics.pending == 0)
+        #expect(database.store.statistics.pending == 0)
     }
 
     @Test("consent that ends in the batch of a sign-in leaves no session", arguments: engines)
@@ -179,14 +179,15 @@ import Testing
         let now = bench.clock.now()
         let old = isNew ? nil : try await database.completeSignIn(record("ann", at: now)).session
         let next = record("ann", replacing: old?.id, at: now)
-        let tries = try database.engine.writer.sync { connection in
+        let tries = try database.store.engine.writer.sync { connection in
             let connection = try #require(connection as? PostgresConnection)
             try connection.begin(.write)
             defer { connection.rollBack() }
             let ahead = PostgresReadAhead(connection.statementTables)
             for number in 1...9 {
                 let outcome = try ahead.run { connection in
-                    try Transaction(connection, database.context, at: now).completeSignIn(next)
+                    _ = try Transaction(connection, database.context, at: now).completeSignIn(next)
+                    return FinishedWrite(answer: {}, effect: nil)
                 }
                 switch outcome {
                 case .done: return number

@@ -1,6 +1,7 @@
+package import Accounts
 package import Coding
 package import Crypto
-package import RelyingParty
+package import Storage
 
 extension SessionCache {
     /// With room for `capacity` sessions whose texts have `length` bytes.

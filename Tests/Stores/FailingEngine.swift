@@ -1,6 +1,4 @@
 import Coding
-import Crypto
-import RelyingParty
 
 @testable import Storage
 
@@ -27,45 +25,22 @@ final class FailingEngine: Engine {
 
     func counting() throws -> ConnectionQueue { try real.counting() }
 
-    func lookUp<Value: Sendable>(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
-    ) async throws(StoreError) -> Value {
+    func lookUp(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         let faults = faults
-        return try await real.lookUp { connection in try body(FailingConnection(connection, faults)) }
+        try await real.lookUp { connection in try body(FailingConnection(connection, faults)) }
     }
 
-    func sessionReader() throws -> any SessionReader { FailingReader(try real.sessionReader(), faults) }
-
-    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        try faults.pass(FailingReader.statement)
-        return try await real.signedIn(token, at: now)
+    func loopConnection() throws -> (any EngineConnection)? {
+        try real.loopConnection().map { FailingConnection($0, faults) }
     }
 
+    func ensureTrust(at now: Timestamp) async throws(StoreError) { try await real.ensureTrust(at: now) }
     func watch(at now: Timestamp) { real.watch(at: now) }
     var clockDifference: Int64 { real.clockDifference }
     var obstacle: StoreError? { real.obstacle }
     func eraseRemains(isCertain: Bool) async throws(StoreError) { try await real.eraseRemains(isCertain: isCertain) }
     func settings() throws -> [String: String] { try writer.sync { _ in try real.settings() } }
     func close() { real.close() }
-}
-
-private final class FailingReader: SessionReader {
-    static let statement = "SELECT FROM session"
-
-    private let real: any SessionReader
-    private let faults: Faults
-
-    init(_ real: any SessionReader, _ faults: Faults) {
-        self.real = real
-        self.faults = faults
-    }
-
-    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
-        try faults.pass(Self.statement)
-        return try real.signedIn(token: token, at: now)
-    }
-
-    func takeFound() -> [(found: SignedIn, readAt: UInt64)] { real.takeFound() }
 }
 
 /// A real connection, asked only what does not fail.
@@ -79,22 +54,22 @@ final class FailingConnection: EngineConnection {
     }
 
     @discardableResult
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int {
         try faults.pass(sql)
         return try real.run(sql, arguments)
     }
 
-    func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+    func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
         try faults.pass(sql)
         try real.enqueue(sql, arguments)
     }
 
-    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
         try faults.pass(sql)
         return try real.firstRow(sql, arguments)
     }
 
-    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         try faults.pass(sql)
         return try real.rows(sql, arguments)
     }
@@ -104,7 +79,7 @@ final class FailingConnection: EngineConnection {
         try real.execute(sql: sql)
     }
 
-    func begin(_ access: Access) throws {
+    func begin(_ access: AccessMode) throws {
         try faults.pass(access == .write ? Faults.beginOfWrite : "BEGIN DEFERRED")
         try real.begin(access)
     }
@@ -121,7 +96,7 @@ final class FailingConnection: EngineConnection {
     func tables() throws -> Set<String> { try real.tables() }
     func define(_ schema: String) throws { try real.define(schema) }
 
-    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+    func limited(by limit: ReadLimit, _ body: () throws -> Void) throws {
         try real.limited(by: limit, body)
     }
 

@@ -1,4 +1,5 @@
-package import RelyingParty
+import Accounts
+package import Storage
 import Synchronization
 
 /// What goes wrong in a database, until it is healed: every statement from the nth one on, or each one that matches. One

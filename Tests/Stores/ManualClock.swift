@@ -1,5 +1,5 @@
+import Accounts
 package import Coding
-import RelyingParty
 import Synchronization
 
 /// A clock that moves when told to.

@@ -1,7 +1,7 @@
 package import Coding
 package import Crypto
-package import RelyingParty
 
+@testable package import Accounts
 @testable import Storage
 
 /// What tests put into the database by hand, and read there.

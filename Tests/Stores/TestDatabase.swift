@@ -1,10 +1,10 @@
-import Coding
+package import Coding
 package import Crypto
 import Foundation
 import Logging
-package import RelyingParty
 
-@testable package import Storage
+@testable package import Accounts
+@testable import Storage
 
 /// The real database in a temporary folder, gone when the test is: a copy of one that is made once a run, over an engine
 /// that fails when told to.
@@ -14,14 +14,14 @@ package final class TestDatabase: Sendable {
     package static let keyring = SealingKeyring(
         current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))))
 
-    package let store: Storage.Database
+    package let store: Accounts.Database
     package let faults = Faults()
     private let folder = TestDatabase.makeFolder()
 
     package init(
         limits: SessionLimits, onAccountDeleted: AccountDeletionPolicy = .erase, clock: any WallClock
     ) {
-        let (path, faults) = (Database.path(in: folder), faults)
+        let (path, faults) = (Store.path(in: folder), faults)
         guard
             FileManager.default.createFile(
                 atPath: path, contents: Self.template, attributes: [.posixPermissions: 0o600])
@@ -29,7 +29,7 @@ package final class TestDatabase: Sendable {
         // Its schema is current: it is not looked through for missing steps.
         store = Self.open(folder, limits, onAccountDeleted, use: .successor, clock: clock) { FailingEngine($0, faults) }
         // No test of these ends with the machine.
-        store.engine.writer.sync { connection in _ = try? connection.execute(sql: "PRAGMA synchronous = OFF") }
+        store.store.engine.writer.sync { connection in _ = try? connection.execute(sql: "PRAGMA synchronous = OFF") }
     }
 
     /// Whoever still holds the store may go on: its files are open.
@@ -41,7 +41,7 @@ package final class TestDatabase: Sendable {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         open(folder, SessionLimits(lifetime: 1, idleTimeout: 1), .erase, use: .server, clock: ManualClock()) { $0 }
             .close()
-        guard let data = FileManager.default.contents(atPath: Database.path(in: folder)) else {
+        guard let data = FileManager.default.contents(atPath: Store.path(in: folder)) else {
             fatalError("there is no new database")
         }
         return data
@@ -60,13 +60,13 @@ package final class TestDatabase: Sendable {
 
     private static func open(
         _ folder: String, _ limits: SessionLimits, _ onAccountDeleted: AccountDeletionPolicy,
-        use: DatabaseOptions.Use, clock: any WallClock, over wrap: (any Engine) -> any Engine
-    ) -> Storage.Database {
+        use: StoreOptions.Use, clock: any WallClock, over wrap: (any Engine) -> any Engine
+    ) -> Accounts.Database {
         var options = DatabaseOptions(
-            directory: folder, origin: .real, sessionLimits: limits, onAccountDeleted: onAccountDeleted,
-            busyTimeout: 20_000, use: use)
+            StoreOptions(directory: folder, origin: .real, busyTimeout: 20_000, use: use), sessionLimits: limits,
+            onAccountDeleted: onAccountDeleted)
         // Of no test's concern: the machine may be slow.
-        options.notePatience = .seconds(60)
+        options.store.notePatience = .seconds(60)
         do {
             return try Database(
                 options: options, keyring: keyring, clock: clock, random: SystemRandom(),
@@ -81,7 +81,7 @@ package final class TestDatabase: Sendable {
     @discardableResult
     func change<Value>(at now: Timestamp = Timestamp(milliseconds: 0), _ body: (Transaction) throws -> Value) -> Value {
         do {
-            return try store.engine.writer.sync { connection in
+            return try store.store.engine.writer.sync { connection in
                 let connection = (connection as? FailingConnection)?.real ?? connection
                 return try connection.inTransaction { try body(Transaction(connection, store.context, at: now)) }
             }

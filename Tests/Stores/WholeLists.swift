@@ -1,8 +1,9 @@
+package import Accounts
 package import Coding
-package import RelyingParty
+package import Storage
 
 // Lists as a whole, where a test has few of something.
-extension SessionList {
+extension Database {
     /// Newest first.
     package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
         try await sessions(of: user, by: .newest, after: nil, limit: 10_000, at: now).items

@@ -68,7 +68,9 @@ internal import CSQLite
                 throw StrangerError(code: SQLITE_MISUSE, text: "\(argument as Any) for place \(index + 1) of \(sql)")
             }
         }
-        let names = unsafe (0..<sqlite3_column_count(statement)).map { unsafe String(cString: sqlite3_column_name(statement, $0)) }
+        let names = unsafe (0..<sqlite3_column_count(statement)).map {
+            unsafe String(cString: sqlite3_column_name(statement, $0))
+        }
         var rows: [StrangerRow] = []
         while true {
             switch unsafe sqlite3_step(statement) {

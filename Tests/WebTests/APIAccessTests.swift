@@ -1,12 +1,13 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// Who gets in: every backend route and every credential there is.
 @Suite struct APIAccessTests {

@@ -1,10 +1,11 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// API keys that live until a moment.
 @Suite struct APIKeyExpiryTests {

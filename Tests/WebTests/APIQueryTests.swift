@@ -1,11 +1,12 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// Parameters of the API: how a wrong one is refused, and the name every list has for its cursor.
 @Suite struct APIQueryTests {

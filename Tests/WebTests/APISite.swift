@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Storage
 import Stores
 import Web
+
+@testable import Accounts
 
 /// A site's backends: their keys, and requests as they send them.
 extension Site {

@@ -2,11 +2,12 @@ import Coding
 import HTTP
 import HTTPTypes
 import Logging
-import RelyingParty
 import Sockets
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct AccessLogTests {
     private static let secret = "brs_secret"

@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `DELETE /api/v1/account`.
 @Suite struct AccountAPITests {

@@ -2,10 +2,11 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// What the account page lets a person change: who may, from where, and what comes of it.
 @Suite struct AccountChangeTests {

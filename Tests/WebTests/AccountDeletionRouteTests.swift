@@ -1,11 +1,12 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct AccountDeletionRouteTests {
     private static let user = "usr_00000000000000000000000001"
@@ -224,7 +225,7 @@ import Web
                             issuedAt: moment, holdsToken: false)
                     ], unfinishedName: PersonName(given: "Ann"), unfinishedSince: moment)
             ], isComplete: false)
-        let lists = Lists(items: [
+        let items: [AccountList: [AccountItem]] = [
             .programs: [
                 .program(
                     AccountRecord.Program(
@@ -250,7 +251,7 @@ import Web
                         id: EventID(unchecked: "evt_00000000000000000000000001"), kind: .sessionEnded, time: moment,
                         user: user, cause: .consentRevoked))
             ],
-        ])
+        ]
         let time = "2026-09-21T14:13:20.000Z"
         let expected = """
             {"exportedAt":"\(time)","complete":false,"user":{"id":"\(user)","state":"active","externalID":null,\
@@ -271,7 +272,7 @@ import Web
             "eventTime":"\(time)","receivedAt":"\(time)","outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
             """
-        var export = AccountExport(record, lists, at: moment)
+        var export = AccountExport(record, at: moment, reading: Self.reading(items))
         var bytes: [UInt8] = []
         while let piece = try await export.next() { bytes += piece }
         #expect(String(decoding: bytes, as: UTF8.self) == expected)
@@ -290,7 +291,7 @@ import Web
                     id: EventID(sequence: Int64(number), salt: [UInt8](repeating: 1, count: 10)), kind: .userUpdated,
                     time: moment, user: user))
         }
-        var export = AccountExport(record, Lists(items: [.events: events]), at: moment)
+        var export = AccountExport(record, at: moment, reading: Self.reading([.events: events]))
         var bytes: [UInt8] = []
         while let piece = try await export.next() {
             #expect(piece.count <= 65_536)
@@ -300,21 +301,19 @@ import Web
         #expect(found?.count == 2_345)
         #expect(Set((found ?? []).compactMap { $0.objectValue?["id"]?.stringValue }).count == 2_345)
 
-        var broken = AccountExport(record, Lists(items: [.events: events], isGoneAfter: 3), at: moment)
+        var broken = AccountExport(
+            record, at: moment, reading: Self.reading([.events: events], isGoneAfter: 3))
         await #expect(throws: StoreError.self) { while try await broken.next() != nil {} }
     }
 
     /// Somebody's data, a page at a time.
-    private struct Lists: AccountLists {
-        var items: [AccountList: [AccountItem]]
-        var isGoneAfter = Int.max
-
-        func accountPage(
-            _ list: AccountList, of user: UserID, after place: AccountPlace?, limit: Int, at now: Timestamp
-        ) async throws(StoreError) -> AccountPage? {
+    private static func reading(
+        _ items: [AccountList: [AccountItem]], isGoneAfter last: Int = .max
+    ) -> AccountExport.Reading {
+        { list, place, limit in
             var start = 0
             if case .event(let sequence) = place { start = Int(sequence) }
-            guard start / limit < isGoneAfter else { return nil }
+            guard start / limit < last else { return nil }
             let all = items[list] ?? []
             let page = Array(all.dropFirst(start).prefix(limit))
             let end = start + page.count

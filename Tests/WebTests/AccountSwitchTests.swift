@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `POST /logout/switch`: the one button of the page that turns somebody away, on another site's address.
 @Suite struct AccountSwitchTests {

@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 extension Site {
     static let audience = "https://api.example.com"

@@ -1,9 +1,10 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 /// However a callback ends, its form is parsed once.
 @Suite struct CallbackReadingTests {

@@ -1,12 +1,13 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Stores
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct CallbackRouteTests {
     static let binding = "__Host-bramley-login=\(Site.binding)"

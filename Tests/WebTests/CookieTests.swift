@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct CookieTests {
     static let token = Site.browserToken

@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// What applications and the person learn of a consent: `/api/v1/users/{id}/credential` and the account page.
 @Suite struct CredentialAPITests {

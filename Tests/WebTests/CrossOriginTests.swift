@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `api.allowedOrigins`: which pages of other origins may read which answers.
 @Suite struct CrossOriginTests {

@@ -1,6 +1,6 @@
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Web
 
 @Suite struct DeviceDescriptionTests {

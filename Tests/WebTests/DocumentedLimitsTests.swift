@@ -1,8 +1,7 @@
 import Foundation
-import OpenIDProvider
-import RelyingParty
 import Testing
 
+@testable import Accounts
 @testable import Web
 
 /// `docs/limits.md` says what the code does.

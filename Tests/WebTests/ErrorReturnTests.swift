@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `error_return`: where a sign-in leads that its visitor cancels at Apple.
 @Suite struct ErrorReturnTests {

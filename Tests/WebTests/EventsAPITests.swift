@@ -1,11 +1,12 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `GET /api/v1/events`.
 @Suite struct EventsAPITests {

@@ -1,6 +1,7 @@
 import Coding
-import RelyingParty
 import Synchronization
+
+@testable import Accounts
 
 /// An Apple that believes every token, reads the form plainly, and fails when told to.
 final class FakeApple: IdentityProvider, Sendable {

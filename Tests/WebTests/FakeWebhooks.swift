@@ -1,53 +1,22 @@
 import Coding
 import Crypto
-import RelyingParty
+import Storage
+import Stores
 import Synchronization
 
-/// Endpoints without a queue behind them: what the API asks for is remembered, and what it shall find is put there.
-final class FakeWebhooks: WebhookDirectory, WebhookSender, Sendable {
+@testable import Accounts
+
+/// Two endpoints of the database, and an application behind both that answers as told and remembers what it was sent.
+final class FakeWebhooks: WebhookSender {
     static let one = "https://app.example/hook"
     static let two = "https://audit.example/in"
 
     struct State {
-        var dead: [DeadWebhook] = []
-        var retries: [WebhookRetry] = []
-        var retried = 0
         var sent: [WebhookRequest] = []
         var answer = WebhookAnswer.status(204)
-        var fails = false
     }
 
     let state = Mutex(State())
-
-    private func check() throws(StoreError) {
-        if state.withLock({ $0.fails }) { throw .unavailable("disk full") }
-    }
-
-    func webhookEndpoints() async throws(StoreError) -> [WebhookEndpoint] {
-        try check()
-        return [Self.one, Self.two].map {
-            WebhookEndpoint(
-                url: $0, addedAt: Timestamp(seconds: 1_790_000_000), backlog: 0, oldest: nil, deadLetters: 0,
-                lastSuccessAt: nil, lastFailureAt: nil, lastFailure: nil, failingSince: nil, stoppedAt: nil,
-                pausedUntil: nil)
-        }
-    }
-
-    func deadWebhooks(after place: DeadWebhookPlace?, limit: Int) async throws(StoreError) -> [DeadWebhook] {
-        try check()
-        return state.withLock { state in
-            let start = place.map { place in (state.dead.firstIndex { $0.place == place } ?? -1) + 1 } ?? 0
-            return Array(state.dead[start...].prefix(limit))
-        }
-    }
-
-    func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int {
-        try check()
-        return state.withLock { state in
-            state.retries.append(retry)
-            return state.retried
-        }
-    }
 
     func send(_ request: WebhookRequest) async -> WebhookAnswer {
         state.withLock { state in
@@ -58,15 +27,33 @@ final class FakeWebhooks: WebhookDirectory, WebhookSender, Sendable {
 
     func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer { state.withLock(\.answer) }
 
-    func endpoints(clock: any WallClock, random: any RandomSource) -> WebhookEndpoints {
-        let secret = try? WebhookSecret(parsing: "whsec_" + Base64.encode([UInt8](repeating: 1, count: 32)))
+    func endpoints(_ database: Database, clock: any WallClock, random: any RandomSource) throws -> WebhookEndpoints {
+        try database.setWebhookEndpoints([Self.one, Self.two], at: clock.now())
+        let secrets = try WebhookSecrets(parsing: "whsec_" + Base64.encode([UInt8](repeating: 1, count: 32)))
         return WebhookEndpoints(
-            targets: secret.map { secret in
-                [
-                    WebhookTarget(url: Self.one, kinds: [.userCreated], secrets: { WebhookSecrets(secret) }),
-                    WebhookTarget(url: Self.two, kinds: [.accountDeleted], secrets: { WebhookSecrets(secret) }),
-                ]
-            } ?? [],
-            directory: self, sender: self, clock: clock, random: random)
+            targets: [
+                WebhookTarget(url: Self.one, kinds: [.userCreated], secrets: { secrets }),
+                WebhookTarget(url: Self.two, kinds: [.accountDeleted], secrets: { secrets }),
+            ], database: database, sender: self, clock: clock, random: random)
+    }
+}
+
+extension Site {
+    /// So many events that the first endpoint has refused for good, a second apart.
+    /// - Returns: their ids, the latest refusal first.
+    func makeDeadLetters(_ count: Int) async throws -> [String] {
+        signIn()
+        for _ in 0..<count { database.put(.userCreated, of: Self.userID(1), at: clock.now()) }
+        while try await store.queueWebhooks(of: [FakeWebhooks.one: [.userCreated]], limit: 100, at: clock.now()) {}
+        var ids: [String] = []
+        for _ in 0..<count {
+            let endpoint = try await store.webhookWork(at: clock.now()).due[0]
+            let delivery = try await store.dueWebhooks(for: endpoint, limit: 1, at: clock.now())[0]
+            _ = try await store.record(
+                .failed("status 500", next: nil, pausedUntil: nil), of: delivery, at: clock.now())
+            ids.insert(delivery.entry.id.rawValue, at: 0)
+            clock.advance(seconds: 1)
+        }
+        return ids
     }
 }

@@ -2,9 +2,10 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// What a proxy passes on to somebody who may not come in: on another site's address, with nothing to load.
 @Suite struct ForbiddenPageTests {

@@ -2,10 +2,11 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct HealthTests {
     private func ask(

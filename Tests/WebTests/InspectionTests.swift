@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// What `bramley doctor` is answered, and nobody else.
 @Suite struct InspectionTests {

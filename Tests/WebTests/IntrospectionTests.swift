@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `POST /api/v1/introspect` (RFC 7662).
 @Suite struct IntrospectionTests {

@@ -1,10 +1,11 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `__Host-bramley-name`: set by a failed callback alone, and gone when a sign-in has come to its end.
 @Suite struct KeptNameCookieTests {

@@ -1,8 +1,8 @@
 import Public
-import RelyingParty
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import Web
 
 /// Languages that are made when somebody asks for them are the same as those made at the start.

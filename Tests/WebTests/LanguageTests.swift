@@ -2,10 +2,11 @@ import Coding
 import HTTP
 import HTTPTypes
 import Public
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct LanguageTests {
     private static func site(_ locales: [String] = PageLanguages.builtIn) throws -> Site {

@@ -1,12 +1,13 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `/api/v1/links` and the page a link leads to.
 @Suite struct LinkAPITests {

@@ -1,10 +1,11 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// A link belongs to the API key that began it, and to the browser that goes to it first.
 @Suite struct LinkOwnerTests {

@@ -4,12 +4,13 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Logging
-import RelyingParty
 import Storage
 import Stores
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 /// The web side over a real database, and an Apple that believes `sub|nonce|code`.
 final class LinkSite: Answering {
@@ -18,7 +19,7 @@ final class LinkSite: Answering {
 
     let application: WebApplication
     let configuration: WebConfiguration
-    let database: Storage.Database
+    let database: Accounts.Database
     let apple = TokenApple()
     let clock = ManualClock(1_790_000_000)
     let log = LogLines()
@@ -41,28 +42,27 @@ final class LinkSite: Answering {
         let (random, log) = (SystemRandom(), log)
         let logger = Logger(label: "test") { _ in log.handler() }
         let keyring = SealingKeyring(current: .generate(), previous: [])
-        let database = try Storage.Database(
+        let database = try Accounts.Database(
             options: DatabaseOptions(
-                directory: folder, origin: .real, sessionLimits: configuration.sessions.limits,
-                onAccountDeleted: .erase, busyTimeout: 50),
+                StoreOptions(directory: folder, origin: .real, busyTimeout: 50),
+                sessionLimits: configuration.sessions.limits, onAccountDeleted: .erase),
             keyring: keyring, clock: clock, random: random, logger: logger)
         self.database = database
         let targets = ReturnTargets(
             publicURL: "https://login.example.com", allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
         let parts = SignInParts(
-            provider: apple, store: database, keyring: keyring,
+            provider: apple, database: database, keyring: keyring,
             configuration: SignInConfiguration(
                 sessionLimits: configuration.sessions.limits, signUp: .open, returnTargets: targets, nativeNonce: .raw,
                 asksExisting: asksExisting),
             clock: clock, random: random, logger: logger)
-        let linking = Linking(parts, links: database)
+        let linking = Linking(parts)
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
-                signIn: SignIn(parts, linking: linking), sessions: database, users: database, journal: database,
-                apiKeys: database,
-                notifications: Notifications(provider: apple, store: database, clock: clock, logger: logger),
+                signIn: SignIn(parts, linking: linking), database: database,
+                notifications: Notifications(provider: apple, database: database, clock: clock, logger: logger),
                 returnTargets: targets, clock: clock, random: random, logger: logger, keyring: keyring))
     }
 

@@ -1,13 +1,14 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Storage
 import Stores
 import Synchronization
 import Testing
 import Web
+
+@testable import Accounts
 
 /// The routes for apps. What is a good token is FakeApple's to say, and it says so of every one.
 @Suite struct NativeAPITests {

@@ -1,8 +1,9 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// The addresses that configurations written for oauth2-proxy use.
 @Suite struct OAuth2ProxyRouteTests {

@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// Configurations that oauth2-proxy documents for nginx: what they send is enough, and what a client adds counts for
 /// nothing.

@@ -1,9 +1,10 @@
 import Foundation
 import HTTPTypes
 import Public
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct PageCheckTests {
     static func configuration(

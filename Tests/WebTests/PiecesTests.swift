@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// Answers that are made in pieces: short ones come as a whole, long ones never as one.
 @Suite struct PiecesTests {

@@ -3,10 +3,11 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Public
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct PublicFilesTests {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Public")

@@ -1,9 +1,10 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Testing
 import Web
+
+@testable import Accounts
 
 /// With a `publicURL` that has a path, everything lives below it: no answer leads out of it, whatever was asked.
 @Suite struct PublicPathTests {

@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct SecurityHeadersTests {
     static let requests: [(HTTPRequest.Method, String)] = [

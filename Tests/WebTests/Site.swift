@@ -3,12 +3,13 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
-import RelyingParty
 import Sockets
 import Storage
 import Stores
 import Synchronization
 import Web
+
+@testable import Accounts
 
 /// The whole web side over the real database and a fake Apple, and a browser's worth of conveniences to talk to it.
 struct Site: Answering {
@@ -22,7 +23,7 @@ struct Site: Answering {
     let signingKeys: SigningKeys
     let keyring = TestDatabase.keyring
 
-    var store: Storage.Database { database.store }
+    var store: Accounts.Database { database.store }
 
     static let browserToken = "brs_" + String(repeating: "A", count: 43)
     static let nativeToken = "brs_" + String(repeating: "N", count: 43)
@@ -53,15 +54,16 @@ struct Site: Answering {
         let logger = Logger(label: "test") { _ in log.handler() }
         let signIn = SignIn(
             SignInParts(
-                provider: apple, store: store, keyring: keyring,
+                provider: apple, database: store, keyring: keyring,
                 configuration: SignInConfiguration(
                     attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
                     signUp: signUp, returnTargets: targets),
                 clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
         let notifications = Notifications(
-            provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
+            provider: apple, database: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }
+        )
         signingKeys = SigningKeys(
-            store: store, keyring: keyring,
+            database: store, keyring: keyring,
             algorithms: SigningAlgorithm.allCases.filter { algorithm in
                 configuration.assertionAudiences.contains { $0.algorithm == algorithm }
             },
@@ -70,10 +72,9 @@ struct Site: Answering {
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
-                signIn: signIn, sessions: store, users: store, journal: store, apiKeys: store,
-                notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger, keyring: keyring,
-                webhooks: webhooks.endpoints(clock: clock, random: random), accessRules: currentRules))
+                signIn: signIn, database: store, notifications: notifications, returnTargets: targets,
+                signingKeys: signingKeys, clock: clock, random: random, logger: logger, keyring: keyring,
+                webhooks: try webhooks.endpoints(store, clock: clock, random: random), accessRules: currentRules))
     }
 
     // MARK: People

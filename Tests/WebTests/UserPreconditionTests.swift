@@ -1,10 +1,11 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `ETag`, `If-Match` and `If-None-Match` on users (RFC 9110 §13), and what a key may read by them.
 @Suite struct UserPreconditionTests {

@@ -2,11 +2,12 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 /// `X-Auth-Request-Assertion` by the ordinary route and by the fast path.
 @Suite struct VerifyAssertionTests {
@@ -27,7 +28,7 @@ import Web
         #expect(try parser.parse(bytes.span) != nil)
         var output: [UInt8] = []
         // As a server does all the time: without, nothing is answered from memory.
-        site.store.tick(at: site.clock.now())
+        site.store.store.tick(at: site.clock.now())
         let isAnswered = path.answer(
             head: parser.head, bytes: bytes.span, peerIsTrusted: false, now: site.clock.now(), date: [],
             into: &output)

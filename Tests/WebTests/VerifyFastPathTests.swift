@@ -1,12 +1,13 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Storage
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 @Suite struct VerifyFastPathTests {
     static let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
@@ -21,7 +22,7 @@ import Web
         #expect(try parser.parse(bytes.span) != nil)
         var output = Array("before".utf8)
         // As a server does all the time: without, nothing is answered from memory.
-        site.store.tick(at: site.clock.now())
+        site.store.store.tick(at: site.clock.now())
         let isAnswered = path.answer(
             head: parser.head, bytes: bytes.span, peerIsTrusted: trusted, now: site.clock.now(), date: Self.date,
             into: &output)

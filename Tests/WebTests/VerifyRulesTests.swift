@@ -1,11 +1,12 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 import Sockets
 import Stores
 import Testing
 import Web
+
+@testable import Accounts
 
 private let ruleDocument = """
     {"rules": [

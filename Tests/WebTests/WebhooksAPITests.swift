@@ -1,26 +1,15 @@
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Stores
 import Synchronization
 import Testing
 import Web
 
+@testable import Accounts
+
 /// `/api/v1/webhooks`.
 @Suite struct WebhooksAPITests {
-    private static let event = EventID(unchecked: "evt_00000000000000000000000001")
-
-    private static func letter(_ number: Int) -> DeadWebhook {
-        DeadWebhook(
-            place: DeadWebhookPlace(
-                diedAt: Timestamp(seconds: 1_790_000_000 - Int64(number)), sequence: Int64(number),
-                endpoint: WebhookEndpointID(1)),
-            url: FakeWebhooks.one,
-            entry: JournalEntry(
-                id: EventID(unchecked: "evt_0000000000000000000000000\(number)"), kind: .accountDeleted,
-                time: Timestamp(seconds: 1_789_000_000), user: Site.userID(1)), attempts: 10, failure: "status 500")
-    }
-
     private func post(_ site: Site, _ path: String, _ body: String, _ scope: APIScope = .webhooksWrite) async
         -> ServerResponse
     {
@@ -40,7 +29,7 @@ import Web
 
     @Test func pagesDeadLetters() async throws {
         let site = try Site()
-        site.webhooks.state.withLock { $0.dead = (1...5).map(Self.letter) }
+        let letters = try await site.makeDeadLetters(5)
         let key = site.bearer(site.makeKey([.webhooksRead]))
         var seen: [String] = []
         var cursor: String?
@@ -50,7 +39,7 @@ import Web
             seen += page.items.compactMap { $0["id"]?.stringValue }
             cursor = page.next
         } while cursor != nil && seen.count < 20
-        #expect(seen == (1...5).map { Self.letter($0).entry.id.rawValue })
+        #expect(seen == letters)
     }
 
     @Test(arguments: ["x", "", "evt_00000000000000000000000001", "Aw", "Av____________________________________8A"])
@@ -61,18 +50,19 @@ import Web
         #expect(answer.status.code == 400 && answer.code == "invalid_request")
     }
 
-    @Test(
-        arguments: [
-            (#"{"allDead":true}"#, WebhookRetry.allDead),
-            (#"{"event":"evt_00000000000000000000000001"}"#, .event(event)),
-            (#"{"endpoint":"https://audit.example/in"}"#, .endpoint(url: FakeWebhooks.two)),
-        ])
-    func retries(body: String, retry: WebhookRetry) async throws {
+    @Test("a retry is of all dead letters, of one event, or of an endpoint")
+    func retries() async throws {
         let site = try Site()
-        site.webhooks.state.withLock { $0.retried = 3 }
-        let answer = await post(site, "retry", body)
-        #expect(answer.text == #"{"retried":3}"#)
-        #expect(site.webhooks.state.withLock { $0.retries } == [retry])
+        let letters = try await site.makeDeadLetters(3)
+        func dead() async -> [String] {
+            await site.get("/api/v1/webhooks/dead-letters", site.bearer(site.makeKey([.webhooksRead]))).items.compactMap
+            { $0["id"]?.stringValue }
+        }
+        #expect(await post(site, "retry", #"{"endpoint":"https://audit.example/in"}"#).text == #"{"retried":0}"#)
+        #expect(await post(site, "retry", #"{"event":"\#(letters[1])"}"#).text == #"{"retried":1}"#)
+        #expect(await dead() == [letters[0], letters[2]])
+        #expect(await post(site, "retry", #"{"allDead":true}"#).text == #"{"retried":2}"#)
+        #expect(await dead().isEmpty)
     }
 
     @Test(
@@ -119,12 +109,15 @@ import Web
             let answer = await post(site, path, #"{"allDead":true}"#, .webhooksRead)
             #expect(answer.status.code == 403)
         }
-        #expect(site.webhooks.state.withLock { $0.retries.isEmpty && $0.sent.isEmpty })
+        #expect(site.webhooks.state.withLock { $0.sent.isEmpty })
     }
 
     @Test func aStoreThatFailsIs503() async throws {
         let site = try Site()
-        site.webhooks.state.withLock { $0.fails = true }
+        let key = site.bearer(site.makeKey([.webhooksRead]))
+        _ = await site.get("/api/v1/webhooks", key)
+        site.database.faults.fail(at: "webhook_")
+        #expect(await site.get("/api/v1/webhooks", key).status.code == 503)
         #expect(await post(site, "retry", #"{"allDead":true}"#).status.code == 503)
     }
 }

@@ -1,5 +1,6 @@
+package import Accounts
 package import Coding
-package import Storage
+import Storage
 
 /// The result of `bramley backup`.
 package struct BackupReport: Hashable, Sendable {
@@ -12,9 +13,9 @@ package struct BackupReport: Hashable, Sendable {
     /// For a person.
     package var text: String {
         """
-        \(file): \(Quantity.bytes(contents.bytes)) in \(Quantity.seconds(milliseconds)), \
+        \(file): \(Quantity.bytes(contents.file.bytes)) in \(Quantity.seconds(milliseconds)), \
         \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). Read back: it is whole.
-        It opens with the sealing key\(contents.sealingKeyID.map { " \($0)" } ?? "") alone. Keep that key too, and keep it \
+        It opens with the sealing key\(contents.file.sealingKeyID.map { " \($0)" } ?? "") alone. Keep that key too, and keep it \
         elsewhere.
         """
     }
@@ -22,13 +23,13 @@ package struct BackupReport: Hashable, Sendable {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("file", file)
-        writer.member("bytes", Int64(contents.bytes))
+        writer.member("bytes", Int64(contents.file.bytes))
         writer.member("milliseconds", milliseconds)
         writer.member("takenAt", takenAt.rfc3339)
         writer.member("users", Int64(contents.users))
         writer.member("sessions", Int64(contents.sessions))
-        writer.member("schema", contents.schema)
-        writer.member("sealingKeyID", contents.sealingKeyID)
+        writer.member("schema", contents.file.schema)
+        writer.member("sealingKeyID", contents.file.sealingKeyID)
         writer.endObject()
     }
 }

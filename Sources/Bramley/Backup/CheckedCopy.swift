@@ -1,5 +1,6 @@
+internal import Accounts
+import Coding
 internal import Crypto
-internal import RelyingParty
 internal import Storage
 
 /// The two long steps of every backup and restore, with a progress line when they take longer than a second; a signal

@@ -1,7 +1,8 @@
+internal import Accounts
+import Coding
 internal import Crypto
 internal import FoundationEssentials
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -16,16 +17,16 @@ enum MigrationBackup {
     /// Makes one when the database lacks a step of the schema.
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
     static func makeIfNeeded(
-        _ options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, logger: Logger
+        _ options: StoreOptions, keyring: SealingKeyring, clock: any WallClock, logger: Logger
     ) throws(StartFailure) {
         let pending: (name: String, bytes: Int)?
         do {
-            pending = try Database.pendingStep(options, keyring: keyring)
+            pending = try Store.pendingStep(options, steps: Schema.steps, keyring: keyring)
         } catch {
             throw StartFailure(error.description)
         }
         guard let pending else { return }
-        let source = Database.path(in: options.directory)
+        let source = Store.path(in: options.directory)
         // For the copy, and for tables made anew: in the log, and then in the file.
         try checkRoom(for: 3 * pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name

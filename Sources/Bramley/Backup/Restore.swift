@@ -1,8 +1,8 @@
+internal import Accounts
 internal import Coding
 internal import Crypto
 internal import FoundationEssentials
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -19,7 +19,7 @@ struct Restore {
     private let locks: Locks
     private let staging: Staging
 
-    private var path: String { Database.path(in: configuration.storage.directory) }
+    private var path: String { Store.path(in: configuration.storage.directory) }
 
     /// Copies the backup next to the database and examines the copy. Changes nothing that exists.
     /// - Throws: `CommandFailure` with one line.
@@ -28,13 +28,13 @@ struct Restore {
     ) async throws(CommandFailure) -> Restore {
         let directory = configuration.storage.directory
         do {
-            try Database.prepareDirectory(directory)
+            try Store.prepareDirectory(directory)
         } catch {
             throw CommandFailure(error.description)
         }
         let locks = try Locks(directory)
         try RestoreLock.finishPending(directory, locks.commands)
-        let path = Database.path(in: directory)
+        let path = Store.path(in: directory)
         guard let backup = FileStamp(of: file) else { throw CommandFailure("\(file) is not there, or not readable.") }
         guard FileStamp(of: path).map({ !$0.isOfSameFile(as: backup) }) ?? true else {
             throw CommandFailure("\(file) is the database itself: name a backup of it.")
@@ -42,7 +42,7 @@ struct Restore {
         guard !Files.isSymbolicLink(path) else {
             throw CommandFailure("\(path) is a symbolic link: name the directory it leads to in storage.directory.")
         }
-        guard DatabaseExamination.isDatabase(file) else {
+        guard FileExamination.isDatabase(file) else {
             throw CommandFailure("\(file) is not a Bramley backup, or is damaged.")
         }
         let keyring: SealingKeyring
@@ -54,7 +54,8 @@ struct Restore {
         let staging = try Staging(in: directory)
         try CheckedCopy.copy(file, to: staging.path)
         let contents = try await CheckedCopy.examine(
-            staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).origin, clock: clock,
+            staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).store.origin,
+            clock: clock,
             orSay: "\(file) is not restored. Of its copy:")
         return Restore(
             contents: contents, configuration: configuration, keyring: keyring, random: random, clock: clock,
@@ -65,7 +66,7 @@ struct Restore {
     /// - Returns: how many sessions ended.
     func endSessions() async throws -> Int {
         var options = configuration.databaseOptions(for: .server)
-        options.directory = staging.directory
+        options.store.directory = staging.directory
         options.account = SystemAccount.current(sudoUser: ProcessInfo.processInfo.environment["SUDO_USER"])
         do {
             let database = try Database(
@@ -151,7 +152,7 @@ struct Restore {
     /// A directory for the copy, in which it can be opened like any database. Removed with the value.
     private final class Staging: Sendable {
         let directory: String
-        var path: String { Database.path(in: directory) }
+        var path: String { Store.path(in: directory) }
 
         init(in parent: String) throws(CommandFailure) {
             let directory = parent + "/restoring"
@@ -161,7 +162,7 @@ struct Restore {
             }
             self.directory = directory
             do {
-                try Database.prepareDirectory(directory)
+                try Store.prepareDirectory(directory)
                 try clear()
                 try Files.create(path, mode: 0o600, bytes: [])
             } catch {

@@ -13,7 +13,7 @@ final class RestoreLock: Sendable {
     /// For a command.
     /// - Returns: nil where no lock can be made, as in a directory that is not writable: no restore can work there.
     static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
-        if PendingRestore.isWaiting(for: Database.path(in: directory)) {
+        if PendingRestore.isWaiting(for: Store.path(in: directory)) {
             try finishPending(directory, exclusive(directory))
             CommandOutput.remark("A restore that was interrupted has been finished.")
         }
@@ -52,7 +52,7 @@ final class RestoreLock: Sendable {
     /// Finishes a restore that a crash has cut off, if there is one.
     /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
     static func finishPending(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
-        let path = Database.path(in: directory)
+        let path = Store.path(in: directory)
         guard PendingRestore.isWaiting(for: path) else { return }
         do {
             try PendingRestore.finish(path)

@@ -1,6 +1,6 @@
+package import Accounts
 package import ArgumentParser
 package import Coding
-package import RelyingParty
 internal import Storage
 internal import Web
 

@@ -1,5 +1,6 @@
+internal import Accounts
 import ArgumentParser
-internal import RelyingParty
+import Coding
 internal import Sockets
 internal import Storage
 
@@ -42,12 +43,12 @@ struct BackupCommand: AsyncParsableCommand {
     private static func backup(
         _ directory: String, to file: String, replacing: Bool, clock: any WallClock
     ) async throws(CommandFailure) -> BackupReport {
-        guard Database.exists(in: directory) else {
+        guard Store.exists(in: directory) else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
         let lock = try RestoreLock.shared(directory)
         defer { extendLifetime(lock) }
-        let source = Database.path(in: directory)
+        let source = Store.path(in: directory)
         try checkTarget(file, source: source, replacing: replacing)
         let (start, now) = (ContinuousClock.now, clock.now())
         let copy = try StagedCopy(for: file)
@@ -68,7 +69,7 @@ struct BackupCommand: AsyncParsableCommand {
             throw CommandFailure("\(file) is the database itself: choose another file.")
         }
         guard replacing else { throw CommandFailure(StagedCopy.isThere(file)) }
-        guard DatabaseExamination.isDatabase(file) else {
+        guard FileExamination.isDatabase(file) else {
             throw CommandFailure("\(file) is not a Bramley backup, so it is not replaced: choose another name.")
         }
     }

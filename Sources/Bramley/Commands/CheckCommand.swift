@@ -1,7 +1,7 @@
+import Accounts
 package import ArgumentParser
 import Coding
 import Crypto
-import RelyingParty
 import Storage
 import Web
 

@@ -1,8 +1,8 @@
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Crypto
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -90,14 +90,14 @@ struct MoveCommand: AsyncParsableCommand {
         _ source: OperatorDatabase, to target: MoveTarget, confirm: () throws -> Void
     ) async throws -> [MovedTable] {
         do {
-            guard try await !DatabaseMove.isInUse(source.database) else {
+            guard try await !DatabaseMove.isInUse(source.database.store) else {
                 throw CommandFailure("A server still uses the database: stop all of them first.")
             }
             let database = try Database(
                 options: target.options, keyring: source.keyring, clock: source.clock, random: source.random,
                 logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             defer { database.close() }
-            let move = DatabaseMove(from: source.database, to: database)
+            let move = DatabaseMove(from: source.database.store, to: database.store)
             if try await move.isToBeEnded() {
                 try await move.end()
                 return []
@@ -111,7 +111,7 @@ struct MoveCommand: AsyncParsableCommand {
             }
             try confirm()
             let moved = try await ProgressLine.during("moving") {
-                try move.run(to: target.place, id: source.random.bytes(16), at: source.now)
+                try move.run(to: target.place, id: source.random.bytes(16))
             }
             try await move.end()
             try await database.record(.command, user: nil, object: "move", at: source.now)
@@ -137,7 +137,7 @@ private struct MoveTarget {
     static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
         var options = configuration.databaseOptions(for: .server)
         let isPostgres = PostgresOptions.isMeant(by: text)
-        guard isPostgres != (options.postgres != nil) else {
+        guard isPostgres != (options.store.postgres != nil) else {
             throw .usage(
                 isPostgres
                     ? "The database is on PostgreSQL: --to must name a directory."
@@ -145,17 +145,17 @@ private struct MoveTarget {
             )
         }
         guard isPostgres else {
-            options.postgres = nil
-            options.directory = text
-            options.admitsMoved = true
+            options.store.postgres = nil
+            options.store.directory = text
+            options.store.admitsMoved = true
             return MoveTarget(
                 options: options, place: text,
                 advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve."
             )
         }
         if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
-        options.postgres = PostgresOptions(url: Secret(text))
-        options.admitsMoved = true
+        options.store.postgres = PostgresOptions(url: Secret(text))
+        options.store.admitsMoved = true
         return MoveTarget(
             options: options, place: "PostgreSQL",
             advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")

@@ -1,8 +1,9 @@
+package import Accounts
 package import ArgumentParser
 package import Coding
 internal import Crypto
 internal import Sockets
-package import Storage
+import Storage
 
 /// `bramley restore`
 package struct RestoreCommand: AsyncParsableCommand {
@@ -87,7 +88,7 @@ package struct RestoreReport: Hashable, Sendable {
         var lines = [
             """
             \(file) is the database now: \(Quantity.count(contents.users, "user")), \
-            \(Quantity.count(contents.sessions, "session")), \(Quantity.bytes(contents.bytes)) in \
+            \(Quantity.count(contents.sessions, "session")), \(Quantity.bytes(contents.file.bytes)) in \
             \(Quantity.seconds(milliseconds)).
             """
         ]
@@ -101,7 +102,7 @@ package struct RestoreReport: Hashable, Sendable {
                 --all, before the server starts.
                 """)
         }
-        if contents.isOlder, endedSessions == nil {
+        if contents.file.isOlder, endedSessions == nil {
             lines.append("It is of an older Bramley: bramley serve brings it up to date.")
         }
         return lines.joined(separator: "\n")
@@ -110,7 +111,7 @@ package struct RestoreReport: Hashable, Sendable {
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("file", file)
-        writer.member("bytes", Int64(contents.bytes))
+        writer.member("bytes", Int64(contents.file.bytes))
         writer.member("milliseconds", milliseconds)
         writer.member("users", Int64(contents.users))
         writer.member("sessions", Int64(contents.sessions))
@@ -119,7 +120,7 @@ package struct RestoreReport: Hashable, Sendable {
         } else {
             writer.member("endedSessions", nil as String?)
         }
-        writer.member("schema", contents.schema)
+        writer.member("schema", contents.file.schema)
         writer.member("keptAs", keptAs)
         writer.endObject()
     }

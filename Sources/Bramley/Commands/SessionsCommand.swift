@@ -1,6 +1,6 @@
+import Accounts
 import ArgumentParser
 internal import Coding
-import RelyingParty
 internal import Storage
 internal import Web
 

@@ -1,7 +1,7 @@
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
@@ -231,7 +231,7 @@ struct WebhooksTestCommand: AsyncParsableCommand {
         let endpoints = WebhookEndpoints(
             targets: try settings.targets(logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
                 .0,
-            directory: place.database,
+            database: place.database,
             sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
             clock: place.clock, random: place.random)
         async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }

@@ -1,6 +1,6 @@
+package import Accounts
 package import Crypto
 package import HTTP
-package import RelyingParty
 package import Sockets
 package import Storage
 package import Web
@@ -143,7 +143,7 @@ package struct Configuration: Sendable {
         package var postgres: PostgresOptions?
 
         /// Whether there is a database, as far as that can be told without opening it.
-        package var mayHoldDatabase: Bool { postgres != nil || Database.exists(in: directory) }
+        package var mayHoldDatabase: Bool { postgres != nil || Store.exists(in: directory) }
 
         /// What to look at when it fails, as a sentence.
         var advice: String {

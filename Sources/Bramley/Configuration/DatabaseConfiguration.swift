@@ -1,4 +1,4 @@
-package import RelyingParty
+package import Accounts
 package import Storage
 import Web
 
@@ -20,11 +20,12 @@ package struct DatabaseConfiguration: Sendable {
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
     /// The options for opening the database.
-    package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
+    package func databaseOptions(for use: StoreOptions.Use) -> DatabaseOptions {
         DatabaseOptions(
-            directory: storage.directory, postgres: storage.postgres, origin: isSimulated ? .simulated : .real,
-            sessionLimits: sessionLimits,
-            retention: retention, onAccountDeleted: onAccountDeleted, use: use)
+            StoreOptions(
+                directory: storage.directory, postgres: storage.postgres, origin: isSimulated ? .simulated : .real,
+                use: use),
+            sessionLimits: sessionLimits, retention: retention, onAccountDeleted: onAccountDeleted)
     }
 
     /// Whose credentials are checked at Apple.
@@ -35,7 +36,7 @@ package struct DatabaseConfiguration: Sendable {
 
 extension Configuration {
     /// The options for opening this configuration's database.
-    package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
+    package func databaseOptions(for use: StoreOptions.Use) -> DatabaseOptions {
         database.databaseOptions(for: use)
     }
 
@@ -71,7 +72,7 @@ extension ConfigurationBuilder {
     func databaseDirectory(_ key: String, _ text: String) -> String? {
         let directory = Self.withoutSlash(text)
         if let before = values.fromWorkingDirectory(key).map({ Self.withoutSlash($0) }), before != directory,
-            Database.exists(in: before), !Database.exists(in: directory)
+            Store.exists(in: before), !Store.exists(in: directory)
         {
             values.fail(
                 key,

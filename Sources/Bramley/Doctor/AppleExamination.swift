@@ -1,6 +1,6 @@
+internal import Accounts
 internal import AppleID
 internal import HTTP
-internal import RelyingParty
 
 /// Apple's endpoints, the clock compared with theirs, and Apple's view of our clients.
 struct AppleExamination: Sendable {

@@ -1,6 +1,5 @@
+internal import Accounts
 internal import Coding
-internal import OpenIDProvider
-internal import RelyingParty
 internal import Storage
 internal import Web
 

@@ -1,7 +1,7 @@
+internal import Accounts
 internal import AppleID
 internal import Crypto
 internal import HTTP
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web

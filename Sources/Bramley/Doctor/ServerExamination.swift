@@ -1,8 +1,8 @@
+internal import Accounts
 internal import Coding
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web

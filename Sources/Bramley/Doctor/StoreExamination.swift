@@ -1,4 +1,4 @@
-internal import RelyingParty
+internal import Accounts
 internal import Storage
 
 /// What PostgreSQL may lose, and whether its clock and this machine's agree.
@@ -8,10 +8,11 @@ enum StoreExamination {
 
     /// Nothing for SQLite: it is only opened when it loses nothing.
     static func run(_ database: Database?) async -> [Diagnosis] {
-        guard let database, database.isShared else { return [] }
+        guard let database, database.store.isShared else { return [] }
         do {
-            let settings = try database.settings()
-            return [durability(settings), replication(settings), clock(database.clockDifference)].compactMap(\.self)
+            let settings = try database.store.settings()
+            return [durability(settings), replication(settings), clock(database.store.clockDifference)].compactMap(
+                \.self)
         } catch {
             return [
                 .wrong(

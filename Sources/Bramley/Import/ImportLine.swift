@@ -1,6 +1,6 @@
+package import Accounts
 internal import AppleID
 internal import Coding
-package import RelyingParty
 
 /// Why a line is not a person. Names members, never their values.
 package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
+internal import Accounts
 internal import Coding
 internal import Crypto
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 

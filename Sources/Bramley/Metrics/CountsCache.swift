@@ -1,5 +1,5 @@
+internal import Accounts
 internal import Coding
-internal import RelyingParty
 internal import Storage
 internal import Synchronization
 

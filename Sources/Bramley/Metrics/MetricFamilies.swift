@@ -1,7 +1,7 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
 internal import HTTP
-internal import RelyingParty
 internal import Sockets
 
 /// Every metric of `/metrics`, in the order of the page. docs/metrics.md is generated from this table.

@@ -1,7 +1,7 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
 internal import HTTP
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -144,12 +144,12 @@ struct MetricsPage: Sendable {
     }
 
     private func writeStore(to text: inout MetricsText) {
-        let statistics = database.statistics
+        let statistics = database.store.statistics
         text.begin(Families.commits)
-        text.sample(Families.commits, [], database.metrics.commits.reading)
+        text.sample(Families.commits, [], database.store.metrics.commits.reading)
         text.begin(Families.batches)
-        text.sample(Families.batches, [], database.metrics.batches.reading)
-        text.one(Families.storeFailures, Double(database.metrics.failures.value))
+        text.sample(Families.batches, [], database.store.metrics.batches.reading)
+        text.one(Families.storeFailures, Double(database.store.metrics.failures.value))
         text.one(Families.pendingWrites, Double(statistics.pending + statistics.running))
         text.begin(Families.files)
         for (file, suffix) in [("database", ""), ("wal", "-wal")] {

@@ -1,6 +1,7 @@
+internal import Accounts
+import Coding
 internal import Crypto
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Web
 

@@ -1,7 +1,7 @@
+internal import Accounts
 internal import Coding
 internal import Crypto
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 

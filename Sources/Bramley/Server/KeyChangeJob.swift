@@ -1,8 +1,8 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
 internal import Crypto
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 

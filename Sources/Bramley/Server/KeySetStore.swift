@@ -1,3 +1,4 @@
+import Accounts
 internal import AppleID
 internal import Logging
 internal import Storage

@@ -1,6 +1,7 @@
+internal import Accounts
 internal import AppleID
+import Coding
 internal import HTTP
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
@@ -23,7 +24,7 @@ extension ServerParts {
             requests: requests, admission: admission, acceptor: acceptor,
             certificateEnd: { certificate?.notAfter }, signIns: signIn.metrics,
             notifications: notifications.metrics, calls: provider.calls, database: database, counts: counts,
-            path: configuration.storage.postgres == nil ? Database.path(in: configuration.storage.directory) : nil,
+            path: configuration.storage.postgres == nil ? Store.path(in: configuration.storage.directory) : nil,
             isReady: { await readiness().allSatisfy { $0.problem == nil } }, lostLogLines: lostLogLines,
             clock: clock, startedAt: clock.now())
     }

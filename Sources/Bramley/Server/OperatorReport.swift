@@ -1,8 +1,9 @@
+internal import Accounts
 internal import Coding
 internal import FoundationEssentials
 internal import Logging
-internal import RelyingParty
 internal import Sockets
+import Storage
 internal import Synchronization
 internal import Web
 
@@ -12,7 +13,7 @@ final class OperatorReport: Sendable {
     /// Milliseconds.
     private static let interval: Int64 = 60_000
 
-    private let directory: any OperatorDirectory
+    private let database: Database
     private let counters: CounterGrid<SignInFlow, SignInEnd>
     private let clock: any WallClock
     private let logger: Logger
@@ -22,10 +23,10 @@ final class OperatorReport: Sendable {
     private let written = Mutex<[SignInEnd: Int]>([:])
 
     init(
-        directory: any OperatorDirectory, counters: CounterGrid<SignInFlow, SignInEnd>, id: String,
+        database: Database, counters: CounterGrid<SignInFlow, SignInEnd>, id: String,
         clock: any WallClock, logger: Logger
     ) {
-        self.directory = directory
+        self.database = database
         self.counters = counters
         self.id = id
         self.clock = clock
@@ -51,14 +52,14 @@ final class OperatorReport: Sendable {
 
     func report() async throws(StoreError) {
         let now = clock.now()
-        try await directory.reportServer(
+        try await database.reportServer(
             RunningServer(
                 id: id, host: ProcessInfo.processInfo.hostName, version: BramleyVersion.current, startedAt: startedAt,
                 seenAt: now))
         let new = unwritten()
         guard !new.isEmpty else { return }
         do {
-            try await directory.addSignIns(
+            try await database.addSignIns(
                 new.map {
                     SignInCount(hour: now.hour, outcome: $0.key.outcome, reason: $0.key.reason, number: $0.value)
                 }, at: now)

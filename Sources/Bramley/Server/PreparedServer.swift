@@ -1,6 +1,7 @@
+package import Accounts
+package import Coding
 package import Crypto
 package import Logging
-package import RelyingParty
 package import Sockets
 internal import Storage
 internal import Synchronization
@@ -58,7 +59,7 @@ package final class PreparedServer: Sendable {
         Files.keepNewFilesPrivate()
         // The lock comes first: a second server, which it refuses, must change neither the first one's schema nor its
         // webhook endpoints.
-        try Database.prepareDirectory(configuration.storage.directory)
+        try Store.prepareDirectory(configuration.storage.directory)
         let lockPath = configuration.storage.directory + "/serve.lock"
         if let left = inherited.consumeLock(Inheritance.lock, of: lockPath) {
             lock = Mutex(left)
@@ -71,7 +72,7 @@ package final class PreparedServer: Sendable {
         // own.
         if !isSuccessor, configuration.storage.postgres == nil {
             try MigrationBackup.makeIfNeeded(
-                configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
+                configuration.databaseOptions(for: .server).store, keyring: keyring, clock: clock, logger: logger)
         }
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
@@ -174,7 +175,7 @@ package final class PreparedServer: Sendable {
     }
 
     private static func finishRestore(_ directory: String, _ logger: Logger) throws(StartFailure) {
-        let path = Database.path(in: directory)
+        let path = Store.path(in: directory)
         guard PendingRestore.isWaiting(for: path) else { return }
         do {
             try RestoreLock.finishPending(directory, RestoreLock.exclusive(directory))

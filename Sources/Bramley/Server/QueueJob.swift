@@ -1,4 +1,4 @@
-internal import RelyingParty
+internal import Accounts
 internal import Sockets
 
 /// Revokes deleted accounts at Apple, on one loop. Ends when the loop drains; the rest is in the database.

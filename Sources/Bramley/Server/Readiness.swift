@@ -1,6 +1,6 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
-internal import RelyingParty
 internal import Storage
 internal import Web
 
@@ -30,8 +30,8 @@ struct Readiness: Sendable {
         checks.append(await storage(at: now))
         checks.append(await sealingKey())
         checks.append(await schema())
-        if database.isShared {
-            let problem = StoreExamination.clockProblem(database.clockDifference)
+        if database.store.isShared {
+            let problem = StoreExamination.clockProblem(database.store.clockDifference)
             checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
         }
         if let check = await signing(at: now) { checks.append(check) }
@@ -55,9 +55,9 @@ struct Readiness: Sendable {
 
     private func storage(at now: Timestamp) async -> HealthCheck {
         // A probe would wait for the lock, or for PostgreSQL, as long as every write; the store's report continues to try.
-        if let obstacle = database.knownObstacle { return storage(obstacle) }
+        if let obstacle = database.store.knownObstacle { return storage(obstacle) }
         do {
-            try await database.ready(at: now)
+            try await database.store.ready(at: now)
             return HealthCheck("storage")
         } catch {
             return storage(error)
@@ -65,13 +65,13 @@ struct Readiness: Sendable {
     }
 
     private func storage(_ error: StoreError) -> HealthCheck {
-        let advice = StoreReport.advice(for: error, isShared: database.isShared)
+        let advice = StoreReport.advice(for: error, isShared: database.store.isShared)
         return HealthCheck("storage", problem: "the database does not take writes: \(error.text); \(advice)")
     }
 
     private func sealingKey() async -> HealthCheck {
         do {
-            let opens = try await database.sealingKeyFits()
+            let opens = try await database.store.sealingKeyFits()
             return HealthCheck(
                 "sealing_key", problem: opens ? nil : "a newer sealing key than this server's is in use: restart it")
         } catch {
@@ -81,7 +81,7 @@ struct Readiness: Sendable {
 
     private func schema() async -> HealthCheck {
         do {
-            let fits = try await database.schemaFits()
+            let fits = try await database.store.schemaFits()
             return HealthCheck(
                 "schema", problem: fits ? nil : "a newer Bramley has changed the database: update this server")
         } catch {

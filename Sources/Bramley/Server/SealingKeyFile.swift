@@ -21,7 +21,7 @@ enum SealingKeyFile {
                     the others.
                     """)
             }
-            guard !Database.exists(in: directory) else {
+            guard !Store.exists(in: directory) else {
                 throw StartFailure(
                     """
                     The sealing key \(path) is missing, and the database in \(directory) was made with it: restore the \
@@ -96,7 +96,7 @@ enum SealingKeyFile {
     ) throws(StartFailure) -> SecretBytes {
         let bytes = random.bytes(32)
         do {
-            try Database.prepareDirectory(directory)
+            try Store.prepareDirectory(directory)
             try Files.create(path, mode: 0o600, bytes: Array(SealingKeyText.render(bytes).utf8))
         } catch let error as StorageOpenError {
             throw StartFailure(error.description)

@@ -1,10 +1,9 @@
+internal import Accounts
 internal import AppleID
 internal import Coding
 internal import Crypto
 internal import HTTP
 internal import Logging
-internal import OpenIDProvider
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Synchronization
@@ -85,39 +84,39 @@ final class ServerParts: Sendable {
             publicURL: configuration.publicURL.absolute, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
         let signInParts = SignInParts(
-            provider: provider, store: database, keyring: keyring,
+            provider: provider, database: database, keyring: keyring,
             configuration: SignInConfiguration(
                 attemptLifetime: configuration.login.attemptLifetime,
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
                 returnTargets: targets, nativeNonce: configuration.apple.nativeNonce,
                 asksExisting: configuration.login.askExistingAccount),
             clock: clock, random: random, logger: logger)
-        signIn = SignIn(signInParts, linking: Linking(signInParts, links: database))
+        signIn = SignIn(signInParts, linking: Linking(signInParts))
         signingKeys = SigningKeys(
-            store: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
+            database: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
             logger: logger)
         let openID = OpenIDProvider(
             issuer: configuration.publicURL.absolute, audiences: configuration.assertion.audiences.map(\.name),
-            store: database, keys: signingKeys, keyring: keyring, clock: database.sharedClock, random: random)
+            database: database, keys: signingKeys, keyring: keyring, clock: database.store.sharedClock, random: random)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, logoutTokens: openID, group, database, draining, clock, random,
             logger)
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
-        let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
+        let notifications = Notifications(provider: provider, database: database, clock: clock, logger: logger)
         let operatorReport =
             configuration.operatorGroups.isEmpty
             ? nil
             : OperatorReport(
-                directory: database, counters: signIn.metrics, id: Hexadecimal.encode(random.bytes(16)), clock: clock,
+                database: database, counters: signIn.metrics, id: Hexadecimal.encode(random.bytes(16)), clock: clock,
                 logger: logger)
         self.operatorReport = operatorReport
         let console = operatorReport.map { [database] in Self.console($0, configuration, input, database) }
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
-                signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
-                notifications: notifications, returnTargets: targets, signingKeys: signingKeys,
-                openID: openID, clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
+                signIn: signIn, database: database, notifications: notifications, returnTargets: targets,
+                signingKeys: signingKeys, openID: openID, clock: clock, random: random, logger: logger,
+                keyring: keyring,
                 webhooks: webhooks.endpoints, accessRules: reload.accessRules.current,
                 console: console))
         var http = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
@@ -158,7 +157,7 @@ final class ServerParts: Sendable {
         _ report: OperatorReport, _ configuration: Configuration, _ input: ConfigurationInput, _ database: Database
     ) -> OperatorConsole {
         OperatorConsole(
-            directory: database, version: BramleyVersion.current,
+            version: BramleyVersion.current,
             database: configuration.storage.postgres == nil ? configuration.storage.directory : "PostgreSQL",
             examine: {
                 do {
@@ -182,10 +181,10 @@ final class ServerParts: Sendable {
         let (targets, secrets) = try configuration.webhooks?.targets(logger: logger) ?? ([], [])
         let sender = try WebhookTransport(configuration, group, clock: clock, isEnding: { draining.isSet })
         let dispatcher = WebhookDispatcher(
-            store: database, sender: sender, targets: targets, logoutTokens: logoutTokens, policy: policy,
+            database: database, sender: sender, targets: targets, logoutTokens: logoutTokens, policy: policy,
             clock: clock, random: random, logger: logger)
         let endpoints = WebhookEndpoints(
-            targets: targets, directory: database, sender: sender, clock: clock, random: random)
+            targets: targets, database: database, sender: sender, clock: clock, random: random)
         return Webhooks(dispatcher: dispatcher, endpoints: endpoints, secrets: secrets)
     }
 
@@ -234,7 +233,7 @@ final class ServerParts: Sendable {
     /// key.
     func stampSealingKey() async {
         do throws(StoreError) {
-            try await database.stampSealingKey(at: clock.now())
+            try await database.store.stampSealingKey(at: clock.now())
         } catch {
             logger.error(
                 "new sealing key not recorded in the database; restart this server",
@@ -253,7 +252,7 @@ final class ServerParts: Sendable {
     func startJobs(on loop: EventLoop) {
         loop.spawn { [database, clock] in
             repeat {
-                database.tick(at: clock.now())
+                database.store.tick(at: clock.now())
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
         }
         MaintenanceJob(database: database, clock: clock, logger: logger).start(on: loop)

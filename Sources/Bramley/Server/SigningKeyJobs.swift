@@ -1,5 +1,5 @@
+internal import Accounts
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 

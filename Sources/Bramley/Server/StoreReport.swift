@@ -1,5 +1,6 @@
+internal import Accounts
+import Coding
 internal import Logging
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -74,12 +75,12 @@ struct StoreReportJob: Sendable {
 
     func start(on loop: EventLoop) {
         loop.spawn { [self] in
-            var report = StoreReport(isShared: database.isShared, logger: logger)
+            var report = StoreReport(isShared: database.store.isShared, logger: logger)
             repeat {
-                report.check(at: database.trouble, instant: .now, now: loop.now)
-                guard database.trouble != nil else { continue }
-                try? await database.ready(at: clock.now())
-                report.check(at: database.trouble, instant: .now, now: loop.now)
+                report.check(at: database.store.trouble, instant: .now, now: loop.now)
+                guard database.store.trouble != nil else { continue }
+                try? await database.store.ready(at: clock.now())
+                report.check(at: database.store.trouble, instant: .now, now: loop.now)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval))
         }
     }

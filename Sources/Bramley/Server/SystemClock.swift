@@ -1,5 +1,5 @@
+internal import Accounts
 package import Coding
-internal import RelyingParty
 internal import Sockets
 
 /// The machine's wall clock.

@@ -1,7 +1,7 @@
+internal import Accounts
 internal import AppleID
 internal import HTTP
 internal import HTTPTypes
-internal import RelyingParty
 internal import Sockets
 internal import Web
 

@@ -1,6 +1,6 @@
+internal import Accounts
 internal import Crypto
 internal import Logging
-internal import RelyingParty
 internal import Synchronization
 
 /// The secrets that sign webhooks, read again when their file changes, so that you can replace a secret without a

@@ -1,7 +1,8 @@
+internal import Accounts
+import Coding
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
-internal import RelyingParty
 internal import Sockets
 
 /// Webhooks over HTTP: one POST, a status, nothing else of the answer.

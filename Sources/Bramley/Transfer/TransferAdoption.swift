@@ -1,5 +1,5 @@
+internal import Accounts
 internal import Coding
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 

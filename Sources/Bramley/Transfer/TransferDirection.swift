@@ -1,4 +1,4 @@
-internal import RelyingParty
+internal import Accounts
 internal import Storage
 
 /// Whether a command runs with the configuration of the right team. Most mistakes of a transfer are that one.

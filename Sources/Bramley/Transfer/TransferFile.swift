@@ -1,5 +1,5 @@
+internal import Accounts
 internal import Coding
-internal import RelyingParty
 internal import Sockets
 
 // The lines that go from one team to the other: `{"team","appleSubject","target","transferSubject"}`.

@@ -1,6 +1,6 @@
+internal import Accounts
 internal import Coding
 internal import Crypto
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 
@@ -19,7 +19,7 @@ enum TransferLock {
         let now = place.now.rfc3339
         // Where there is no room for it, the lock holds all the same.
         try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(now)" }
-        guard place.database.isShared else { return try await body() }
+        guard place.database.store.isShared else { return try await body() }
         let holder = Hexadecimal.encode(place.random.bytes(16))
         guard try await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now) else {
             throw CommandFailure(

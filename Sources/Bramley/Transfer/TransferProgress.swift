@@ -1,4 +1,4 @@
-internal import RelyingParty
+internal import Accounts
 
 /// One direction of a transfer as a command runs it: with a bar, until it is done or a signal comes.
 enum TransferProgress {

@@ -49,7 +49,7 @@ package enum DatabaseCopy {
         do {
             let connection = try open(path)
             defer { connection.close() }
-            guard try connection.first("PRAGMA journal_mode = DELETE") == "delete" else {
+            guard try connection.value("PRAGMA journal_mode = DELETE") == .text("delete") else {
                 throw StorageOpenError.locked(path)
             }
         } catch {

@@ -1,9 +1,8 @@
 import Dispatch
-import RelyingParty
 import Synchronization
 
 /// One connection on its own serial queue: no event loop waits for its disk, network or locks.
-final class ConnectionQueue: Sendable {
+package final class ConnectionQueue: Sendable {
     private let queue: DispatchQueue
     private let connection: any EngineConnection
     private let count = Atomic(0)
@@ -14,7 +13,7 @@ final class ConnectionQueue: Sendable {
     ///   - label: names the queue in a debugger.
     ///   - waits: ends the waiting for what takes too long; nil where nothing hangs, and where a write must be waited for.
     ///   - patience: how long `read` takes at most, the wait for others included; nil for as long as it takes.
-    init(_ connection: any EngineConnection, label: String, waits: Waits? = nil, patience: Duration? = nil) {
+    package init(_ connection: any EngineConnection, label: String, waits: Waits? = nil, patience: Duration? = nil) {
         queue = DispatchQueue(label: label, qos: .userInitiated)
         self.connection = connection
         self.waits = waits
@@ -25,7 +24,7 @@ final class ConnectionQueue: Sendable {
     var load: Int { count.load(ordering: .relaxed) }
 
     /// Runs `body` on the queue and waits for it. Must not be called on the queue itself.
-    func sync<Value>(_ body: (any EngineConnection) throws -> Value) rethrows -> Value {
+    package func sync<Value>(_ body: (any EngineConnection) throws -> Value) rethrows -> Value {
         try queue.sync { try body(connection) }
     }
 
@@ -36,13 +35,11 @@ final class ConnectionQueue: Sendable {
 
     /// The same for what only reads: it ends when `patience` is over, and soon after the client has left for whom it is
     /// done.
-    func read<Value: Sendable>(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
-    ) async throws(StoreError) -> Value {
+    func read(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         let limit = ReadLimit(patience, for: AwaitedClient.current)
-        return try await perform { connection in
+        try await perform { connection in
             try limit.check()
-            return try connection.limited(by: limit) { try body(connection) }
+            try connection.limited(by: limit) { try body(connection) }
         }
     }
 
@@ -119,7 +116,7 @@ final class ConnectionQueue: Sendable {
 }
 
 /// Until when a read is of use.
-struct ReadLimit: Sendable {
+package struct ReadLimit: Sendable {
     private let end: ContinuousClock.Instant?
     private let client: AwaitedClient?
 

@@ -1,9 +1,7 @@
-import Coding
-import Crypto
-import RelyingParty
+package import Coding
 
 /// Where a database is kept, and its connections: a file of SQLite's, or PostgreSQL.
-protocol Engine: Sendable {
+package protocol Engine: Sendable {
     /// Path or address, without any secret, as messages name it.
     var place: String { get }
     /// The only connection of this process that writes.
@@ -14,16 +12,14 @@ protocol Engine: Sendable {
     func counting() throws -> ConnectionQueue
 
     /// Runs one statement that finds a row by its key, concurrent with any write.
-    func lookUp<Value: Sendable>(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
-    ) async throws(StoreError) -> Value
-    /// A look-up of sessions for one event loop, on its thread.
-    func sessionReader() throws -> any SessionReader
-    /// The live session of a token.
-    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn?
+    func lookUp(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError)
+    /// A connection on which one event loop looks rows up, on its thread; nil where each look-up is a trip.
+    func loopConnection() throws -> (any EngineConnection)?
 
     /// Evicts from the caches what other processes have changed. Called every 250 ms; does not block.
     func watch(at now: Timestamp)
+    /// Returns once the caches may be trusted at `now`.
+    func ensureTrust(at now: Timestamp) async throws(StoreError)
     /// How far the clock that all processes share is ahead of this machine's, in milliseconds.
     var clockDifference: Int64 { get }
     /// Why nothing can be read or written now; nil while all is well, as far as `watch` knows.
@@ -38,6 +34,7 @@ protocol Engine: Sendable {
 }
 
 extension Engine {
-    var clockDifference: Int64 { 0 }
-    var obstacle: StoreError? { nil }
+    package func ensureTrust(at now: Timestamp) async throws(StoreError) {}
+    package var clockDifference: Int64 { 0 }
+    package var obstacle: StoreError? { nil }
 }

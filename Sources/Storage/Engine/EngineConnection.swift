@@ -1,27 +1,25 @@
-import RelyingParty
-
 /// One connection to a database, used by one thread at a time. Statements are SQLite's dialect as far as PostgreSQL
 /// understands it too (`Statement`); both engines enforce references between tables.
-protocol EngineConnection: AnyObject, Sendable {
+package protocol EngineConnection: AnyObject, Sendable {
     /// Runs one statement to completion.
     /// - Returns: how many rows it inserted, updated or deleted.
     @discardableResult
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int
     /// Runs one statement of a transaction whose count nobody needs: before the next one that has an answer, at the latest
     /// before the commit. Its failure may show only then.
-    func enqueue(_ sql: String, _ arguments: StatementArguments) throws
+    func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws
     /// The first row. No read transaction outlives the call.
-    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row?
-    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row]
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row?
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row]
     /// Runs any number of statements, without arguments, in this engine's own dialect.
     func execute(sql: String) throws
 
     /// Also false after the engine has ended the transaction by itself.
     var isInsideTransaction: Bool { get }
     /// Begins a transaction. Another can only be open if its end failed; it is then rolled back first.
-    func begin(_ access: Access) throws
+    func begin(_ access: AccessMode) throws
     /// Begins a transaction in which `runAll` runs these writes.
-    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws
+    func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws
     /// Gives up the transaction, if there still is one.
     func rollBack()
     /// Returns once what was written survives a crash. Throws when nothing was committed, or nobody knows.
@@ -32,7 +30,7 @@ protocol EngineConnection: AnyObject, Sendable {
     func claim(_ keys: [String])
     /// Runs writes inside the open transaction, as if one after the other, in any order.
     /// - Throws: when one fails: none of them counts.
-    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value]
+    func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite]
 
     /// Whether the tables are Bramley's, and makes them so.
     func isOurs() throws -> Bool
@@ -42,7 +40,7 @@ protocol EngineConnection: AnyObject, Sendable {
     /// Executes a step of the schema, written for SQLite.
     func define(_ schema: String) throws
     /// Runs `body`, whose statements end when `limit` is over.
-    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value
+    func limited(by limit: ReadLimit, _ body: () throws -> Void) throws
 
     /// Frees memory of what is not read again soon.
     func releaseMemory() throws
@@ -51,7 +49,7 @@ protocol EngineConnection: AnyObject, Sendable {
 }
 
 /// What a transaction does.
-enum Access: Sendable {
+package enum AccessMode: Sendable {
     /// Reads one state of the database, while others write.
     case read
     /// Writes, and nobody else until it ends: what it has read stays true.
@@ -59,38 +57,36 @@ enum Access: Sendable {
 }
 
 extension EngineConnection {
-    func enqueue(_ sql: String, _ arguments: StatementArguments) throws { try run(sql, arguments) }
+    package func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws { try run(sql, arguments) }
 
-    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws { try begin(.write) }
+    package func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws { try begin(.write) }
 
-    func claim(_ keys: [String]) {}
+    package func claim(_ keys: [String]) {}
 
-    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value { try body() }
+    package func limited(by limit: ReadLimit, _ body: () throws -> Void) throws { try body() }
 
-    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
-        try bodies.map { body in
-            let value = try body(self)
+    package func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite] {
+        try writes.map { write in
+            let finished = try write(self)
             guard isInsideTransaction else { throw TransactionLost() }
-            return value
+            return finished
         }
     }
 
     @discardableResult
-    func run(_ sql: String) throws -> Int { try run(sql, []) }
-    func firstRow(_ sql: String) throws -> Row? { try firstRow(sql, []) }
-    func rows(_ sql: String) throws -> [Row] { try rows(sql, []) }
+    package func run(_ sql: String) throws -> Int { try run(sql, []) }
+    package func firstRow(_ sql: String) throws -> Row? { try firstRow(sql, []) }
+    package func rows(_ sql: String) throws -> [Row] { try rows(sql, []) }
 
-    /// The first column of the first row; nil when there is no row, or when it has another type.
-    func first<Value: ColumnReadable>(
-        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
-    ) throws -> Value? {
-        try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
+    /// The first column of the first row; NULL when there is no row.
+    package func value(_ sql: String, _ arguments: [ColumnValue] = []) throws -> ColumnValue {
+        try firstRow(sql, arguments)?.values.first ?? .null
     }
 
     /// Runs `body` in a transaction of its own, committed unless it throws. One that reads is run again when the engine
     /// lost it.
     @discardableResult
-    func inTransaction<Value>(_ access: Access = .write, _ body: () throws -> Value) throws -> Value {
+    package func inTransaction<Value>(_ access: AccessMode = .write, _ body: () throws -> Value) throws -> Value {
         do {
             return try once(access, body)
         } catch let error as any EngineError where access == .read && error.mayRerun {
@@ -98,7 +94,7 @@ extension EngineConnection {
         }
     }
 
-    private func once<Value>(_ access: Access, _ body: () throws -> Value) throws -> Value {
+    private func once<Value>(_ access: AccessMode, _ body: () throws -> Value) throws -> Value {
         try begin(access)
         do {
             let value = try body()
@@ -112,7 +108,7 @@ extension EngineConnection {
 }
 
 /// A failure that an engine reports.
-protocol EngineError: Error {
+package protocol EngineError: Error {
     /// What it means to the domain.
     var storeError: StoreError { get }
     /// What it means when the database is opened.
@@ -127,14 +123,14 @@ protocol EngineError: Error {
 }
 
 extension EngineError {
-    var mayRerun: Bool { false }
-    var isOutcomeUnknown: Bool { false }
-    var isRefusal: Bool { false }
+    package var mayRerun: Bool { false }
+    package var isOutcomeUnknown: Bool { false }
+    package var isRefusal: Bool { false }
 }
 
 extension StoreError {
     /// What a failed statement means to the domain.
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let error as StoreError: self = error
         case let error as any EngineError: self = error.storeError

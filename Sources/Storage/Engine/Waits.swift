@@ -1,11 +1,10 @@
-import RelyingParty
 import Synchronization
 
 /// Those who wait for what an engine reads, each until a deadline.
 ///
 /// While PostgreSQL hangs, a statement holds its connection for seconds, and those behind it would wait for all before
 /// them. At its deadline a wait fails instead, and its work is not started.
-final class Waits: Sendable {
+package final class Waits: Sendable {
     /// As long as another server may need to become the primary.
     static let patience = Duration.seconds(10)
     /// Even when the database has been silent for that long already.

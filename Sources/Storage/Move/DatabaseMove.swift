@@ -1,6 +1,5 @@
-package import Coding
+import Coding
 package import Crypto
-package import RelyingParty
 
 /// A table that was moved, the same on both sides.
 package struct MovedTable: Hashable, Sendable {
@@ -19,50 +18,50 @@ package struct DatabaseMove {
     /// Rows read, and written, at once.
     private static let page = 256
 
-    private let source: Database
-    private let target: Database
+    private let source: Store
+    private let target: Store
     /// The side whose schema describes itself in a way that we read.
-    private var sqlite: Database { source.isShared ? target : source }
+    private var sqlite: Store { source.isShared ? target : source }
 
     /// - Parameter target: opened for a server, so that it has the schema.
-    package init(from source: Database, to target: Database) {
+    package init(from source: Store, to target: Store) {
         self.source = source
         self.target = target
     }
 
     /// Whether an earlier move, with this target, has marked the source and nothing more.
     package func isToBeEnded() async throws(StoreError) -> Bool {
-        let left = try await target.read { snapshot in try snapshot.stored(Migrations.unfinishedMoveID) }
-        let marked = try await source.read { snapshot in
-            try snapshot.stored(Migrations.movedTo).flatMap { _ in try snapshot.stored(Migrations.moveID) }
-        }
+        let left = try await target.stored(Migrations.unfinishedMoveID)
+        guard try await source.stored(Migrations.movedTo) != nil else { return false }
+        let marked = try await source.stored(Migrations.moveID)
         return left != nil && left == marked
     }
 
     /// Where the source was moved to; nil: it is in use.
     package func formerTarget() async throws(StoreError) -> String? {
-        try await source.read { snapshot in
-            try snapshot.stored(Migrations.movedTo).map { String(decoding: $0, as: UTF8.self) }
-        }
+        try await source.stored(Migrations.movedTo).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The last step: from now on the target may be used.
     package func end() async throws(StoreError) {
-        try await target.write { transaction in try transaction.forget(Migrations.unfinishedMoveID) }
+        try await target.write { connection in
+            try connection.forget(Migrations.unfinishedMoveID)
+            return nil
+        }
     }
 
     /// Whether the target holds nothing yet, or only the copy of a move that was cut.
     package func isTargetEmpty() async throws(StoreError) -> Bool {
-        try await target.read { snapshot in
-            if try snapshot.stored(Migrations.unfinishedMoveID) != nil { return true }
-            return try ["user", "event", "audit", "api_key", "openid_client"].allSatisfy {
-                try !snapshot.exists("SELECT 1 FROM \($0) LIMIT 1")
-            }
+        if try await target.stored(Migrations.unfinishedMoveID) != nil { return true }
+        for table in target.schema.content {
+            let rows = try await target.value("SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT 1) AS any_row")
+            guard rows == .integer(0) else { return false }
         }
+        return true
     }
 
     /// Whether other servers use it. On PostgreSQL their polls show it; SQLite's are kept away by a lock.
-    package static func isInUse(_ database: Database) async throws(StoreError) -> Bool {
+    package static func isInUse(_ database: Store) async throws(StoreError) -> Bool {
         guard let engine = database.engine as? PostgresEngine else { return false }
         let before = try await engine.lastOtherPoll()
         // Longer than two polls of one that nobody asks.
@@ -74,7 +73,7 @@ package struct DatabaseMove {
     /// - Parameters:
     ///   - place: of the target, as whoever opens the source is told.
     ///   - id: of this move.
-    package func run(to place: String, id: [UInt8], at now: Timestamp) throws(StoreError) -> [MovedTable] {
+    package func run(to place: String, id: [UInt8]) throws(StoreError) -> [MovedTable] {
         do {
             let tables = try sqlite.engine.writer.sync { try MovingTable.all($0) }
             return try source.engine.writer.sync { from in
@@ -84,13 +83,12 @@ package struct DatabaseMove {
                         if !target.isShared { try into.execute(sql: "PRAGMA cache_spill = ON") }
                         return try into.inTransaction {
                             let moved = try copy(tables, from, into)
-                            try Transaction(into, target.context, at: now).store(Migrations.unfinishedMoveID, id)
+                            try into.store(Migrations.unfinishedMoveID, id)
                             return moved
                         }
                     }
-                    let mark = Transaction(from, source.context, at: now)
-                    try mark.store(Migrations.movedTo, Array(place.utf8))
-                    try mark.store(Migrations.moveID, id)
+                    try from.store(Migrations.movedTo, Array(place.utf8))
+                    try from.store(Migrations.moveID, id)
                     return moved
                 }
             }
@@ -126,12 +124,13 @@ package struct DatabaseMove {
     private func sourceCounter(_ table: String, _ column: String, _ connection: any EngineConnection) throws -> Int64 {
         var given: Int64?
         if !source.isShared {
-            given = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = ?", [table])
+            given = try connection.value("SELECT seq FROM sqlite_sequence WHERE name = ?", [.text(table)]).integer
         } else if let sequence = try sequence(table, column, connection) {
-            given = try connection.first(
-                "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM \(sequence)")
+            given = try connection.value(
+                "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM \(sequence)"
+            ).integer
         }
-        return max(given ?? 0, try connection.first("SELECT max(\(column)) AS last FROM \(table)") ?? 0)
+        return max(given ?? 0, try connection.value("SELECT max(\(column)) AS last FROM \(table)").integer ?? 0)
     }
 
     private func setCounter(
@@ -140,19 +139,23 @@ package struct DatabaseMove {
         guard last > 0 else { return }
         if target.isShared {
             guard let sequence = try sequence(table, column, connection) else { return }
-            _ = try connection.firstRow("SELECT setval(CAST('\(sequence)' AS regclass), ?) AS last", [last])
-        } else if try connection.run("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", [last, table]) == 0 {
+            _ = try connection.firstRow("SELECT setval(CAST('\(sequence)' AS regclass), ?) AS last", [.integer(last)])
+        } else if try connection.run(
+            "UPDATE sqlite_sequence SET seq = ? WHERE name = ?", [.integer(last), .text(table)]) == 0
+        {
             try connection.run(
                 """
                 INSERT INTO sqlite_sequence (name, seq)
                 SELECT name, ? FROM sqlite_schema WHERE name = ? AND sql LIKE '%AUTOINCREMENT%'
-                """, [last, table])
+                """, [.integer(last), .text(table)])
         }
     }
 
     /// Of an identity column of PostgreSQL's.
     private func sequence(_ table: String, _ column: String, _ connection: any EngineConnection) throws -> String? {
-        try connection.first("SELECT pg_get_serial_sequence(quote_ident(?), ?) AS name", [table, column])
+        try connection.value(
+            "SELECT pg_get_serial_sequence(quote_ident(?), ?) AS name", [.text(table), .text(column)]
+        ).text
     }
 }
 
@@ -169,11 +172,12 @@ private struct MovingTable {
     static func all(_ connection: any EngineConnection) throws -> [MovingTable] {
         let names = try connection.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid"
-        ).map { row -> String in try row["name"] }
+        ).map { try $0.text("name") }
         return try names.map { name in
-            let rows = try connection.rows("SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", [name])
-            let columns = try rows.map { row -> (name: String, type: String, place: Int) in
-                (try row["name"], try row["type"], try row["pk"])
+            let rows = try connection.rows(
+                "SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", [.text(name)])
+            let columns = try rows.map { row in
+                (name: try row.text("name"), type: try row.text("type"), place: try row.integer("pk"))
             }
             let key = columns.filter { $0.place > 0 }.sorted { $0.place < $1.place }
             guard !key.isEmpty else { throw StoreError.inconsistent("table \(name) has no primary key") }
@@ -189,18 +193,17 @@ private struct MovingTable {
         let (list, order) = (columns.joined(separator: ", "), key.joined(separator: ", "))
         let marks = key.map { _ in "?" }.joined(separator: ", ")
         var moved = MovedTable(name: name, rows: 0, digest: SHA256.hash([]))
-        var last: StatementArguments?
+        var last: [ColumnValue]?
         while true {
             let after = last == nil ? "" : "WHERE (\(order)) > (\(marks)) "
-            var arguments = last ?? []
-            arguments += [limit]
             let rows = try connection.rows(
-                "SELECT \(list) FROM \(name) \(after)ORDER BY \(order) LIMIT ?", arguments)
+                "SELECT \(list) FROM \(name) \(after)ORDER BY \(order) LIMIT ?", (last ?? []) + [.integer(Int64(limit))]
+            )
             try body(rows)
             moved.rows += rows.count
             moved.digest = SHA256.hash(moved.digest.bytes + rows.flatMap { $0.values.flatMap(\.digestInput) })
             guard rows.count == limit, let end = rows.last else { return moved }
-            last = StatementArguments(try key.map { column -> ColumnValue in try end[column] })
+            last = try key.map { try end.value($0) }
         }
     }
 
@@ -215,16 +218,13 @@ private struct MovingTable {
             let values = rest.prefix(taken).flatMap(\.values)
             try connection.run(
                 "INSERT INTO \(name) (\(columns.joined(separator: ", "))) VALUES "
-                    + Array(repeating: marks, count: taken).joined(separator: ", "), StatementArguments(values))
+                    + Array(repeating: marks, count: taken).joined(separator: ", "), values)
             rest = rest.dropFirst(taken)
         }
     }
 }
 
-extension ColumnValue: ColumnBindable, ColumnReadable {
-    init?(_ column: ColumnValue) { self = column }
-    var column: ColumnValue { self }
-
+extension ColumnValue {
     /// No two different rows of a table have the same bytes.
     fileprivate var digestInput: [UInt8] {
         func framed(_ kind: UInt8, _ bytes: [UInt8]) -> [UInt8] {

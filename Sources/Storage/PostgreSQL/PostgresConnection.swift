@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import RelyingParty
 import Synchronization
 
 /// A connection to the primary, made again when it was lost.
@@ -56,7 +55,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private var isBegun = false
     /// Of the open transaction, when it writes.
     private var receipt: String?
-    let statementTables = StatementTables()
+    let statementTables: StatementTables
     /// What was read with the begin of the open transaction, for each of its writes.
     private var readAhead: [PostgresReadAhead] = []
     /// Statements of the open transaction that wait for the next trip.
@@ -72,8 +71,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     init(
         _ library: LibPQ, url: Secret, node: String? = nil, proof: PostgresProof? = nil,
-        patience: Patience = Patience(),
-        random: any RandomSource, losses: PostgresLosses = PostgresLosses()
+        patience: Patience = Patience(), referenced: Set<Substring> = [], random: any RandomSource,
+        losses: PostgresLosses = PostgresLosses()
     ) {
         self.library = library
         self.url = url
@@ -82,6 +81,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         self.patience = patience
         self.random = random
         self.losses = losses
+        statementTables = StatementTables(referenced)
     }
 
     func close() {
@@ -160,12 +160,12 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         """
 
     /// A statement that is cut off costs this connection, and says nothing of the others.
-    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+    func limited(by limit: ReadLimit, _ body: () throws -> Void) throws {
         guard !limit.isNone else { return try body() }
         self.limit = limit
         defer { self.limit = nil }
         do {
-            return try body()
+            try body()
         } catch {
             if limit.isOver, session?.isOpen == false { drop() }
             throw error
@@ -178,7 +178,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         guard session.serverVersion >= 140_000 else {
             throw StorageOpenError.unsuitable(place, detail: "PostgreSQL 14 or later is needed")
         }
-        let encoding = try first("SELECT current_setting('server_encoding') AS value", as: String.self)
+        let encoding = try value("SELECT current_setting('server_encoding') AS value").text
         guard encoding == "UTF8" else {
             throw StorageOpenError.unsuitable(place, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
         }
@@ -187,15 +187,15 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     // MARK: Statements
 
     @discardableResult
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int {
         try answer(sql, arguments).changes
     }
 
-    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
         try answer(sql, arguments).rows().first
     }
 
-    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         try answer(sql, arguments).rows()
     }
 
@@ -204,8 +204,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         try opened().query(sql, patience: patience.statement)
     }
 
-    func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
-        queued.append(try call(sql, arguments.values.map { $0?.column ?? .null }, standing()))
+    func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
+        queued.append(try call(sql, arguments, standing()))
         if queued.count >= Self.longestQueue { try sendQueued() }
     }
 
@@ -241,7 +241,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    private func answer(_ sql: String, _ arguments: StatementArguments) throws(PostgresError) -> PostgresAnswer {
+    private func answer(_ sql: String, _ arguments: [ColumnValue]) throws(PostgresError) -> PostgresAnswer {
         guard !isBegun else { return try ask(standing(), sql, arguments) }
         let asked = try opened()
         do throws(PostgresError) {
@@ -260,9 +260,9 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     private func ask(
-        _ session: PostgresSession, _ sql: String, _ arguments: StatementArguments
+        _ session: PostgresSession, _ sql: String, _ arguments: [ColumnValue]
     ) throws(PostgresError) -> PostgresAnswer {
-        let call = try call(sql, arguments.values.map { $0?.column ?? .null }, session)
+        let call = try call(sql, arguments, session)
         if let proof, !isBegun { return try prove(proof, session, with: call) }
         guard queued.isEmpty else { return try ask(session, [call])[0] }
         return try session.execute(call, patience: patience.statement)
@@ -323,7 +323,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     /// Whoever writes first takes the one row of `store_lock`: transactions that write are one after another on all
     /// machines, so that what was read stays true and the order of the journal is the order of the commits.
-    func begin(_ access: Access) throws {
+    func begin(_ access: AccessMode) throws {
         rollBack()
         switch access {
         case .read:
@@ -334,12 +334,12 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     /// With the reads that each write asks for at first, in one trip.
-    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws {
+    func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws {
         rollBack()
-        let ahead = bodies.map { _ in PostgresReadAhead(statementTables) }
-        let asking = zip(ahead, bodies).compactMap { write, body in
+        let ahead = writes.map { _ in PostgresReadAhead(statementTables) }
+        let asking = zip(ahead, writes).compactMap { ahead, write in
             // A failure is the write's own, and shows when it runs.
-            if case .unknown? = try? write.run(body) { write } else { nil }
+            if case .unknown? = try? ahead.run(write) { ahead } else { nil }
         }
         try beginWriting(reading: asking)
         readAhead = ahead
@@ -474,7 +474,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     func allTables() throws -> Set<String> {
         let found = try rows(
             "SELECT CAST(tablename AS TEXT) AS name FROM pg_tables WHERE schemaname = current_schema()")
-        return Set(try found.map { row -> String in try row["name"] })
+        return Set(try found.map { try $0.text("name") })
     }
 
     func define(_ schema: String) throws {

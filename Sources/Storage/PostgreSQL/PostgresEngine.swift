@@ -1,7 +1,6 @@
 import Coding
 import Crypto
 import Logging
-import RelyingParty
 import Synchronization
 
 /// A database of PostgreSQL (14 or later), shared by any number of processes on any number of machines.
@@ -16,15 +15,12 @@ final class PostgresEngine: Engine {
     private let counter: ConnectionQueue
     private let watch: PostgresWatch
     private let waits = Waits()
-    private let sessions: PostgresSessions
-    private let invalidations: SessionInvalidations
-    private let context: StoreContext
     private let node: String
 
     /// Connects, checks the server, updates the schema, compares stamps.
     init(
-        _ postgres: PostgresOptions, options: DatabaseOptions, context: StoreContext, steps: [SchemaStep],
-        invalidations: SessionInvalidations, random: any RandomSource, at now: Timestamp, logger: Logger
+        _ postgres: PostgresOptions, options: StoreOptions, schema: StoreSchema, keyring: SealingKeyring,
+        trust: CacheTrust, random: any RandomSource, at now: Timestamp, logger: Logger
     ) throws(StorageOpenError) {
         let library = try LibPQ()
         guard library.canParse(postgres.url.reveal()) else {
@@ -38,29 +34,29 @@ final class PostgresEngine: Engine {
         ) -> PostgresConnection {
             PostgresConnection(
                 library, url: postgres.url, node: writes ? node : nil, proof: proves && !writes ? proof : nil,
-                patience: patience ?? (options.use == .command ? .command : .init()), random: random, losses: losses)
+                patience: patience ?? (options.use == .command ? .command : .init()),
+                referenced: writes ? schema.referenced : [], random: random, losses: losses)
         }
         let first = connection(writes: true)
         let place = place
         let migrations = Migrations(
-            place: place, steps: steps, origin: options.origin, keyring: context.keyring,
+            place: place, steps: schema.steps, origin: options.origin, keyring: keyring,
             admitsMoved: options.admitsMoved)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
-            connection(proves: false, patience: .poll), waits: waits, proof: proof, context: context,
-            invalidations: invalidations,
-            trust: postgres.trust, logger: logger)
+            connection(proves: false, patience: .poll), waits: waits, proof: proof, schema: schema, trust: trust,
+            for: postgres.trust, logger: logger)
         do {
             try writer.sync { connection in
                 try first.requireServer(place)
                 if options.use == .server {
-                    try first.prepareSchema(place)
+                    try first.prepareSchema(place, tables: schema.tables)
                 } else {
                     try first.requireOwnSchema(place)
                 }
                 try migrations.inspect(connection)
                 if options.use == .server {
-                    try migrations.run(connection, context, at: now)
+                    try migrations.run(connection, for: schema, at: now)
                 } else {
                     try migrations.requireCurrent(connection)
                 }
@@ -77,45 +73,20 @@ final class PostgresEngine: Engine {
         }
         lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups", waits: waits) }
         counter = ConnectionQueue(connection(), label: "counts", waits: waits)
-        sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
-        self.invalidations = invalidations
-        self.context = context
     }
 
     var reader: ConnectionQueue { pages.idlest ?? counter }
 
     func counting() -> ConnectionQueue { counter }
 
-    func lookUp<Value: Sendable>(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
-    ) async throws(StoreError) -> Value {
+    func lookUp(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         let turn = lookUpCount.wrappingAdd(1, ordering: .relaxed).newValue
-        return try await lookUps[abs(turn % lookUps.count)].read(body)
+        try await lookUps[abs(turn % lookUps.count)].read(body)
     }
 
-    func sessionReader() -> any SessionReader { PostgresSessionReader(sessions) }
+    func loopConnection() -> (any EngineConnection)? { nil }
 
-    /// From the cache while it is trusted; otherwise asks. Whoever hears nothing from the database is told so, and
-    /// nobody is signed in or out by what was true a while ago.
-    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        if invalidations.isTrusted(at: now), let kept = sessions.kept(token, at: now) { return kept }
-        return try await StorePatience.within(Self.longestLookUp) { () async throws(StoreError) -> SignedIn? in
-            try await ask(token, at: now)
-        }
-    }
-
-    /// Of a session. With what else a check does, the answer is there within two seconds.
-    private static let longestLookUp = Duration.milliseconds(1_250)
-
-    private func ask(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        try await watch.ensureTrust(at: now)
-        if let kept = sessions.kept(token, at: now) { return kept }
-        let (context, generation) = (context, invalidations.generation)
-        let found = try await lookUp { connection in try Snapshot(connection, context, at: now).signedIn(token) }
-        try await watch.ensureTrust(at: now)
-        sessions.keep(token, found, readAt: generation)
-        return found
-    }
+    func ensureTrust(at now: Timestamp) async throws(StoreError) { try await watch.ensureTrust(at: now) }
 
     func watch(at now: Timestamp) {
         watch.tick(at: now)
@@ -136,8 +107,8 @@ final class PostgresEngine: Engine {
                     DELETE FROM store_poll
                     WHERE polled_at < CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT) - 86400000 RETURNING id
                     """
-                ).map { row -> String in try row["id"] }
-                for id in ended { try connection.run("DELETE FROM store_node WHERE id = ?", [id]) }
+                ).map { try $0.text("id") }
+                for id in ended { try connection.run("DELETE FROM store_node WHERE id = ?", [.text(id)]) }
             }
         }
     }
@@ -146,9 +117,11 @@ final class PostgresEngine: Engine {
         try writer.sync { connection in
             var values: [String: String] = [:]
             for name in ["synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names"] {
-                values[name] = try connection.first("SELECT current_setting(?) AS value", [name])
+                values[name] = try connection.value("SELECT current_setting(?) AS value", [.text(name)]).text
             }
-            values["standbys"] = try connection.first("SELECT CAST(count(*) AS TEXT) AS value FROM pg_stat_replication")
+            values["standbys"] = try connection.value(
+                "SELECT CAST(count(*) AS TEXT) AS value FROM pg_stat_replication"
+            ).text
             return values
         }
     }
@@ -157,7 +130,8 @@ final class PostgresEngine: Engine {
     func lastOtherPoll() async throws(StoreError) -> Int64 {
         let node = node
         return try await reader.perform { connection in
-            try connection.first("SELECT max(polled_at) AS last FROM store_poll WHERE id <> ?", [node]) ?? 0
+            try connection.value("SELECT max(polled_at) AS last FROM store_poll WHERE id <> ?", [.text(node)]).integer
+                ?? 0
         }
     }
 

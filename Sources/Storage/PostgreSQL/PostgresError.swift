@@ -1,5 +1,3 @@
-import RelyingParty
-
 /// A failure that PostgreSQL or the connection to it reports.
 struct PostgresError: Error, Hashable {
     /// The SQLSTATE (PostgreSQL, appendix A); nil when the connection failed, empty for what we refuse ourselves.

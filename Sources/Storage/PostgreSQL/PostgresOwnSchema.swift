@@ -35,7 +35,7 @@ struct PostgresOwnSchema {
         guard let values = try answer.rows().first?.values, values.count == 2, case .text(let path) = values[0] else {
             throw PostgresError(message: "the connection does not say what it searches")
         }
-        try self.init(path: path, current: String(values[1]))
+        self = try Self(path: path, current: values[1].text)
     }
 
     /// Set on every connection. Temporary objects come last: they are this connection's own.
@@ -50,31 +50,32 @@ extension PostgresConnection {
     /// Refuses a schema in which others than its owner may create something, or have.
     func requireOwnSchema(_ place: String) throws {
         guard let schema = schema?.name else { return }
-        let others = try rows(PostgresOwnSchema.others, [schema]).map { row -> String in try row["name"] }
+        let others = try rows(PostgresOwnSchema.others, [.text(schema)]).map { try $0.text("name") }
         guard others.isEmpty else {
             throw StorageOpenError.openSchema(place, schema: schema, to: Set(others).sorted())
         }
     }
 
     /// Makes the schema and the tables that transactions need, or takes over what an earlier version has made elsewhere.
-    func prepareSchema(_ place: String) throws {
+    /// - Parameter tables: ours, once all are made.
+    func prepareSchema(_ place: String, tables: Set<String>) throws {
         for _ in 0..<9 {
             do {
-                return try prepareSchemaOnce(place)
+                return try prepareSchemaOnce(place, tables)
             } catch let error as PostgresError where PostgresOwnSchema.isRace(error) {
                 // Another server starts too, and was first.
                 PostgresSession.pause(milliseconds: 100)
             }
         }
-        try prepareSchemaOnce(place)
+        try prepareSchemaOnce(place, tables)
     }
 
-    private func prepareSchemaOnce(_ place: String) throws {
+    private func prepareSchemaOnce(_ place: String, _ tables: Set<String>) throws {
         try beginAlone()
         do {
             try makeSchema()
             try requireOwnSchema(place)
-            try adoptFormerTables(place)
+            try adoptFormerTables(place, tables.union(PostgresSchema.foundationTables))
             try execute(sql: PostgresSchema.foundation)
             try commit()
         } catch {
@@ -86,23 +87,23 @@ extension PostgresConnection {
     private func makeSchema() throws {
         // Asked first: CREATE SCHEMA IF NOT EXISTS wants a right on the database even where nothing is to do.
         guard let schema = schema?.name,
-            try firstRow("SELECT 1 AS found FROM pg_namespace WHERE nspname = CAST(? AS name)", [schema]) == nil
+            try firstRow("SELECT 1 AS found FROM pg_namespace WHERE nspname = CAST(? AS name)", [.text(schema)]) == nil
         else { return }
         try execute(sql: "CREATE SCHEMA \(PostgresOwnSchema.quoted(schema))")
     }
 
     /// Earlier versions made the tables in the first schema of the path, as a rule `public`.
-    private func adoptFormerTables(_ place: String) throws {
+    private func adoptFormerTables(_ place: String, _ tables: Set<String>) throws {
         guard let former = schema?.former, try allTables().isEmpty else { return }
         let found = try rows(
             """
             SELECT CAST(tablename AS TEXT) AS name, CAST(tableowner AS TEXT) AS owner,
                 CAST(tableowner = current_user AS INTEGER) AS is_ours
             FROM pg_tables WHERE schemaname = CAST(? AS name)
-            """, [former]
-        ).map { row -> (name: String, owner: String, isOurs: Int) in
-            (try row["name"], try row["owner"], try row["is_ours"])
-        }.filter { PostgresSchema.allTables.contains($0.name) }
+            """, [.text(former)]
+        ).map { row in
+            (name: try row.text("name"), owner: try row.text("owner"), isOurs: try row.integer("is_ours"))
+        }.filter { tables.contains($0.name) }
         guard Set(found.map(\.name)).isSuperset(of: PostgresSchema.foundationTables) else { return }
         // What a stranger has prepared, or an operator has restored under another role.
         if let other = found.first(where: { $0.isOurs == 0 }) {
@@ -123,8 +124,8 @@ extension PostgresConnection {
             SELECT CAST(CAST(oid AS regprocedure) AS TEXT) AS signature FROM pg_proc
             WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = CAST(? AS name))
             AND proname IN ('min', 'max', 'json_each') AND pg_get_userbyid(proowner) = current_user
-            """, [former]
-        ).map { row -> String in try row["signature"] }
+            """, [.text(former)]
+        ).map { try $0.text("signature") }
         for function in functions { try execute(sql: "DROP FUNCTION \(function)") }
     }
 }

@@ -1,5 +1,3 @@
-import RelyingParty
-
 /// One write of a batch, tried without a connection: it finds out what the write will read, and keeps what it writes.
 ///
 /// A read that is not known yet finds no row, and the write goes on as if that were true: so most of what it will read is
@@ -14,15 +12,10 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     struct Statement: Hashable {
         let sql: String
         let values: [ColumnValue]
-
-        init(_ sql: String, _ arguments: StatementArguments) {
-            self.sql = sql
-            values = arguments.values.map { $0?.column ?? .null }
-        }
     }
 
-    enum Outcome<Value> {
-        case done(Value)
+    enum Outcome {
+        case done(FinishedWrite)
         /// Some reads are not known: `wanted`.
         case unknown
         case alone
@@ -34,7 +27,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     private var known: [Statement: [Row]] = [:]
     private(set) var wanted: [Statement] = []
     private(set) var claims: Set<String> = []
-    private(set) var changes: [(sql: String, arguments: StatementArguments)] = []
+    private(set) var changes: [(sql: String, arguments: [ColumnValue])] = []
     private var changedTables: Set<Substring> = []
     private let texts: StatementTables
 
@@ -42,11 +35,11 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
         self.texts = texts
     }
 
-    func run<Value>(_ body: (any EngineConnection) throws -> Value) throws -> Outcome<Value> {
+    func run(_ write: (any EngineConnection) throws -> FinishedWrite) throws -> Outcome {
         (wanted, claims, changes, changedTables) = ([], [], [], [])
         do {
-            let value = try body(self)
-            return wanted.isEmpty ? .done(value) : .unknown
+            let finished = try write(self)
+            return wanted.isEmpty ? .done(finished) : .unknown
         } catch is RunsAlone {
             return .alone
         } catch {
@@ -66,20 +59,20 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
         claims.formUnion(keys)
     }
 
-    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         let tables = texts.tables(of: sql)
         guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else { throw alone() }
-        let statement = Statement(sql, arguments)
+        let statement = Statement(sql: sql, values: arguments)
         if let rows = known[statement] { return rows }
         wanted.append(statement)
         return []
     }
 
-    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
         try rows(sql, arguments).first
     }
 
-    func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+    func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
         guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw alone() }
         changedTables.insert(table)
         changes.append((sql, arguments))
@@ -90,10 +83,10 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
 
     // MARK: What only a transaction of its own can do
 
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int { throw alone() }
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int { throw alone() }
     func execute(sql: String) throws { throw RunsAlone() }
     var isInsideTransaction: Bool { true }
-    func begin(_ access: Access) throws { throw RunsAlone() }
+    func begin(_ access: AccessMode) throws { throw RunsAlone() }
     func rollBack() {}
     func commit() throws { throw RunsAlone() }
     func isOurs() throws -> Bool { throw RunsAlone() }
@@ -114,15 +107,21 @@ final class StatementTables {
     }
 
     private var known: [String: Tables] = [:]
+    private let referenced: Set<Substring>
+
+    /// - Parameter referenced: the tables with whose rows others' go.
+    init(_ referenced: Set<Substring>) {
+        self.referenced = referenced
+    }
 
     func tables(of sql: String) -> Tables {
         if let known = known[sql] { return known }
-        let tables = Self.read(sql)
+        let tables = read(sql)
         known[sql] = tables
         return tables
     }
 
-    private static func read(_ sql: String) -> Tables {
+    private func read(_ sql: String) -> Tables {
         var reader = PostgresTextReader(sql)
         var (previous, verb): (Substring, Substring) = ("", "")
         var tables = Tables()
@@ -138,9 +137,7 @@ final class StatementTables {
             previous = token
         }
         tables.isRead = verb == "SELECT"
-        if verb == "DELETE", ["user", "apple_identity", "event", "webhook_endpoint"].contains(tables.changed) {
-            tables.changed = nil
-        }
+        if verb == "DELETE", let table = tables.changed, referenced.contains(table) { tables.changed = nil }
         return tables
     }
 }
@@ -150,15 +147,15 @@ extension PostgresConnection {
     private static let tries = 5
 
     /// The writes that say what they hang on, together, with the fewest trips; the others after them, one by one.
-    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
-        let ahead = takeReadAhead(bodies.count)
-        var values: [Value?] = bodies.map { _ in nil }
-        var open = Array(bodies.indices)
+    func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite] {
+        let ahead = takeReadAhead(writes.count)
+        var finished: [FinishedWrite?] = writes.map { _ in nil }
+        var open = Array(writes.indices)
         for _ in 0..<Self.tries where !open.isEmpty {
             open = try open.filter { index in
-                switch try ahead[index].run(bodies[index]) {
-                case .done(let value):
-                    values[index] = value
+                switch try ahead[index].run(writes[index]) {
+                case .done(let write):
+                    finished[index] = write
                     return false
                 case .unknown: return true
                 case .alone: return false
@@ -167,20 +164,20 @@ extension PostgresConnection {
             try read(for: open.map { ahead[$0] })
         }
         var claimed: Set<String> = []
-        for index in bodies.indices where values[index] != nil {
+        for index in writes.indices where finished[index] != nil {
             if claimed.isDisjoint(with: ahead[index].claims) {
                 for (sql, arguments) in ahead[index].changes { try enqueue(sql, arguments) }
             } else {
                 // What it has read may be true no longer.
-                values[index] = nil
+                finished[index] = nil
             }
             claimed.formUnion(ahead[index].claims)
         }
-        return try bodies.indices.map { index in
-            if let value = values[index] { return value }
-            let value = try bodies[index](self)
+        return try writes.indices.map { index in
+            if let write = finished[index] { return write }
+            let write = try writes[index](self)
             guard isInsideTransaction else { throw TransactionLost() }
-            return value
+            return write
         }
     }
 }

@@ -31,11 +31,6 @@ extension PostgresSchema {
     /// What the engine itself keeps.
     static let foundationTables: Set = ["store_lock", "store_node", "store_poll"]
 
-    /// Of this version's schema.
-    static let allTables = Schema.steps.reduce(into: foundationTables.union(Migrations.tables)) { tables, step in
-        tables.formUnion(step.tables)
-    }
-
     /// Made in a transaction of its own before the first of the others, by one process at a time: whoever starts takes
     /// the row that nobody without a right on our tables can hold.
     ///

@@ -1,6 +1,5 @@
 import Coding
 import Logging
-import RelyingParty
 import Synchronization
 
 /// Watches what other processes write, and for how long sessions may be answered without asking the database.
@@ -14,7 +13,7 @@ import Synchronization
 /// that was committed (`PostgresProof`).
 final class PostgresWatch: Sendable {
     private struct State {
-        var mark: JournalMark?
+        var position: ChangePosition?
         /// When the poll under way began.
         var pollBegunAt: ContinuousClock.Instant?
         /// What the last poll failed with, and when it ended.
@@ -36,9 +35,9 @@ final class PostgresWatch: Sendable {
     private let proof: PostgresProof
     private let connection: PostgresConnection
     private let queue: ConnectionQueue
-    private let context: StoreContext
-    private let invalidations: SessionInvalidations
-    private let trust: Duration
+    private let schema: StoreSchema
+    private let trust: CacheTrust
+    private let trustLength: Duration
     private let logger: Logger
     private let state = Mutex(State(lastPoll: .now, lastAsked: .now))
 
@@ -47,16 +46,15 @@ final class PostgresWatch: Sendable {
     static let idlePause = Duration.milliseconds(2_500)
 
     init(
-        _ connection: PostgresConnection, waits: Waits, proof: PostgresProof, context: StoreContext,
-        invalidations: SessionInvalidations,
-        trust: Int64, logger: Logger
+        _ connection: PostgresConnection, waits: Waits, proof: PostgresProof, schema: StoreSchema, trust: CacheTrust,
+        for trustLength: Int64, logger: Logger
     ) {
         self.connection = connection
         self.proof = proof
         queue = ConnectionQueue(connection, label: "watch", waits: waits)
-        self.context = context
-        self.invalidations = invalidations
-        self.trust = .milliseconds(trust)
+        self.schema = schema
+        self.trust = trust
+        self.trustLength = .milliseconds(trustLength)
         self.logger = logger
     }
 
@@ -67,16 +65,16 @@ final class PostgresWatch: Sendable {
 
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
-        let (begunAt, isAsked) = (ContinuousClock.now, invalidations.takeAsked())
+        let (begunAt, isAsked) = (ContinuousClock.now, trust.takeAsked())
         if let obstacle { tell(obstacle) }
         let (isDue, isTooOld) = state.withLock { state in
             if isAsked { state.lastAsked = begunAt }
             let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
             let isDue = state.pollBegunAt == nil && !(isIdle && begunAt - state.lastPoll < Self.idlePause)
             if isDue { state.pollBegunAt = begunAt }
-            return (isDue, begunAt - state.lastPoll > trust)
+            return (isDue, begunAt - state.lastPoll > trustLength)
         }
-        if isTooOld { invalidations.distrust() }
+        if isTooOld { trust.end() }
         guard isDue else { return }
         queue.async { _ in
             try? self.attempt(at: now, begunAt: begunAt)
@@ -103,10 +101,10 @@ final class PostgresWatch: Sendable {
     /// Returns once the caches may be trusted at `now`; polls when they may not. Whoever asks while a poll fails gets
     /// that answer: while the database hangs, each waits for one poll and not for those of everybody before.
     func ensureTrust(at now: Timestamp) async throws(StoreError) {
-        if invalidations.isTrusted(at: now) { return }
+        if trust.holds(at: now) { return }
         let begunAt = ContinuousClock.now
         try await queue.perform { _ in
-            if self.invalidations.isTrusted(at: now) { return }
+            if self.trust.holds(at: now) { return }
             if let failure = self.state.withLock(\.failure), failure.at > begunAt { throw failure.error }
             try self.attempt(at: now, begunAt: begunAt)
         }
@@ -142,27 +140,24 @@ final class PostgresWatch: Sendable {
     }
 
     private func poll(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
-        let known = state.withLock { $0.mark }
+        let known = state.withLock { $0.position }
         let number = proof.begin()
         try connection.beginAlone()
-        let (mark, changes): (JournalMark, JournalChanges)
+        let changes: Changes
         let difference: Int64?
         do {
             let asked = ContinuousClock.now
-            let theirs: Int64? = try connection.first(
+            let theirs = try connection.value(
                 """
                 INSERT INTO store_poll (id, polled_at, number)
                 VALUES (?, CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT), ?)
                 ON CONFLICT (id) DO UPDATE SET polled_at = excluded.polled_at, number = excluded.number
                 RETURNING polled_at
-                """, [proof.node, number])
+                """, [.text(proof.node), .integer(number)]
+            ).integer
             let halfway = asked - begunAt + (ContinuousClock.now - asked) / 2
             difference = theirs.map { $0 - now.milliseconds - Int64(halfway / .milliseconds(1)) }
-            let snapshot = Snapshot(connection, context, at: now)
-            (mark, changes) =
-                if let known { try snapshot.changes(after: known) } else {
-                    (try snapshot.journalMark(), JournalChanges())
-                }
+            changes = try schema.changes(connection, known)
             try connection.commit()
         } catch {
             connection.rollBack()
@@ -170,11 +165,11 @@ final class PostgresWatch: Sendable {
         }
         // From now on nobody believes a server that has not seen it.
         proof.commit(number)
-        invalidations.append(changes.entries)
-        invalidations.trust(at: now)
+        changes.forget()
+        trust.renew(at: now)
         let wasTold = state.withLock { state in
             defer { (state.failure, state.isTold) = (nil, false) }
-            state.mark = mark
+            state.position = changes.position
             state.lastPoll = max(state.lastPoll, begunAt)
             if let difference { state.clockDifference = difference }
             return state.isTold

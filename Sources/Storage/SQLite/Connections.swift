@@ -3,7 +3,7 @@ struct Connections: Sendable {
     let path: String
     /// Milliseconds.
     let busyTimeout: Int
-    let use: DatabaseOptions.Use
+    let use: StoreOptions.Use
 
     /// The page cache of one connection, in KiB. A command rereads few pages and keeps SQLite's default, to stay small
     /// next to a server on a small machine.
@@ -22,7 +22,7 @@ struct Connections: Sendable {
     /// Separate from opening: first the file must be known to be ours.
     func makeDurable(_ writer: ConnectionQueue) throws {
         try writer.sync { connection in
-            let mode = try connection.first("PRAGMA journal_mode = WAL", as: String.self)
+            let mode = try connection.value("PRAGMA journal_mode = WAL").text
             guard mode == "wal" else {
                 throw StorageOpenError.failed(path, detail: "journal_mode reads back \(mode ?? "nothing")")
             }
@@ -30,8 +30,8 @@ struct Connections: Sendable {
             try connection.execute(sql: "PRAGMA journal_size_limit = 67108864")
             // The cache holds the ends of the indexes that every write touches.
             try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
-            let synchronous = try connection.first("PRAGMA synchronous") ?? -1
-            guard synchronous == 2 else { throw StorageOpenError.notDurable(path, synchronous: synchronous) }
+            let synchronous = try connection.value("PRAGMA synchronous").integer ?? -1
+            guard synchronous == 2 else { throw StorageOpenError.notDurable(path, synchronous: Int(synchronous)) }
         }
     }
 

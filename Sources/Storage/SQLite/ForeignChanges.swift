@@ -1,6 +1,5 @@
 import Coding
 import Logging
-import RelyingParty
 import Synchronization
 
 /// Watches for writes of other processes.
@@ -11,32 +10,29 @@ import Synchronization
 final class ForeignChanges: Sendable {
     private struct State {
         var version: Int64
-        var mark: JournalMark
+        var position: ChangePosition
         var isFailing = false
     }
 
     private let connection: ConnectionQueue
-    private let context: StoreContext
-    private let invalidations: SessionInvalidations
+    private let schema: StoreSchema
+    private let trust: CacheTrust
     private let logger: Logger
     private let state: Mutex<State>
 
-    init(
-        connection: ConnectionQueue, context: StoreContext, invalidations: SessionInvalidations, logger: Logger
-    ) throws {
+    init(connection: ConnectionQueue, schema: StoreSchema, trust: CacheTrust, logger: Logger) throws {
         self.connection = connection
-        self.context = context
-        self.invalidations = invalidations
+        self.schema = schema
+        self.trust = trust
         self.logger = logger
         // Read the version first: a commit between the two reads is then seen again.
         let start = try connection.sync { connection in
             let version = try Self.version(connection)
-            let snapshot = Snapshot(connection, context, at: Timestamp(milliseconds: 0))
-            return State(version: version, mark: try snapshot.journalMark())
+            return State(version: version, position: try schema.changes(connection, nil).position)
         }
         state = Mutex(start)
         // Nothing has been read for a running clock yet; the first check begins the trust.
-        invalidations.trust(at: Timestamp(milliseconds: 0))
+        trust.renew(at: Timestamp(milliseconds: 0))
     }
 
     /// Tells the caches what changed and renews their trust; on failure leaves both as they are.
@@ -44,10 +40,10 @@ final class ForeignChanges: Sendable {
     func check(at now: Timestamp) -> Bool {
         state.withLock { state in
             do {
-                let (next, changes) = try changes(since: state, at: now)
-                invalidations.append(changes.entries)
-                invalidations.trust(at: now)
-                state = next
+                let (version, changes) = try changes(since: state)
+                changes.forget()
+                trust.renew(at: now)
+                state = State(version: version, position: changes.position)
                 return changes.erased
             } catch {
                 if !state.isFailing {
@@ -61,14 +57,11 @@ final class ForeignChanges: Sendable {
         }
     }
 
-    private func changes(since state: State, at now: Timestamp) throws -> (State, JournalChanges) {
-        let known = state.version
-        let seen = state.mark
-        return try connection.sync { connection -> (State, JournalChanges) in
+    private func changes(since state: State) throws -> (version: Int64, Changes) {
+        let (known, seen) = (state.version, state.position)
+        return try connection.sync { connection in
             let version = try Self.version(connection)
-            guard version != known else { return (State(version: version, mark: seen), JournalChanges()) }
-            let (mark, changes) = try Snapshot(connection, context, at: now).changes(after: seen)
-            return (State(version: version, mark: mark), changes)
+            return (version, version == known ? Changes(seen) : try schema.changes(connection, seen))
         }
     }
 
@@ -77,6 +70,6 @@ final class ForeignChanges: Sendable {
     }
 
     private static func version(_ connection: any EngineConnection) throws -> Int64 {
-        try connection.first("PRAGMA data_version") ?? 0
+        try connection.value("PRAGMA data_version").integer ?? 0
     }
 }

@@ -1,4 +1,3 @@
-import RelyingParty
 import Synchronization
 
 /// Read-only connections for look-ups that take microseconds: opened on the calling thread, without a detour through
@@ -17,11 +16,11 @@ final class ReadConnections: Sendable {
     }
 
     /// Runs `body` on this thread. For look-ups by key, one statement each: there is no transaction around them.
-    func read<Value>(_ body: (any EngineConnection) throws -> Value) throws(StoreError) -> Value {
+    func read(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {
         do {
             let reader = try acquire()
             defer { release(reader) }
-            return try body(reader)
+            try body(reader)
         } catch {
             throw StoreError(error)
         }

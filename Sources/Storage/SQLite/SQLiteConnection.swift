@@ -3,8 +3,8 @@ import CSQLite
 /// One connection and its prepared statements.
 ///
 /// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `ConnectionQueue` lends its own only on its
-/// serial queue; a reader of `ReadConnections` is removed from the list by its user, and a loop's `SessionLookUpReader`
-/// is not Sendable.
+/// serial queue; a reader of `ReadConnections` is removed from the list by its user, and a loop's own is used
+/// by a reader that is not Sendable.
 @safe final class SQLiteConnection: EngineConnection, @unchecked Sendable {
     // Safe: open from `init` until `close`, and nil afterwards.
     private var database: OpaquePointer?
@@ -84,7 +84,7 @@ import CSQLite
     /// Instructions of SQLite's between two looks at the limit: about a millisecond.
     private static let instructions: Int32 = 20_000
 
-    func limited<Value>(by limit: ReadLimit, _ body: () throws -> Value) throws -> Value {
+    func limited(by limit: ReadLimit, _ body: () throws -> Void) throws {
         guard !limit.isNone else { return try body() }
         self.limit = limit
         // Safe, both: the handler runs inside `body`'s statements, while the caller keeps the connection.
@@ -99,7 +99,7 @@ import CSQLite
             unsafe sqlite3_progress_handler(database, 0, nil, nil)
             self.limit = nil
         }
-        return try body()
+        try body()
     }
 
     /// Makes the running statement fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the connection
@@ -122,7 +122,7 @@ import CSQLite
     // MARK: Statements
 
     @discardableResult
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
@@ -131,14 +131,14 @@ import CSQLite
     }
 
     /// The statement is reset before this returns: no read transaction outlives the call.
-    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
         return try statement.step() ? statement.row : nil
     }
 
-    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
@@ -175,7 +175,7 @@ import CSQLite
 
     var isInsideTransaction: Bool { unsafe database.map { unsafe sqlite3_get_autocommit($0) == 0 } ?? false }
 
-    func begin(_ access: Access) throws {
+    func begin(_ access: AccessMode) throws {
         if isInsideTransaction { try run("ROLLBACK") }
         try run(access == .write ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED")
     }
@@ -190,16 +190,19 @@ import CSQLite
 
     // MARK: The schema
 
+    /// `PRAGMA application_id`: "Brml".
+    private static let applicationID: Int64 = 0x4272_6D6C
+
     func isOurs() throws -> Bool {
-        try first("PRAGMA application_id") == Schema.applicationID
+        try value("PRAGMA application_id") == .integer(Self.applicationID)
     }
 
     func markOurs() throws {
-        try execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+        try execute(sql: "PRAGMA application_id = \(Self.applicationID)")
     }
 
     func tables() throws -> Set<String> {
-        Set(try rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map { row -> String in try row["name"] })
+        Set(try rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map { try $0.text("name") })
     }
 
     func define(_ schema: String) throws {

@@ -1,7 +1,6 @@
 import Coding
 import Crypto
 import Logging
-import RelyingParty
 import Synchronization
 
 /// One SQLite file in WAL mode, written by one connection and read by others. Any number of processes on one host may
@@ -11,7 +10,6 @@ final class SQLiteEngine: Engine {
     let writer: ConnectionQueue
     private let pages: [ConnectionQueue]
     private let connections: Connections
-    private let context: StoreContext
     private let readers: ReadConnections
     private let foreignChanges: ForeignChanges
     /// Nil until it is used.
@@ -21,15 +19,15 @@ final class SQLiteEngine: Engine {
 
     /// Opens or creates the file: checks modes, reads durability back, updates the schema, compares stamps.
     init(
-        options: DatabaseOptions, context: StoreContext, steps: [SchemaStep],
-        invalidations: SessionInvalidations, at now: Timestamp, logger: Logger
+        options: StoreOptions, schema: StoreSchema, keyring: SealingKeyring, trust: CacheTrust, at now: Timestamp,
+        logger: Logger
     ) throws(StorageOpenError) {
         let files = DatabaseFiles(directory: options.directory)
         try files.prepare()
         let place = files.databasePath
         let connections = Connections(path: place, busyTimeout: options.busyTimeout, use: options.use)
         let migrations = Migrations(
-            place: place, steps: steps, origin: options.origin, keyring: context.keyring,
+            place: place, steps: schema.steps, origin: options.origin, keyring: keyring,
             admitsMoved: options.admitsMoved)
         do {
             writer = try connections.openWriter()
@@ -39,7 +37,7 @@ final class SQLiteEngine: Engine {
             }
             try connections.makeDurable(writer)
             if options.use == .server {
-                try writer.sync { connection in try migrations.run(connection, context, at: now) }
+                try writer.sync { connection in try migrations.run(connection, for: schema, at: now) }
             }
             try connections.keepUncommittedInMemory(writer)
             var pages: [ConnectionQueue] = []
@@ -50,13 +48,12 @@ final class SQLiteEngine: Engine {
             self.pages = pages
             foreignChanges = try ForeignChanges(
                 connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
-                context: context, invalidations: invalidations, logger: logger)
+                schema: schema, trust: trust, logger: logger)
         } catch {
             throw StorageOpenError(error, place: place)
         }
         self.place = place
         self.connections = connections
-        self.context = context
         readers = ReadConnections(connections)
     }
 
@@ -72,20 +69,11 @@ final class SQLiteEngine: Engine {
     }
 
     /// On the calling thread: it takes microseconds.
-    func lookUp<Value: Sendable>(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
-    ) async throws(StoreError) -> Value {
+    func lookUp(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         try readers.read(body)
     }
 
-    func sessionReader() throws -> any SessionReader {
-        SessionLookUpReader(connection: try connections.openLoopReader(), context: context)
-    }
-
-    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        let context = context
-        return try readers.read { connection in try Snapshot(connection, context, at: now).signedIn(token) }
-    }
+    func loopConnection() throws -> (any EngineConnection)? { try connections.openLoopReader() }
 
     func watch(at now: Timestamp) {
         if foreignChanges.check(at: now) { erasures.store(true, ordering: .releasing) }
@@ -127,7 +115,7 @@ final class SQLiteEngine: Engine {
         let sqlite = connection as? SQLiteConnection
         sqlite?.wait(milliseconds: longestWaitForReaders)
         defer { sqlite?.wait(milliseconds: busyTimeout) }
-        return try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+        return try connection.value("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(0)
     }
 
     /// How often a command that erased somebody tries to empty the log, and the pause in milliseconds: five seconds in

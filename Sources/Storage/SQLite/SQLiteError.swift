@@ -1,5 +1,4 @@
 import CSQLite
-import RelyingParty
 
 /// A failure that SQLite reports.
 struct SQLiteError: Error, Hashable {

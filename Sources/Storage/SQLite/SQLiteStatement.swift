@@ -61,16 +61,16 @@ import CSQLite
     // MARK: Parameters
 
     /// All of them, before the first step.
-    func bind(_ arguments: StatementArguments) throws {
-        guard arguments.values.count == parameterCount else {
+    func bind(_ arguments: [ColumnValue]) throws {
+        guard arguments.count == parameterCount else {
             throw SQLiteError(
                 extendedCode: SQLITE_MISUSE,
-                message: "\(arguments.values.count) values for a statement of \(parameterCount)")
+                message: "\(arguments.count) values for a statement of \(parameterCount)")
         }
         var index: Int32 = 1
-        for value in arguments.values {
+        for value in arguments {
             let code =
-                switch value?.column ?? .null {
+                switch value {
                 case .null: unsafe sqlite3_bind_null(pointer, index)
                 case .integer(let number): unsafe sqlite3_bind_int64(pointer, index, number)
                 case .real(let number): unsafe sqlite3_bind_double(pointer, index, number)

@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import RelyingParty
 
 /// The steps of a database's schema, compared with those this version knows.
 struct SchemaCheck {
@@ -13,11 +12,9 @@ struct SchemaCheck {
     /// The missing steps, in order.
     /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know, and that does not admit it.
     func pendingSteps(_ connection: any EngineConnection) throws -> [SchemaStep] {
-        let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
+        let applied = Set(try connection.rows("SELECT name FROM migration").map { try $0.text("name") })
         if let unknown = applied.subtracting(steps.map(\.name)).max() {
-            let oldest: [UInt8]? = try connection.first(
-                "SELECT value FROM meta WHERE key = ?", [Migrations.oldestAdmitted])
-            guard isAdmitted(by: oldest) else {
+            guard isAdmitted(by: try connection.stored(Migrations.oldestAdmitted)) else {
                 throw StorageOpenError.newerSchema(place, migration: unknown, known: newest)
             }
         }
@@ -33,13 +30,13 @@ struct SchemaCheck {
 
 /// Updates a database to the current schema and checks its stamps, in one transaction: two processes that start
 /// together, or one that dies in between, leave nothing half-done.
-struct Migrations {
+package struct Migrations {
     private static let originKey = "origin"
     private static let sealingKey = "sealing-key-check"
     /// The key that a server was last started with.
-    static let sealingKeyID = "sealing-key-id"
+    package static let sealingKeyID = "sealing-key-id"
     /// When a server was first started with it; milliseconds as text.
-    static let sealingKeySince = "sealing-key-since"
+    package static let sealingKeySince = "sealing-key-since"
     /// The name of the step that a version must know: the newest that an applied one admits.
     static let oldestAdmitted = "oldest-admitted"
     /// Where `bramley move` has copied everything to.
@@ -87,7 +84,7 @@ struct Migrations {
     }
 
     /// Applies missing steps and stamps a new database.
-    func run(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
+    func run(_ connection: any EngineConnection, for owner: StoreSchema, at now: Timestamp) throws {
         try connection.inTransaction {
             try connection.markOurs()
             try connection.define(
@@ -100,37 +97,38 @@ struct Migrations {
             try checkStamps(connection)
             for step in try schema.pendingSteps(connection) {
                 try connection.define(step.sql)
-                try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
+                try connection.run(
+                    "INSERT INTO migration (name, applied_at) VALUES (?, ?)",
+                    [.text(step.name), .integer(now.milliseconds)])
             }
-            let transaction = Transaction(connection, context, at: now)
-            try admit(transaction)
-            try stamp(transaction)
-            try transaction.finishConvertingLinks()
+            try admit(connection)
+            try stamp(connection, for: owner, at: now)
+            try owner.start(connection, now)
         }
     }
 
     /// Lets older versions go on that every step admits.
-    private func admit(_ transaction: Transaction) throws {
+    private func admit(_ connection: any EngineConnection) throws {
         guard let oldest = schema.steps.map({ $0.admits ?? $0.name }).max() else { return }
-        let known = try transaction.stored(Self.oldestAdmitted).map { String(decoding: $0, as: UTF8.self) }
+        let known = try connection.stored(Self.oldestAdmitted).map { String(decoding: $0, as: UTF8.self) }
         // A newer version's, when it admits this one.
         guard known.map({ $0 < oldest }) ?? true else { return }
-        try transaction.store(Self.oldestAdmitted, Array(oldest.utf8))
+        try connection.store(Self.oldestAdmitted, Array(oldest.utf8))
     }
 
     /// Whether the database still admits this version.
-    func isAdmitted(on snapshot: Snapshot) throws -> Bool {
-        schema.isAdmitted(by: try snapshot.stored(Self.oldestAdmitted))
+    func isAdmitted(on connection: any EngineConnection) throws -> Bool {
+        schema.isAdmitted(by: try connection.stored(Self.oldestAdmitted))
     }
 
     private func checkStamps(_ connection: any EngineConnection) throws {
         if !admitsMoved {
-            if let moved = try value(Self.movedTo, connection) {
+            if let moved = try connection.stored(Self.movedTo) {
                 throw StorageOpenError.moved(place, to: String(decoding: moved, as: UTF8.self))
             }
-            if try value(Self.unfinishedMoveID, connection) != nil { throw StorageOpenError.unfinishedMove(place) }
+            if try connection.stored(Self.unfinishedMoveID) != nil { throw StorageOpenError.unfinishedMove(place) }
         }
-        if let found = try value(Self.originKey, connection) {
+        if let found = try connection.stored(Self.originKey) {
             let text = String(decoding: found, as: UTF8.self)
             guard let found = DatabaseOrigin(rawValue: text) else {
                 throw StorageOpenError.corrupt(place, detail: "its origin reads \(text)")
@@ -139,14 +137,14 @@ struct Migrations {
                 throw StorageOpenError.wrongOrigin(place, found: found, expected: origin)
             }
         }
-        if let sealed = try value(Self.sealingKey, connection), !Self.opens(sealed, keyring) {
+        if let sealed = try connection.stored(Self.sealingKey), !Self.opens(sealed, keyring) {
             throw StorageOpenError.wrongSealingKey(place)
         }
     }
 
     /// Whether the ring contains the key that the last started server seals with.
-    static func fits(_ keyring: SealingKeyring, on snapshot: Snapshot) throws -> Bool {
-        try snapshot.stored(sealingKey).map { opens($0, keyring) } ?? false
+    func fits(_ connection: any EngineConnection) throws -> Bool {
+        try connection.stored(Self.sealingKey).map { Self.opens($0, keyring) } ?? false
     }
 
     private static func opens(_ sealed: [UInt8], _ keyring: SealingKeyring) -> Bool {
@@ -154,44 +152,36 @@ struct Migrations {
     }
 
     /// Writes the stamps of a new database, and renews the check value under the current key.
-    func stamp(_ transaction: Transaction) throws {
-        if try transaction.stored(Self.originKey) == nil {
-            try transaction.store(Self.originKey, Array(origin.rawValue.utf8))
+    func stamp(_ connection: any EngineConnection, for owner: StoreSchema, at now: Timestamp) throws {
+        if try connection.stored(Self.originKey) == nil {
+            try connection.store(Self.originKey, Array(origin.rawValue.utf8))
         }
         let current = Array(keyring.currentKeyID.utf8)
-        let before = try transaction.stored(Self.sealingKeyID)
+        let before = try connection.stored(Self.sealingKeyID)
         guard before != current else { return }
-        try transaction.store(Self.sealingKey, keyring.seal(Self.checkText, purpose: Self.checkPurpose))
-        try transaction.store(Self.sealingKeyID, current)
-        try transaction.store(Self.sealingKeySince, Array(String(transaction.now.milliseconds).utf8))
+        try connection.store(Self.sealingKey, keyring.seal(Self.checkText, purpose: Self.checkPurpose))
+        try connection.store(Self.sealingKeyID, current)
+        try connection.store(Self.sealingKeySince, Array(String(now.milliseconds).utf8))
         // A new database has no previous key.
-        if before != nil {
-            try transaction.audit(.sealingKeyChanged, object: keyring.currentKeyID)
-        }
-    }
-
-    private func value(_ key: String, _ connection: any EngineConnection) throws -> [UInt8]? {
-        try connection.first("SELECT value FROM meta WHERE key = ?", [key])
+        if before != nil { try owner.sealingKeyChanged(connection, keyring.currentKeyID, now) }
     }
 }
 
-extension Snapshot {
+extension EngineConnection {
     /// Reads a value of `meta`.
-    func stored(_ key: String) throws -> [UInt8]? {
-        try value("SELECT value FROM meta WHERE key = ?", [key])
-    }
-}
-
-extension Transaction {
-    /// Deletes a value of `meta`.
-    func forget(_ key: String) throws {
-        try run("DELETE FROM meta WHERE key = ?", [key])
+    package func stored(_ key: String) throws -> [UInt8]? {
+        try value("SELECT value FROM meta WHERE key = ?", [.text(key)]).blob
     }
 
     /// Writes a value of `meta`.
-    func store(_ key: String, _ value: [UInt8]) throws {
-        try run(
+    package func store(_ key: String, _ value: [UInt8]) throws {
+        try enqueue(
             "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [key, value])
+            [.text(key), .blob(value)])
+    }
+
+    /// Deletes a value of `meta`.
+    package func forget(_ key: String) throws {
+        try enqueue("DELETE FROM meta WHERE key = ?", [.text(key)])
     }
 }

@@ -1,5 +1,4 @@
 import Coding
-import RelyingParty
 import Synchronization
 
 /// One write waiting for its transaction.
@@ -14,10 +13,14 @@ struct PendingWrite: Sendable {
 }
 
 /// A write that waits for its COMMIT.
-struct FinishedWrite: Sendable {
+package struct FinishedWrite: Sendable {
     let answer: @Sendable () -> Void
-    let invalidations: [SessionInvalidations.Entry]
+    let effect: WriteEffect?
 }
+
+/// What follows from a write, such as that caches forget something: called after COMMIT and before any answer, so that
+/// whoever knows of the write cannot be contradicted.
+package typealias WriteEffect = @Sendable () -> Void
 
 /// Counts of the writer since it was opened.
 package struct WriteStatistics: Hashable, Sendable {
@@ -82,33 +85,23 @@ final class GroupCommit: Sendable {
     private static let gatheringTurns = 8
 
     private let writer: ConnectionQueue
-    private let context: StoreContext
-    private let invalidations: SessionInvalidations
     private let maximumBatch: Int
     let metrics = StoreMetrics()
     private let state = Mutex(State())
 
-    init(
-        writer: ConnectionQueue, context: StoreContext, invalidations: SessionInvalidations, maximumBatch: Int
-    ) {
+    init(writer: ConnectionQueue, maximumBatch: Int) {
         self.writer = writer
-        self.context = context
-        self.invalidations = invalidations
         self.maximumBatch = max(1, maximumBatch)
     }
 
     /// Runs `body` in a durable transaction. Not cancellable: what was begun is answered.
-    func write<Value: Sendable>(
-        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Value
-    ) async throws(StoreError) -> Value {
-        let ticket = WriteTicket<Value>()
-        let actor = AuditActor.current
+    func write(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
+    ) async throws(StoreError) {
+        let ticket = WriteTicket()
         let write = PendingWrite(
-            run: { [context] connection in
-                let transaction = Transaction(connection, context, at: now, for: actor)
-                let value = try body(transaction)
-                return FinishedWrite(
-                    answer: { ticket.answer(.success(value)) }, invalidations: transaction.invalidations)
+            run: { connection in
+                FinishedWrite(answer: { ticket.answer(.success(())) }, effect: try body(connection))
             },
             fail: { ticket.answer(.failure($0)) }, lead: { ticket.lead() })
         try enlist(write)
@@ -265,17 +258,11 @@ final class GroupCommit: Sendable {
         } catch {
             return .refused(StoreError(error))
         }
-        var invalidations: [SessionInvalidations.Entry] = []
-        var answers: Answers = []
-        answers.reserveCapacity(batch.count)
+        let finished: [FinishedWrite]
         do {
-            let finished =
+            finished =
                 isolating
                 ? try batch.map { try isolated($0, on: connection) } : try connection.runAll(bodies)
-            for finished in finished {
-                answers.append(finished.answer)
-                invalidations += finished.invalidations
-            }
         } catch {
             let isStanding = connection.isInsideTransaction
             connection.rollBack()
@@ -297,9 +284,8 @@ final class GroupCommit: Sendable {
         }
         metrics.commits.record(since: start)
         metrics.batches.record(Int64(batch.count))
-        // After COMMIT and before any answer, so that whoever knows of the write cannot be contradicted.
-        self.invalidations.append(invalidations)
-        return .answers(answers)
+        for write in finished { write.effect?() }
+        return .answers(finished.map(\.answer))
     }
 
     private func abandon(_ batch: [PendingWrite], _ error: any Error, isLost: Bool, isLast: Bool) -> Outcome {
@@ -333,15 +319,15 @@ final class GroupCommit: Sendable {
             try connection.run("ROLLBACK TO one")
             try connection.run("RELEASE one")
             let failure = StoreError(error)
-            return FinishedWrite(answer: { write.fail(failure) }, invalidations: [])
+            return FinishedWrite(answer: { write.fail(failure) }, effect: nil)
         }
     }
 }
 
 /// What a write waits for: its answer, or the lead.
-private final class WriteTicket<Value: Sendable>: Sendable {
+private final class WriteTicket: Sendable {
     enum Signal: Sendable {
-        case answer(Result<Value, StoreError>)
+        case answer(Result<Void, StoreError>)
         case lead
     }
 
@@ -368,7 +354,7 @@ private final class WriteTicket<Value: Sendable>: Sendable {
         }
     }
 
-    func answer(_ result: Result<Value, StoreError>) { send(.answer(result)) }
+    func answer(_ result: Result<Void, StoreError>) { send(.answer(result)) }
 
     func lead() { send(.lead) }
 

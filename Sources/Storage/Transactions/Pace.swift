@@ -1,11 +1,11 @@
 /// How much is done in one go while others wait, adapted to how long that takes.
-struct Pace {
-    private(set) var limit: Int
+package struct Pace {
+    package private(set) var limit: Int
     private let range: ClosedRange<Int>
     private let aim: ClosedRange<Duration>
 
     /// Rows that one transaction changes.
-    static var rows: Pace { Pace(limit: 200, range: 20...1_000, aim: .milliseconds(8)...(.milliseconds(16))) }
+    package static var rows: Pace { Pace(limit: 200, range: 20...1_000, aim: .milliseconds(8)...(.milliseconds(16))) }
     /// Pages of the log that are moved into the database. How long that takes depends on the disk: for 16 MiB 20 ms or
     /// 700. The longer the log, the more often a page was changed that moves once.
     static var logPages: Pace {
@@ -13,10 +13,10 @@ struct Pace {
     }
 
     /// Longer than others wait between two looks (`SQLiteConnection.wait`).
-    static let pause = Duration.milliseconds(5)
+    package static let pause = Duration.milliseconds(5)
 
     /// - Parameter time: of the last go.
-    mutating func adapt(to time: Duration) {
+    package mutating func adapt(to time: Duration) {
         if time > aim.upperBound { limit = max(limit / 2, range.lowerBound) }
         if time < aim.lowerBound { limit = min(limit * 3 / 2, range.upperBound) }
     }

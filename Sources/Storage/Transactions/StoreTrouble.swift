@@ -1,5 +1,3 @@
-package import RelyingParty
-
 /// The database accepts no writes: a full or read-only disk, another process's lock, or damage. Known from the last
 /// failed write, and over when a write shows that there is room again.
 package struct StoreTrouble: Hashable, Sendable {

@@ -1,4 +1,3 @@
-import RelyingParty
 import Synchronization
 
 /// Finds out whether a write succeeds, once for all who ask at the same time. Nobody waits longer than they want to, and

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 
 /// The query of an API request, parsed strictly: refuses unknown or repeated parameters and invalid escapes. A misspelt
 /// filter must not list everybody.

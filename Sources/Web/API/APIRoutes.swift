@@ -1,6 +1,6 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
 /// requiring an API key with one scope.
@@ -16,23 +16,23 @@ struct APIRoutes: Sendable {
     ) {
         let clock = services.clock
         let gate = BackendGate(
-            apiKeys: services.apiKeys, clock: clock,
+            database: services.database, clock: clock,
             failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
             stopwatch: stopwatch)
         let account = AccountAPI(
             configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
-            users: services.users, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
+            database: services.database, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
         let nativeBody = BodyLimit.native(configuration)
         let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
         let introspection = IntrospectionAPI(
             configuration: configuration, responses: responses, reader: reader, provider: services.openID)
         let users = UsersAPI(
-            team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock,
+            team: configuration.apple.teamID, responses: responses, database: services.database, clock: clock,
             operatorGroups: configuration.operatorGroups)
-        let credential = CredentialAPI(responses: responses, users: services.users)
-        let events = EventsAPI(responses: responses, journal: services.journal)
+        let credential = CredentialAPI(responses: responses, database: services.database)
+        let events = EventsAPI(responses: responses, database: services.database)
         let webhooks = WebhooksAPI(
-            responses: responses, endpoints: services.webhooks, audit: services.audit, clock: clock)
+            responses: responses, endpoints: services.webhooks, database: services.database, clock: clock)
         let clientEntries = services.openID.map { provider -> [Entry] in
             let clients = ClientsAPI(
                 responses: responses, provider: provider, audiences: configuration.assertionAudiences.map(\.name),

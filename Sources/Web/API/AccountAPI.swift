@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `DELETE /api/v1/account`: people who delete their account in an app, or by script on a page of ours.
 struct AccountAPI: Sendable {
@@ -9,7 +9,7 @@ struct AccountAPI: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let reader: SignedInReader
-    let users: any UserDirectory
+    let database: Database
     let bounces: BounceMemory
     let signIn: SignIn
     /// For requests with a code: each costs a request to Apple.
@@ -37,7 +37,7 @@ struct AccountAPI: Sendable {
             guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
         }
         // Unknown when another request was faster: deleted all the same.
-        let deletion = try await WebFailure.mapping(await users.deleteUser(signedIn.user.id, at: clock.now()))
+        let deletion = try await WebFailure.mapping(await database.deleteUser(signedIn.user.id, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         var cleared: [String] = []
         if case .cookie = credential { cleared.append(cookies.clearSession) }

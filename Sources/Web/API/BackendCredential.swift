@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTPTypes
-import RelyingParty
 
 /// A backend's credential in `Authorization`: parsed, not yet looked up.
 enum BackendCredential: Sendable {

@@ -1,14 +1,14 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Admits applications by API key: parses the credential, looks the key up, and checks its scopes.
 ///
 /// The key is read from the database for every request, so that a revoked one is refused by the next. Unknown, revoked
 /// and malformed keys get one answer; the holder of an expired one is told so.
 struct BackendGate: Sendable {
-    let apiKeys: any APIKeyStore
+    let database: Database
     let clock: any WallClock
     /// Charged, and checked, only for refused keys: sharing an address with an attacker (behind a proxy, in a
     /// container) locks nobody out, and guessing 256 bits gains nothing by it.
@@ -47,7 +47,7 @@ struct BackendGate: Sendable {
         case .malformed(let scheme): throw refusal(request, scheme)
         case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
         }
-        let found = try await WebFailure.mapping(await apiKeys.apiKey(hash: token.hash))
+        let found = try await WebFailure.mapping(await database.apiKey(hash: token.hash))
         guard let found else { throw refusal(request, scheme) }
         guard !found.isExpired(at: clock.now()) else {
             throw limited(request) ?? .apiKeyExpired(scheme)
@@ -72,6 +72,6 @@ struct BackendGate: Sendable {
     private func touch(_ key: APIKey) async {
         let now = clock.now()
         guard uses.isDue(key.id, last: key.lastUsedAt, at: now) else { return }
-        try? await apiKeys.touchAPIKey(key.id, at: now)
+        try? await database.touchAPIKey(key.id, at: now)
     }
 }

@@ -1,9 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// `/api/v1/clients`: the programs that sign people in by OpenID Connect, as `bramley clients` manages them.
 struct ClientsAPI: Sendable {
@@ -19,7 +18,7 @@ struct ClientsAPI: Sendable {
 
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let clients = try await WebFailure.mapping(await provider.store.openIDClients())
+        let clients = try await WebFailure.mapping(await provider.database.openIDClients())
         return try await responses.list(clients, next: nil, route: "/api/v1/clients") {
             OpenIDClientDocument.write($0, to: &$1)
         }
@@ -28,7 +27,7 @@ struct ClientsAPI: Sendable {
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        guard let client = try await WebFailure.mapping(await provider.store.openIDClient(id)) else {
+        guard let client = try await WebFailure.mapping(await provider.database.openIDClient(id)) else {
             throw .clientNotFound
         }
         return answer(client, nil, .ok)
@@ -47,7 +46,7 @@ struct ClientsAPI: Sendable {
             throw .invalidRequest(error.text)
         }
         let now = clock.now()
-        let known = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        let known = try await WebFailure.mapping(await provider.database.openIDClient(id))
         try check(wanted.client(replacing: known, secret: nil, by: .api, at: now))
         let secret = OpenIDClientSecret.make(random: random)
         let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, by: .api, at: now) }
@@ -106,9 +105,9 @@ struct ClientsAPI: Sendable {
         _ id: OpenIDClientID, at now: Timestamp, _ change: @escaping Change
     ) async throws(WebFailure) -> (before: OpenIDClient?, after: OpenIDClient?) {
         // Only tells a new client from a changed one: the transaction reads again.
-        let before = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        let before = try await WebFailure.mapping(await provider.database.openIDClient(id))
         let clients = try await WebFailure.mapping(
-            await provider.store.changeOpenIDClients(at: now) { clients in
+            await provider.database.changeOpenIDClients(at: now) { clients in
                 clients.filter { $0.id != id } + [change(clients.first { $0.id == id })].compactMap(\.self)
             })
         return (before, clients.first { $0.id == id })

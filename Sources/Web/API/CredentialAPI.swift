@@ -1,18 +1,18 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /api/v1/users/{id}/credential`: what Apple last reported about each of the user's identities, since when and
 /// why.
 struct CredentialAPI: Sendable {
     let responses: WebResponses
-    let users: any UserDirectory
+    let database: Database
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         // An invalid id names nobody.
         guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
-        guard let identities = try await WebFailure.mapping(await users.identities(of: id)) else {
+        guard let identities = try await WebFailure.mapping(await database.identities(of: id)) else {
             throw .userNotFound
         }
         var response = responses.json([])

@@ -1,11 +1,11 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 
 /// `GET /api/v1/events`: the journal, read in the order of commits.
 struct EventsAPI: Sendable {
     let responses: WebResponses
-    let journal: any EventJournal
+    let database: Database
 
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         let query = try APIQuery(request, names: ["after", "limit", "user"], lists: ["type"])
@@ -20,7 +20,7 @@ struct EventsAPI: Sendable {
             filter.user = UserID(parsing: text)
             if filter.user == nil { throw .invalidRequest("user is not a user id") }
         }
-        let page = try await WebFailure.mapping(await journal.eventPage(filter, after: place, limit: limit))
+        let page = try await WebFailure.mapping(await database.eventPage(filter, after: place, limit: limit))
         guard let page else { throw .cursorExpired }
         return try await responses.list(
             page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/events"

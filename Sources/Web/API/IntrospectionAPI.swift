@@ -1,8 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// `POST /api/v1/introspect` (RFC 7662): whose session, or whose access token of a program, a token is, for a backend that
 /// received one.

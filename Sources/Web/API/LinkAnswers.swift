@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The ticket of a link from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
 enum LinkCredential {

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `/api/v1/links`: an application links the Apple identity of somebody it has signed in to their account there.
 struct LinksAPI: Sendable {

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `POST /api/v1/native/challenge` and `…/sessions`: sign-in from apps on Apple's platforms, and the file by which
 /// those platforms know that the apps and this site belong together.

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// Where a page of a list ended, as text: base64url of a fixed number of bytes, the first of which names the list.
 /// Nothing in it is secret and any well-formed one is a position, so it needs no signature.

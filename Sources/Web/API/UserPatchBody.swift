@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The content of `PATCH /api/v1/users/{id}`: a JSON merge patch (RFC 7396) of three members.
 enum UserPatchBody {

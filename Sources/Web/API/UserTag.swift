@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The strong validator of a user's representation (RFC 9110 §8.8.1): computed from its bytes, so that whatever the API
 /// shows of a user changes it, and nothing else does.

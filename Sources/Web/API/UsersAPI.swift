@@ -1,13 +1,14 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 /// `/api/v1/users` and below: how a backend finds and changes people.
 struct UsersAPI: Sendable {
     let team: TeamID
     let responses: WebResponses
-    let users: any UserDirectory
+    let database: Database
     let clock: any WallClock
     /// `operator.groups`, which no API key gives or takes.
     let operatorGroups: [String]
@@ -43,12 +44,12 @@ struct UsersAPI: Sendable {
         _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
         guard query["externalID"] != nil || query["appleSubject"] != nil else {
-            return try await users.users(filter, after: cursor, limit: limit)
+            return try await database.users(filter, after: cursor, limit: limit)
         }
         var found: User?
-        if let externalID = query["externalID"] { found = try await users.user(externalID: externalID) }
+        if let externalID = query["externalID"] { found = try await database.user(externalID: externalID) }
         if let subject = query["appleSubject"] {
-            let bySubject = try await users.user(team: team, subject: AppleSubject(subject))
+            let bySubject = try await database.user(team: team, subject: AppleSubject(subject))
             found = query["externalID"] == nil || found?.id == bySubject?.id ? bySubject : nil
         }
         guard let user = found, filter.accepts(user),
@@ -115,7 +116,7 @@ struct UsersAPI: Sendable {
         patch.protectedGroups = operatorGroups
         let id = try Self.id(parameters)
         let result = try await WebFailure.mapping(
-            await users.patchUser(id, patch, if: UserTag.condition(of: request), at: clock.now()))
+            await database.patchUser(id, patch, if: UserTag.condition(of: request), at: clock.now()))
         switch result {
         case .patched(let user):
             guard key.scopes.contains(.usersRead) else { return responses.empty(.noContent) }
@@ -133,7 +134,7 @@ struct UsersAPI: Sendable {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let deletion = try await WebFailure.mapping(
-            await users.deleteUser(id, if: UserTag.condition(of: request), at: clock.now()))
+            await database.deleteUser(id, if: UserTag.condition(of: request), at: clock.now()))
         switch deletion {
         case .deleted: return responses.json(DeletionDocument.encode(deletion), status: .accepted)
         case .conditionFailed: throw .preconditionFailed
@@ -152,7 +153,7 @@ struct UsersAPI: Sendable {
         }
         let user = try await user(parameters)
         let page = try await WebFailure.mapping(
-            await users.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
+            await database.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
         return try await responses.list(
             page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/users/{id}/sessions"
         ) { SessionDocument.write($0, to: &$1) }
@@ -163,7 +164,7 @@ struct UsersAPI: Sendable {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let count = try await WebFailure.mapping(
-            await users.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now()))
+            await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now()))
         // Nothing ended: nobody was signed in, or there is no such user.
         if count == 0 { _ = try await user(parameters) }
         return responses.empty(.noContent)
@@ -174,7 +175,7 @@ struct UsersAPI: Sendable {
         let user = try Self.id(parameters)
         guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else { throw .sessionNotFound }
         let wasThere = try await WebFailure.mapping(
-            await users.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()))
+            await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()))
         guard wasThere else { throw .sessionNotFound }
         return responses.empty(.noContent)
     }
@@ -183,7 +184,7 @@ struct UsersAPI: Sendable {
 
     private func user(_ parameters: PathParameters) async throws(WebFailure) -> User {
         let id = try Self.id(parameters)
-        guard let user = try await WebFailure.mapping(await users.user(id)) else { throw .userNotFound }
+        guard let user = try await WebFailure.mapping(await database.user(id)) else { throw .userNotFound }
         return user
     }
 

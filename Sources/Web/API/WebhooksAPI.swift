@@ -1,14 +1,14 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `/api/v1/webhooks`: the state of deliveries to applications, and a way to repeat them.
 struct WebhooksAPI: Sendable {
     let responses: WebResponses
     /// Nil where webhooks are not handled: then there are none.
     let endpoints: WebhookEndpoints?
-    let audit: (any AuditLog)?
+    let database: Database
     let clock: any WallClock
 
     /// Seconds after which a test that was refused because of another may be sent.
@@ -19,7 +19,7 @@ struct WebhooksAPI: Sendable {
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let now = clock.now()
-        let found = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
+        let found = try await WebFailure.mapping(await endpoints?.database.webhookEndpoints() ?? [])
         return try await responses.list(found, next: nil, route: "/api/v1/webhooks") { endpoint, writer in
             WebhookDocument.write(
                 endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, for: .api, to: &writer)
@@ -36,7 +36,7 @@ struct WebhooksAPI: Sendable {
         }
         // One more than requested tells whether there is another page.
         let found = try await WebFailure.mapping(
-            await endpoints?.directory.deadWebhooks(after: place, limit: limit + 1) ?? [])
+            await endpoints?.database.deadWebhooks(after: place, limit: limit + 1) ?? [])
         let page = found.prefix(limit)
         return try await responses.list(
             Array(page), next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil,
@@ -63,7 +63,7 @@ struct WebhooksAPI: Sendable {
         } else {
             retry = .endpoint(url: try await waiting(in: object))
         }
-        let count = try await WebFailure.mapping(await endpoints?.directory.retryWebhooks(retry, at: clock.now()) ?? 0)
+        let count = try await WebFailure.mapping(await endpoints?.database.retryWebhooks(retry, at: clock.now()) ?? 0)
         // No endpoint waits for it, and it was not given up.
         if case .event = retry, count == 0 { throw .webhookNotFound }
         var writer = JSONWriter()
@@ -90,7 +90,7 @@ struct WebhooksAPI: Sendable {
             }
         }
         try await WebFailure.mapping(
-            await audit?.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
+            await database.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
         var writer = JSONWriter()
         WebhookDocument.write(result, to: url, for: .api, to: &writer)
         return responses.json(writer.bytes)
@@ -101,7 +101,7 @@ struct WebhooksAPI: Sendable {
         guard let url = object["endpoint"]?.stringValue, WebhookEndpoint.client(of: url) != nil else {
             return try endpoint(in: object)
         }
-        let known = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
+        let known = try await WebFailure.mapping(await endpoints?.database.webhookEndpoints() ?? [])
         guard known.contains(where: { $0.url.isExactly(url) }) else { throw .webhookNotFound }
         return url
     }

@@ -1,8 +1,9 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 /// The assertion of a plain `/auth/verify?assertion=…`, answered on the loop: kept per session and audience for a
 /// minute, so that a busy visitor costs one signature and one database read in that time.

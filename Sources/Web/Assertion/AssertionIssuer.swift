@@ -1,6 +1,7 @@
+package import Accounts
 import Coding
 package import Crypto
-package import RelyingParty
+import Storage
 
 /// A signed statement about who is signed in, for a backend that trusts the key rather than the network.
 struct Assertion: Sendable {

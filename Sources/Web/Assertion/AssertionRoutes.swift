@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /api/v1/session/assertion` and `GET /.well-known/jwks.json`.
 struct AssertionRoutes: Sendable {

@@ -1,7 +1,8 @@
+import Accounts
+import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `X-Auth-Request-Assertion` on answers of `/auth/verify`. When `assertion.audience` is configured, every answer has
 /// it, empty unless somebody is signed in and the proxy asked, so that a client's own field never gets through. The

@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 /// An API key as JSON, without its secret.
 package enum APIKeyDocument {

@@ -1,5 +1,6 @@
+package import Accounts
 package import Coding
-package import RelyingParty
+package import Storage
 
 /// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`: read a page at a time
 /// and made in pieces. Never a token, sealed or not.
@@ -8,7 +9,7 @@ package struct AccountExport: Sendable {
     private static let page = 100
 
     private let record: AccountRecord
-    private let lists: any AccountLists
+    private let readPage: Reading
     private let now: Timestamp
     private var writer = JSONWriter(reserving: 4096)
     private var identities: ArraySlice<AccountRecord.Identity>
@@ -19,10 +20,23 @@ package struct AccountExport: Sendable {
     private var place: AccountPlace?
     private var isDone = false
 
+    /// Reads a page of a list of the person's; nil when there is no such person any more.
+    package typealias Reading =
+        @Sendable (
+            _ list: AccountList, _ place: AccountPlace?, _ limit: Int
+        ) async throws(StoreError) -> Accounts.AccountPage?
+
     /// - Parameter now: when the record was read.
-    package init(_ record: AccountRecord, _ lists: any AccountLists, at now: Timestamp) {
+    package init(_ record: AccountRecord, _ database: Database, at now: Timestamp) {
+        let id = record.user.id
+        self.init(record, at: now) { (list, place, limit) async throws(StoreError) in
+            try await database.accountPage(list, of: id, after: place, limit: limit, at: now)
+        }
+    }
+
+    package init(_ record: AccountRecord, at now: Timestamp, reading: @escaping Reading) {
         self.record = record
-        self.lists = lists
+        readPage = reading
         self.now = now
         identities = record.identities[...]
         begin()
@@ -67,9 +81,9 @@ package struct AccountExport: Sendable {
     }
 
     private mutating func read(_ list: AccountList) async throws(StoreError) {
-        let page = try await lists.accountPage(
-            list, of: record.user.id, after: place, limit: Self.page, at: now)
-        guard let page else { throw .inconsistent("the user was deleted during the export") }
+        guard let page = try await readPage(list, place, Self.page) else {
+            throw .inconsistent("the user was deleted during the export")
+        }
         items = page.items[...]
         place = page.next
     }

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// A person's consent at Apple as JSON, with the same members everywhere. Never a token, sealed or not.
 enum CredentialDocument {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// The API's answer to a deletion: whether Apple is told, or the person must remove the app there themselves.
 enum DeletionDocument {

@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 /// A journal entry as JSON: ids and names of changed fields, never personal values.
 package enum EventDocument {

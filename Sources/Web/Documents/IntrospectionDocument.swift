@@ -1,6 +1,5 @@
+import Accounts
 import Coding
-import OpenIDProvider
-import RelyingParty
 
 /// A live session in the form of RFC 7662 §2.2: its standard members first, then ours.
 enum IntrospectionDocument {

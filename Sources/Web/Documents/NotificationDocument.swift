@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 /// Apple's recorded notification as JSON, for the operator.
 package enum NotificationDocument {

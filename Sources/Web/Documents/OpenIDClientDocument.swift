@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import OpenIDProvider
 
 /// A client of the OpenID provider as JSON, without its secret.
 package enum OpenIDClientDocument {

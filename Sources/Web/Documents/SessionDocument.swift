@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 /// A session as JSON. Never its token, except for the app that signs in, nor the token's hash.
 package enum SessionDocument {

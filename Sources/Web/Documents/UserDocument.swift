@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 /// A user as JSON, with the same members in the API, exports and commands.
 package enum UserDocument {

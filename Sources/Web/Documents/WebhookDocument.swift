@@ -1,5 +1,5 @@
+package import Accounts
 package import Coding
-package import RelyingParty
 
 extension WebhookEndpoint {
     package enum State: String, Sendable, CaseIterable {

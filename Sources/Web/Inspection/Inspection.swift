@@ -1,7 +1,8 @@
+import Accounts
+import Coding
 import Crypto
 import HTTP
 package import HTTPTypes
-import RelyingParty
 
 /// Answers a request with an `InspectionPass` by how it arrived, whatever its path, so that `bramley doctor` sees what
 /// happens to callbacks, cookies and forwarded fields on the way from the public address. Such a request has no other

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 import Synchronization
 
 /// Whether one or several addresses request the sign-in pages: a proxy that hides its visitors makes them one, and they

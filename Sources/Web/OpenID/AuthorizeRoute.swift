@@ -1,8 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where a program sends people to sign in.
 struct AuthorizeRoute: Sendable {

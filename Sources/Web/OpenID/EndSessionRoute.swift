@@ -1,8 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout §2): a program signs its visitor out here too.
 struct EndSessionRoute: Sendable {
@@ -41,7 +40,7 @@ struct EndSessionRoute: Sendable {
         else { return responses.redirect(to: onward) }
         guard answer.user == signedIn.user.id else { return responses.redirect(to: page) }
         try await WebFailure.mapping(
-            await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+            await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         return responses.redirect(to: onward, cookies: [cookies.clearSession])
     }

@@ -1,9 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// The endpoints that programs call themselves: metadata, tokens, userinfo and revocation.
 struct ProviderRoutes: Sendable {
@@ -16,7 +15,7 @@ struct ProviderRoutes: Sendable {
 
     /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
     func metadata(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard try await !WebFailure.mapping(await provider.store.openIDClients()).isEmpty else {
+        guard try await !WebFailure.mapping(await provider.database.openIDClients()).isEmpty else {
             throw .openIDNotConfigured
         }
         return responses.json(

@@ -1,5 +1,5 @@
+import Accounts
 import HTTP
-import RelyingParty
 
 /// `/operator/audit`: the audit log.
 struct OperatorAudit: Sendable {
@@ -27,7 +27,7 @@ struct OperatorAudit: Sendable {
             // What is not an id belongs to nobody.
             if text != nil, user == nil { return OperatorList.Part(rows: [], next: nil) }
             let page = try await WebFailure.mapping(
-                await people.directory.auditLog(
+                await people.database.auditLog(
                     AuditFilter(kinds: kind.map { [$0] } ?? [], user: user), before: after.flatMap { Int64($0) },
                     limit: limit))
             return OperatorList.Part(rows: page.items.map { Self.row($0, texts) }, next: page.next.map { String($0) })

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `/operator/change`: every change, asked for on a page that says what happens, and made by its form.
 ///
@@ -105,7 +105,7 @@ struct OperatorChanges: Sendable {
         switch action {
         case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
             guard let id = UserID(parsing: target),
-                let user = try await WebFailure.mapping(await people.users.user(id))
+                let user = try await WebFailure.mapping(await people.database.user(id))
             else { return nil }
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
@@ -147,7 +147,7 @@ struct OperatorChanges: Sendable {
     ) async throws(WebFailure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
         let result = try await WebFailure.mapping(
-            await people.directory.changeUser(id, change, protecting: gate.groups, at: visit.now))
+            await people.database.changeUser(id, change, protecting: gate.groups, at: visit.now))
         switch result {
         case .changed: return .done(path: "/operator/users/\(id.rawValue)")
         case .deleted: return .done(path: "/operator/users")
@@ -162,7 +162,7 @@ struct OperatorChanges: Sendable {
     ) async throws(WebFailure) -> OperatorOutcome {
         let groups = PlainLine.list(text)
         guard UserLimits.accepts(groups: groups) else { return .refused(problem: "groups") }
-        guard let id = UserID(parsing: target), let user = try await WebFailure.mapping(await people.users.user(id))
+        guard let id = UserID(parsing: target), let user = try await WebFailure.mapping(await people.database.user(id))
         else { return .refused(problem: "gone") }
         // A name from before this rule, which the field does not bring back: `users groups` removes it.
         if let odd = user.groups.first(where: { !UserLimits.accepts(group: $0) }) {
@@ -175,11 +175,13 @@ struct OperatorChanges: Sendable {
         _ target: String, _ visit: OperatorGate.Visit
     ) async throws(WebFailure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        guard try await WebFailure.mapping(await people.users.user(id)) != nil else { return .refused(problem: "gone") }
+        guard try await WebFailure.mapping(await people.database.user(id)) != nil else {
+            return .refused(problem: "gone")
+        }
         // The operator's own present session stays: otherwise nothing would say that it is done.
         let kept = id == visit.user.id ? visit.session.id : nil
         _ = try await WebFailure.mapping(
-            await people.users.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now))
+            await people.database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now))
         return .done(path: "/operator/users/\(id.rawValue)")
     }
 
@@ -188,7 +190,7 @@ struct OperatorChanges: Sendable {
     ) async throws(WebFailure) -> OperatorOutcome {
         guard let id = SessionID(parsing: target) else { return .refused(problem: "gone") }
         let wasThere = try await WebFailure.mapping(
-            await people.directory.endSession(id, cause: .revokedByOperator, at: visit.now))
+            await people.database.endSession(id, cause: .revokedByOperator, at: visit.now))
         return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
     }
 }

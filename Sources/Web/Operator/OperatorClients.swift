@@ -1,8 +1,7 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
-import OpenIDProvider
-import RelyingParty
 
 /// `/operator/clients`: the programs that sign people in by OpenID Connect.
 struct OperatorClients: Sendable {
@@ -13,7 +12,7 @@ struct OperatorClients: Sendable {
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
-        let clients = try await WebFailure.mapping(await provider.store.openIDClients())
+        let clients = try await WebFailure.mapping(await provider.database.openIDClients())
         let list = OperatorList(
             tab: .clients,
             columns: ["program", "id", "groups", "lastUsed", "lastRefused", "created"].map { texts["columns.\($0)"] },
@@ -36,7 +35,7 @@ struct OperatorClients: Sendable {
     func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
         guard let id = OpenIDClientID(parsing: id),
-            let client = try await WebFailure.mapping(await provider.store.openIDClient(id))
+            let client = try await WebFailure.mapping(await provider.database.openIDClient(id))
         else { throw .routing(.notFound) }
         func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
@@ -87,7 +86,7 @@ struct OperatorClients: Sendable {
     ) async throws(WebFailure) -> OperatorChanges.Target? {
         if action == .addClient { return .init(name: "", fields: fields(nil, visit.texts)) }
         guard let id = OpenIDClientID(parsing: target),
-            let client = try await WebFailure.mapping(await provider.store.openIDClient(id))
+            let client = try await WebFailure.mapping(await provider.database.openIDClient(id))
         else { return nil }
         return .init(name: client.name, fields: action == .editClient ? fields(client, visit.texts) : [])
     }
@@ -134,7 +133,7 @@ struct OperatorClients: Sendable {
         guard let id = OpenIDClientID(parsing: text) else {
             return .refused(problem: action == .addClient ? "clientID" : "gone")
         }
-        let known = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        let known = try await WebFailure.mapping(await provider.database.openIDClient(id))
         if action == .addClient, known != nil { return .refused(problem: "clientTaken") }
         guard action == .addClient || known != nil else { return .refused(problem: "gone") }
         let (secret, now) = (OpenIDClientSecret.make(random: gate.random), visit.now)
@@ -197,7 +196,7 @@ struct OperatorClients: Sendable {
         _ id: OpenIDClientID, _ now: Timestamp, _ change: @escaping @Sendable (OpenIDClient?) -> OpenIDClient?
     ) async throws(WebFailure) -> OpenIDClient? {
         let clients = try await WebFailure.mapping(
-            await provider.store.changeOpenIDClients(at: now) { clients in
+            await provider.database.changeOpenIDClients(at: now) { clients in
                 clients.filter { $0.id != id } + [change(clients.first { $0.id == id })].compactMap(\.self)
             })
         return clients.first { $0.id == id }

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Admits operators: people who are signed in, active, and in a group of `operator.groups`. Whatever an operator reads
 /// or writes is recorded under their user id.
@@ -30,7 +30,7 @@ struct OperatorGate: Sendable {
     let targets: ReturnTargets
     let clock: any WallClock
     let random: any RandomSource
-    let directory: any OperatorDirectory
+    let database: Database
     let limit: RateGate
 
     func admitting(_ handle: @escaping Handler) -> RouteTable.PlainHandler {
@@ -75,7 +75,7 @@ struct OperatorGate: Sendable {
             object = parts.first.map { $0 == "users" ? "list" : $0 } ?? "today"
         }
         try await WebFailure.mapping(
-            await directory.record(
+            await database.record(
                 parts.last == "export" ? .userExported : .userViewed, user: user, object: object, at: visit.now))
     }
 

@@ -1,12 +1,12 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
-import RelyingParty
 
 /// `/operator/api-keys`: the keys of applications, made and revoked.
 struct OperatorKeys: Sendable {
     let gate: OperatorGate
-    let store: any APIKeyStore
+    let database: Database
     /// Bytes of a name.
     private static let nameLimit = 100
     /// Days that a key may be valid.
@@ -14,7 +14,7 @@ struct OperatorKeys: Sendable {
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
-        let keys = try await WebFailure.mapping(await store.apiKeys())
+        let keys = try await WebFailure.mapping(await database.apiKeys())
         let list = OperatorList(
             tab: .apiKeys,
             columns: ["name", "state", "scopes", "created", "lastUsed", "expires", "id", "change"].map {
@@ -62,7 +62,7 @@ struct OperatorKeys: Sendable {
     ) async throws(WebFailure) -> OperatorChanges.Target? {
         let texts = visit.texts
         guard action == .createKey else {
-            let keys = try await WebFailure.mapping(await store.apiKeys())
+            let keys = try await WebFailure.mapping(await database.apiKeys())
             return keys.first { $0.id.rawValue.isExactly(target) && $0.revokedAt == nil }.map { .init(name: $0.name) }
         }
         return .init(
@@ -77,7 +77,7 @@ struct OperatorKeys: Sendable {
     ) async throws(WebFailure) -> OperatorOutcome {
         guard action == .createKey else {
             guard let id = APIKeyID(parsing: target) else { return .refused(problem: "gone") }
-            let wasThere = try await WebFailure.mapping(await store.revokeAPIKey(id, at: visit.now))
+            let wasThere = try await WebFailure.mapping(await database.revokeAPIKey(id, at: visit.now))
             return wasThere ? .done(path: "/operator/api-keys") : .refused(problem: "gone")
         }
         let name = form["keyName"] ?? ""
@@ -93,7 +93,7 @@ struct OperatorKeys: Sendable {
         let key = APIKey(
             id: RandomIdentifier(random: gate.random).make(), name: name, scopes: scopes, createdAt: visit.now,
             expiresAt: end)
-        try await WebFailure.mapping(await store.createAPIKey(key, hash: token.hash))
+        try await WebFailure.mapping(await database.createAPIKey(key, hash: token.hash))
         return .shown(
             OperatorSection(
                 heading: name, note: visit.texts["shownOnce"],

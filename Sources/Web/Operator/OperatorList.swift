@@ -1,5 +1,5 @@
+import Accounts
 import HTTP
-import RelyingParty
 
 /// A list of the operator's page: a page of 50 rows, or as a file.
 struct OperatorList: Sendable {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// What one of the operator's pages shows: a heading and sections, all in one template.
 struct OperatorPage: Sendable {

@@ -1,20 +1,20 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 /// `/operator/users`: people, found and listed.
 struct OperatorPeople: Sendable {
     let gate: OperatorGate
     let team: TeamID
-    let users: any UserDirectory
-    let directory: any OperatorDirectory
+    let database: Database
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
         let state = try gate.parameter("state", visit).flatMap { User.State(rawValue: $0) }
         let group = try gate.parameter("group", visit)
         let text = try gate.parameter("q", visit)
-        let counts = try await WebFailure.mapping(await directory.userCounts())
+        let counts = try await WebFailure.mapping(await database.userCounts())
         let query = [("state", state?.rawValue), ("group", group), ("q", text)]
         func filter(_ name: String, _ value: User.State?, _ count: Int) -> OperatorSection.Link {
             .init(
@@ -49,15 +49,15 @@ struct OperatorPeople: Sendable {
     private func find(
         _ text: String?, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
-        guard let text else { return try await users.users(filter, after: cursor, limit: limit) }
-        var exact: [User?] = [try await users.user(externalID: text)]
-        if let id = UserID(parsing: text) { exact.append(try await users.user(id)) }
-        exact.append(try await users.user(team: team, subject: AppleSubject(text)))
+        guard let text else { return try await database.users(filter, after: cursor, limit: limit) }
+        var exact: [User?] = [try await database.user(externalID: text)]
+        if let id = UserID(parsing: text) { exact.append(try await database.user(id)) }
+        exact.append(try await database.user(team: team, subject: AppleSubject(text)))
         let found = exact.compactMap(\.self).filter(filter.accepts)
         guard found.isEmpty else { return UserPage(items: Array(found.prefix(1)), next: nil) }
         var filter = filter
         if text.contains("@") { filter.email = text } else { filter.name = text }
-        return try await users.users(filter, after: cursor, limit: limit)
+        return try await database.users(filter, after: cursor, limit: limit)
     }
 
     // MARK: Rows
@@ -82,7 +82,7 @@ struct OperatorPeople: Sendable {
 
     /// The same by id; a person who is gone has only that.
     func person(_ id: UserID, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorCell {
-        guard let user = try await WebFailure.mapping(await users.user(id)) else { return .code(id.rawValue) }
+        guard let user = try await WebFailure.mapping(await database.user(id)) else { return .code(id.rawValue) }
         return person(user, visit)
     }
 

@@ -1,6 +1,6 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `/operator/users/{id}`: everything about one person, on one page.
 struct OperatorPerson: Sendable {
@@ -14,8 +14,8 @@ struct OperatorPerson: Sendable {
     func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
         let (id, record) = try await record(visit, id, newest: Self.rows)
         let log = try await WebFailure.mapping(
-            await people.directory.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows))
-        let deliveries = try await WebFailure.mapping(await people.directory.deliveries(of: id, limit: Self.rows))
+            await people.database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows))
+        let deliveries = try await WebFailure.mapping(await people.database.deliveries(of: id, limit: Self.rows))
         let user = record.user
         let sections = [
             about(record, visit), sessions(record, visit), programs(record, visit), apple(record, visit),
@@ -41,7 +41,7 @@ struct OperatorPerson: Sendable {
         try gate.requireOwn(visit)
         let (id, record) = try await record(visit, id, newest: 0)
         return try await gate.file(
-            ExportDocument(export: AccountExport(record, people.users, at: visit.now)), type: "application/json",
+            ExportDocument(export: AccountExport(record, people.database, at: visit.now)), type: "application/json",
             name: "\(id.rawValue).json", route: "/operator/users/{id}/export")
     }
 
@@ -50,7 +50,7 @@ struct OperatorPerson: Sendable {
     ) async throws(WebFailure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
             let record = try await WebFailure.mapping(
-                await people.users.accountRecord(of: id, newest: count, at: visit.now))
+                await people.database.accountRecord(of: id, newest: count, at: visit.now))
         else {
             throw .routing(.notFound)
         }

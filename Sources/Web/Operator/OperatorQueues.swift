@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 
 /// `/operator/notifications` and `/operator/webhooks`: what Apple said, and what applications are told.
 struct OperatorQueues: Sendable {
@@ -28,7 +28,7 @@ struct OperatorQueues: Sendable {
         ) { after, limit throws(WebFailure) in
             let cursor = after.flatMap(OperatorPlace.init).map { NotificationCursor(receivedAt: $0.time, id: $0.id) }
             let page = try await WebFailure.mapping(
-                await people.directory.notifications(outcome: outcome, after: cursor, limit: limit))
+                await people.database.notifications(outcome: outcome, after: cursor, limit: limit))
             var rows: [[OperatorCell]] = []
             for item in page.items { rows.append(try await row(item, visit)) }
             return OperatorList.Part(
@@ -43,7 +43,7 @@ struct OperatorQueues: Sendable {
         var person = OperatorCell.text(nil)
         if let subject = item.subject {
             person = .code(subject.rawValue)
-            let user = try await WebFailure.mapping(await people.users.user(team: people.team, subject: subject))
+            let user = try await WebFailure.mapping(await people.database.user(team: people.team, subject: subject))
             if let user { person = people.person(user, visit) }
         }
         // One that took effect, or whose content is gone, cannot be applied again.
@@ -59,7 +59,7 @@ struct OperatorQueues: Sendable {
 
     func webhooks(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
-        let endpoints = try await WebFailure.mapping(await webhooks?.directory.webhookEndpoints() ?? [])
+        let endpoints = try await WebFailure.mapping(await webhooks?.database.webhookEndpoints() ?? [])
         let start = try gate.parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
         let shown = endpoints.dropFirst(start).prefix(OperatorList.pageSize)
         let end = start + shown.count
@@ -112,7 +112,7 @@ struct OperatorQueues: Sendable {
         ) { after, limit throws(WebFailure) in
             let place = after.flatMap(PageCursor.deadWebhook)
             let found = try await WebFailure.mapping(
-                await webhooks?.directory.deadWebhooks(after: place, limit: limit + 1) ?? [])
+                await webhooks?.database.deadWebhooks(after: place, limit: limit + 1) ?? [])
             var rows: [[OperatorCell]] = []
             for letter in found.prefix(limit) {
                 rows.append([
@@ -151,7 +151,7 @@ struct OperatorQueues: Sendable {
     func target(of action: OperatorAction, _ target: String) async throws(WebFailure) -> OperatorChanges.Target? {
         switch action {
         case .replay:
-            let known = try await WebFailure.mapping(await people.directory.notification(target))
+            let known = try await WebFailure.mapping(await people.database.notification(target))
             return known.map { .init(name: "\($0.type) (\($0.id))") }
         case .retryEvent: return EventID(parsing: target).map { .init(name: $0.rawValue) }
         case .retryAll: return .init(name: "")
@@ -177,7 +177,7 @@ struct OperatorQueues: Sendable {
 
     private func replay(_ id: String, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
         let replay = try await WebFailure.mapping(
-            await people.directory.replayNotification(id, team: people.team, at: visit.now))
+            await people.database.replayNotification(id, team: people.team, at: visit.now))
         switch replay {
         case .replayed(.applied), .replayed(.stale), .replayed(.duplicate), .appliedBefore:
             return .done(path: "/operator/notifications")
@@ -189,7 +189,7 @@ struct OperatorQueues: Sendable {
 
     private func retry(_ retry: WebhookRetry, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
         let count = try await WebFailure.mapping(
-            await webhooks?.directory.retryWebhooks(retry, at: visit.now) ?? 0)
+            await webhooks?.database.retryWebhooks(retry, at: visit.now) ?? 0)
         if case .event = retry, count == 0 { return .refused(problem: "gone") }
         return .done(path: "/operator/webhooks")
     }
@@ -203,7 +203,7 @@ struct OperatorQueues: Sendable {
             return .refused(problem: error == .busy ? "busy" : "gone")
         }
         try await WebFailure.mapping(
-            await people.directory.record(
+            await people.database.record(
                 .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: visit.now))
         if case .delivered = result.verdict { return .done(path: "/operator/webhooks") }
         return .refused(problem: "testFailed", detail: result.status.map { "\($0)" })
@@ -211,7 +211,7 @@ struct OperatorQueues: Sendable {
 
     /// The address of a known endpoint, which pages show without its query.
     private func endpoint(_ name: String) async throws(WebFailure) -> String? {
-        let known = try await WebFailure.mapping(await webhooks?.directory.webhookEndpoints() ?? [])
+        let known = try await WebFailure.mapping(await webhooks?.database.webhookEndpoints() ?? [])
         let named = known.map(\.url).filter { WebhookEndpoint.isNamed($0, name) }
         return named.count == 1 ? named[0] : nil
     }

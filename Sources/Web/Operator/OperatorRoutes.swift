@@ -1,7 +1,6 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// `/operator` and below, for the people of `operator.groups`. Without such a group there are no such routes.
 struct OperatorRoutes: Sendable {
@@ -16,14 +15,14 @@ struct OperatorRoutes: Sendable {
         let gate = OperatorGate(
             groups: configuration.operatorGroups, configuration: configuration, responses: responses, access: access,
             targets: services.returnTargets, clock: services.clock, random: services.random,
-            directory: console.directory,
+            database: services.database,
             limit: RateGate(perMinute: configuration.limits.operatorPerMinute, stopwatch: Stopwatch()))
         let people = OperatorPeople(
-            gate: gate, team: configuration.apple.teamID, users: services.users, directory: console.directory)
+            gate: gate, team: configuration.apple.teamID, database: services.database)
         let today = OperatorToday(people: people, console: console, examinations: OperatorExaminations())
         let person = OperatorPerson(people: people)
         let queues = OperatorQueues(people: people, webhooks: services.webhooks)
-        let keys = OperatorKeys(gate: gate, store: services.apiKeys)
+        let keys = OperatorKeys(gate: gate, database: services.database)
         let clients = services.openID.map { provider in
             OperatorClients(
                 gate: gate, provider: provider, audiences: configuration.assertionAudiences.map(\.name))

@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 
 /// The operator's page with everything that its template can show, about somebody of any name.
 enum OperatorSamples {

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 
 /// `/operator/sessions`: everybody who is signed in, or where one person is.
 struct OperatorSessions: Sendable {
@@ -23,9 +23,9 @@ struct OperatorSessions: Sendable {
                 SessionCursor(time: $0.time, id: SessionID(unchecked: $0.id))
             }
             let page = try await WebFailure.mapping(
-                await people.directory.sessions(
+                await people.database.sessions(
                     of: user, by: .newest, after: cursor, limit: limit, at: visit.now))
-            let names = try await WebFailure.mapping(await people.directory.users(Set(page.items.map(\.user))))
+            let names = try await WebFailure.mapping(await people.database.users(Set(page.items.map(\.user))))
                 .mapValues { people.person($0, visit) }
             return OperatorList.Part(
                 rows: page.items.map { [names[$0.user] ?? .code($0.user.rawValue)] + Self.row($0, gate, visit) },

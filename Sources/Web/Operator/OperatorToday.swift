@@ -1,6 +1,6 @@
+package import Accounts
 import Coding
 import HTTP
-package import RelyingParty
 
 /// What the page says of this installation; the executable provides it.
 package struct OperatorConsole: Sendable {
@@ -19,21 +19,18 @@ package struct OperatorConsole: Sendable {
         }
     }
 
-    package var directory: any OperatorDirectory
     package var version: String
     /// Which engine, and where.
     package var database: String
     /// Examines everything, as `bramley doctor` does.
     package var examine: @Sendable () async -> [Finding]
     /// Writes what this server has counted since it last did.
-    package var report: @Sendable () async throws(StoreError) -> Void
+    package var report: StoreTask
 
     package init(
-        directory: any OperatorDirectory, version: String, database: String,
-        examine: @escaping @Sendable () async -> [Finding],
-        report: @escaping @Sendable () async throws(StoreError) -> Void
+        version: String, database: String, examine: @escaping @Sendable () async -> [Finding],
+        report: @escaping StoreTask
     ) {
-        self.directory = directory
         self.version = version
         self.database = database
         self.examine = examine
@@ -87,7 +84,7 @@ struct OperatorToday: Sendable {
     private func pending(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
         let texts = visit.texts
         let page = try await WebFailure.mapping(
-            await people.users.users(UserFilter(state: .pending), after: nil, limit: Self.waiting))
+            await people.database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting))
         let all = OperatorSection.Link(
             text: texts["showAll"], link: gate.link("/operator/users", [("state", "pending")], visit.locale))
         return OperatorSection(
@@ -116,7 +113,7 @@ struct OperatorToday: Sendable {
 
     private func counts(_ visit: OperatorGate.Visit) async throws(WebFailure) -> [SignInCount] {
         let start = visit.now.hour.adding(seconds: -Int64(SignInChart.hours - 1) * 3_600)
-        return try await WebFailure.mapping(await console.directory.signIns(since: start))
+        return try await WebFailure.mapping(await people.database.signIns(since: start))
     }
 
     /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
@@ -146,7 +143,7 @@ struct OperatorToday: Sendable {
     private func outdated(_ numbers: [String: Int]) async throws(WebFailure) -> [(String, Int?)] {
         let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
         guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
-        let now = try await WebFailure.mapping(await console.directory.userCounts())
+        let now = try await WebFailure.mapping(await people.database.userCounts())
         return states.map { reason, state in
             let number = min(numbers[reason.rawValue] ?? 0, now[state] ?? 0)
             return (reason.rawValue, number > 0 ? number : nil)
@@ -156,7 +153,7 @@ struct OperatorToday: Sendable {
     private func apple(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
         let texts = visit.texts
         let page = try await WebFailure.mapping(
-            await console.directory.notifications(outcome: nil, after: nil, limit: 1))
+            await people.database.notifications(outcome: nil, after: nil, limit: 1))
         guard let last = page.items.first else {
             return OperatorSection(heading: texts["lastNotification"], note: texts["noNotification"])
         }
@@ -190,7 +187,7 @@ struct OperatorToday: Sendable {
     private func servers(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
         let texts = visit.texts
         let running = try await WebFailure.mapping(
-            await console.directory.servers(seen: visit.now.adding(seconds: -Self.seen)))
+            await people.database.servers(seen: visit.now.adding(seconds: -Self.seen)))
         return OperatorSection(
             heading: texts["servers"],
             facts: [

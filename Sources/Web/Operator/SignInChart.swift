@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// The sign-ins of the last 24 hours as a picture: one bar an hour, in three colours.
 struct SignInChart: Sendable {

@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 
 /// The values of the account page.
 enum AccountPage {

@@ -1,5 +1,6 @@
+import Accounts
 import Coding
-import RelyingParty
+import Storage
 
 /// The sessions on the account page: this browser's first, then by their last use, a page at a time.
 struct AccountSessions: Sendable {
@@ -13,9 +14,9 @@ struct AccountSessions: Sendable {
 
     /// - Parameter place: where the page before ended; nil for the first, which begins with this browser.
     static func read(
-        of signedIn: SignedIn, after place: SessionCursor?, from list: any SessionList, at now: Timestamp
+        of signedIn: SignedIn, after place: SessionCursor?, from database: Database, at now: Timestamp
     ) async throws(StoreError) -> AccountSessions {
-        let page = try await list.sessions(
+        let page = try await database.sessions(
             of: signedIn.user.id, by: .lastUsed, after: place, limit: pageSize, at: now)
         let current = signedIn.session.id
         let others = page.items.filter { $0.id != current }

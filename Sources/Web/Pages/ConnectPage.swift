@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// The page on which an account is connected with Apple.
 enum ConnectPage {

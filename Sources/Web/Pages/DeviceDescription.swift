@@ -1,6 +1,6 @@
+package import Accounts
 import HTTP
 import HTTPTypes
-package import RelyingParty
 
 /// The texts of `DeviceDescription` for the operator, in English, as on the account page.
 package struct DeviceNames: Sendable {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// The login page of one language, rendered once at start and cut where requests differ.
 ///

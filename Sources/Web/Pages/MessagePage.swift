@@ -1,7 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import OpenIDProvider
-import RelyingParty
 
 /// A page that says what happened and what to do next, with links to do it.
 struct MessagePage: Sendable {

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 
 /// One rendering of a page with invented people and times.
 struct PageSample: Sendable {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// A person, as pages show them.
 enum PersonText {

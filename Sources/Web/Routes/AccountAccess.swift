@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// Access to an account: for the person of the cookie's session, from our own pages.
 struct AccountAccess: Sendable {

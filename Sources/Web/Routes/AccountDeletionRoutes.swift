@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET` and `POST /account/delete`, and `GET /account/deleted`: the deletion of an account.
 ///
@@ -13,7 +13,7 @@ struct AccountDeletionRoutes: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let access: AccountAccess
-    let users: any UserDirectory
+    let database: Database
     let bounces: BounceMemory
     let clock: any WallClock
     let random: any RandomSource
@@ -40,7 +40,7 @@ struct AccountDeletionRoutes: Sendable {
 
     /// Whether Apple can be told, as far as known now: a token may disappear until then.
     private func holdsToken(_ user: User) async throws(WebFailure) -> Bool {
-        return try await WebFailure.mapping(await users.identities(of: user.id)?.holdToken ?? false)
+        return try await WebFailure.mapping(await database.identities(of: user.id)?.holdToken ?? false)
     }
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -54,7 +54,7 @@ struct AccountDeletionRoutes: Sendable {
         guard account == signedIn.user.id else { return again(.otherAccount, locale) }
         guard isFresh(signedIn.session) else { return again(nil, locale) }
         guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
-        let deletion = try await WebFailure.mapping(await users.deleteUser(signedIn.user.id, at: clock.now()))
+        let deletion = try await WebFailure.mapping(await database.deleteUser(signedIn.user.id, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         return gone(AccountDeletionPage.Apple(deletion), locale, cookies: [cookies.clearSession])
     }
@@ -92,7 +92,7 @@ struct AccountDeletionRoutes: Sendable {
     /// sign in.
     private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(WebFailure) -> ServerResponse {
         guard let account else { return access.login(returningTo: "/account/delete", locale: locale) }
-        if try await WebFailure.mapping(await users.user(account)) == nil { return gone(.unknown, locale) }
+        if try await WebFailure.mapping(await database.user(account)) == nil { return gone(.unknown, locale) }
         return access.login(returningTo: "/account/delete", locale: locale)
     }
 }

@@ -1,13 +1,13 @@
+import Accounts
+import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /account/export`: everything stored about the person, as a file.
 struct AccountExportRoute: Sendable {
     let responses: WebResponses
     let access: AccountAccess
-    let users: any UserDirectory
-    let audit: (any AuditLog)?
+    let database: Database
     let clock: any WallClock
     /// Each request reads all of it and writes an audit line.
     let gate: RateGate
@@ -22,13 +22,14 @@ struct AccountExportRoute: Sendable {
         }
         try gate.pass(request)
         let now = clock.now()
-        let record = try await WebFailure.mapping(await users.accountRecord(of: signedIn.user.id, newest: 0, at: now))
+        let record = try await WebFailure.mapping(
+            await database.accountRecord(of: signedIn.user.id, newest: 0, at: now))
         // Deleted between the two look-ups.
         guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
-        try await WebFailure.mapping(await audit?.record(.userExported, user: signedIn.user.id, object: nil, at: now))
+        try await WebFailure.mapping(await database.record(.userExported, user: signedIn.user.id, object: nil, at: now))
         var response = responses.json([])
         response.body = try await responses.body(
-            of: ExportDocument(export: AccountExport(record, users, at: now)), route: "/account/export")
+            of: ExportDocument(export: AccountExport(record, database, at: now)), route: "/account/export")
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response
     }

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /`, `GET /account`, `GET /logout` and `POST /logout`.
 struct AccountRoutes: Sendable {
@@ -40,7 +40,7 @@ struct AccountRoutes: Sendable {
         case .several: throw .badRequest("after is given more than once")
         }
         let sessions = try await WebFailure.mapping(
-            await AccountSessions.read(of: signedIn, after: place, from: reader.sessions, at: clock.now()))
+            await AccountSessions.read(of: signedIn, after: place, from: reader.database, at: clock.now()))
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let next = sessions.next.map { cursor in
@@ -119,7 +119,7 @@ struct AccountRoutes: Sendable {
         let signedIn = try await access.signedIn(request)
         if let signedIn {
             try await WebFailure.mapping(
-                await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+                await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
         }
         bounces.forget(signedIn?.session, request.fields, cookies)
     }

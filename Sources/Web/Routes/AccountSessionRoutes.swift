@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `POST /account/sessions/revoke` and `…/revoke-all`: a person ends their own sessions elsewhere.
 ///
@@ -12,7 +12,7 @@ struct AccountSessionRoutes: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let access: AccountAccess
-    let users: any UserDirectory
+    let database: Database
     let bounces: BounceMemory
     let clock: any WallClock
 
@@ -28,7 +28,7 @@ struct AccountSessionRoutes: Sendable {
         }
         let isCurrent = id == signedIn.session.id
         try await WebFailure.mapping(
-            await users.endSession(
+            await database.endSession(
                 id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now()))
         guard isCurrent else { return done(.sessionEnded, locale) }
         bounces.forget(signedIn.session, request.fields, cookies)
@@ -44,7 +44,7 @@ struct AccountSessionRoutes: Sendable {
             return access.login(returningTo: "/account", locale: locale)
         }
         try await WebFailure.mapping(
-            await users.endSessions(
+            await database.endSessions(
                 of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now()))
         return done(.othersEnded, locale)
     }

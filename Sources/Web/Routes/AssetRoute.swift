@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /assets/…`: the style sheet, scripts and icon, from memory.
 struct AssetRoute: Sendable {

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import Crypto
 import HTTPTypes
-import RelyingParty
 import Synchronization
 
 /// Remembers for a few seconds where a browser was sent after signing in, to detect a target that sends it straight

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `POST /apple/callback`: Apple's form_post, delivered by the browser.
 struct CallbackRoute: Sendable {

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `POST /login/existing`: a new person's answer to "Already have an account?".
 struct ExistingAccountRoutes: Sendable {

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `/link/{id}` and below: the page on which a person whom an application has signed in chooses the Apple Account for
 /// their account there.

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET /login`, `GET /login/attempt` and `GET /login/apple`: everything before Apple.
 struct LoginRoutes: Sendable {

@@ -1,6 +1,6 @@
+import Accounts
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `POST /apple/notifications`: Apple's servers report what happened to an account.
 struct NotificationRoute: Sendable {

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// A validated `return_to` and `error_return`: as given, to be passed on, and their targets.
 struct ReturnWish: Sendable {

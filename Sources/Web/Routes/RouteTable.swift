@@ -1,7 +1,7 @@
+import Accounts
+import Coding
 import HTTP
 import HTTPTypes
-import OpenIDProvider
-import RelyingParty
 
 /// Every dynamic route of this server, with all its properties: how it is found and answered, who may ask, how often
 /// and with how much content, who reads its failures, how it is logged.
@@ -129,7 +129,7 @@ struct RouteTable: Sendable {
         let bounces = BounceMemory()
         let limits = configuration.limits
         let reader = SignedInReader(
-            sessions: services.sessions, cookies: cookies, limits: configuration.sessions.limits, clock: clock)
+            database: services.database, cookies: cookies, limits: configuration.sessions.limits, clock: clock)
         let stopwatch = Stopwatch()
         let signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch, traffic: traffic)
         let login = LoginRoutes(
@@ -271,15 +271,15 @@ struct RouteTable: Sendable {
         configuration: WebConfiguration, responses: WebResponses, cookies: Cookies, access: AccountAccess,
         bounces: BounceMemory, services: WebApplication.Services
     ) -> [Entry] {
-        let (users, clock) = (services.users, services.clock)
+        let (database, clock) = (services.database, services.clock)
         let sessions = AccountSessionRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
+            configuration: configuration, responses: responses, cookies: cookies, access: access, database: database,
             bounces: bounces, clock: clock)
         let export = AccountExportRoute(
-            responses: responses, access: access, users: users, audit: services.audit, clock: clock,
+            responses: responses, access: access, database: database, clock: clock,
             gate: RateGate(perMinute: configuration.limits.exportsPerMinute, stopwatch: Stopwatch()))
         let deletion = AccountDeletionRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
+            configuration: configuration, responses: responses, cookies: cookies, access: access, database: database,
             bounces: bounces, clock: clock, random: services.random)
         return [
             Entry(.post, "/account/sessions/revoke", body: BodyLimit.form, sessions.revoke),

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// `GET` and `DELETE /api/v1/session`: who is signed in, for a page or an app; and the end of that session.
 struct SessionAPI: Sendable {
@@ -23,7 +23,7 @@ struct SessionAPI: Sendable {
             throw .signedOut
         }
         try await WebFailure.mapping(
-            await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+            await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
         return responses.empty(.noContent)

@@ -1,8 +1,8 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The browser's answer at the end of a sign-in: at the callback, or after the question about an existing account.
 struct SignInAnswers: Sendable {

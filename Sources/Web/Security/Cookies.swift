@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTPTypes
-import RelyingParty
 
 /// What a request sent under one of our cookie names.
 enum CookieValue: Hashable, Sendable {

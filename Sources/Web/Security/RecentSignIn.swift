@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// Whether a sign-in is recent enough for what cannot be undone: the deletion of an account, on a page or through the
 /// API.

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 /// Who may open what, in the operator's order: the first rule whose host, path and methods match decides; without one,
 /// any signed-in person is admitted. `forwardAuth.rulesFile` contains them, `AccessRulesFile` parses them.

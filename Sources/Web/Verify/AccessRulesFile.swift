@@ -1,5 +1,5 @@
+import Accounts
 package import Coding
-import RelyingParty
 
 /// Parses the access rules from JSON, strictly: `{"rules": [{"host", "path", "methods", "allow"}, …]}`. An unknown
 /// member might be a restriction that never applies, so each is an error, and all errors are reported at once.

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The addresses of oauth2-proxy, for configurations written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
 /// `/oauth2/start`, `/oauth2/sign_out` and `/oauth2/userinfo`.

@@ -1,7 +1,7 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// What configurations written for oauth2-proxy say about a request: less than `/auth/verify` needs. nginx's send
 /// `Host`, `X-Forwarded-Uri`, `X-Real-IP` and `X-Auth-Request-Redirect`, and pass everything else as the client sent

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTPTypes
-import RelyingParty
 
 /// What `/auth/verify` tells a proxy about a person: five fields, always sent and empty when unknown, so that a
 /// client's own fields never get through.

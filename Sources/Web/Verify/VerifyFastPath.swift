@@ -1,8 +1,9 @@
+package import Accounts
 package import Coding
 import Crypto
 package import HTTP
 import HTTPTypes
-package import RelyingParty
+package import Storage
 
 /// Answers `GET /auth/verify` on the loop, without a task, from what was prepared when the session was first seen.
 ///

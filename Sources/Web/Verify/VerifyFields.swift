@@ -1,7 +1,7 @@
+import Accounts
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
 
 /// The bytes of an answer of `/auth/verify` that are the same for everybody.
 enum VerifyAnswer {

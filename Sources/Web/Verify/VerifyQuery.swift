@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 
 /// The query that a proxy may send to `/auth/verify`: two flags, each at most once and `true` or `false`, and
 /// `assertion`, which may also be an audience's name (`VerifyAssertions`).

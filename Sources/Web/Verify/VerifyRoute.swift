@@ -1,7 +1,8 @@
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 /// The complete `GET /auth/verify`, which a reverse proxy asks before it serves a page. `VerifyFastPath` answers usual
 /// requests from prepared bytes; the rest comes here. Never rate-limited.

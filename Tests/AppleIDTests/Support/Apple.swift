@@ -2,7 +2,8 @@ import AppleID
 import Coding
 import Crypto
 import HTTP
-import RelyingParty
+
+@testable import Accounts
 
 /// One provider over a scripted Apple that answers with the independent signer's keys.
 struct Apple {

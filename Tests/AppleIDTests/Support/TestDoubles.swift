@@ -4,8 +4,9 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
-import RelyingParty
 import Synchronization
+
+@testable import Accounts
 
 /// A wall clock that a test sets. It begins at 2026-01-02T03:04:05Z.
 final class TestClock: WallClock {

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import Crypto
-import RelyingParty
 
 @testable import AppleID
 

@@ -1,5 +1,5 @@
+import Accounts
 import Coding
-import RelyingParty
 
 @testable import AppleID
 

@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 
 extension FuzzTarget {
     /// `return_to`: wherever it leads, a browser ends on an allowed origin, by the rules of the WHATWG URL standard.

@@ -1,8 +1,9 @@
+import Accounts
 import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import RelyingParty
+import Storage
 
 @testable import Web
 

@@ -26,7 +26,8 @@ public class ASAuthorizationAppleIDCredential: NSObject {
 
 public struct ASExtensionError: Error, Equatable {
     public enum Code: Int, Sendable {
-        case failed = 0, userCanceled, userInteractionRequired = 100, credentialIdentityNotFound, matchedExcludedCredential
+        case failed = 0, userCanceled, userInteractionRequired = 100, credentialIdentityNotFound,
+            matchedExcludedCredential
     }
     public let code: Code
     public init(_ code: Code) { self.code = code }

@@ -28,12 +28,15 @@ public enum SHA256 {
         for start in stride(from: 0, to: message.count, by: 64) {
             compress(&state, Array(message[start..<start + 64]))
         }
-        return SHA256Digest(bytes: state.flatMap { word in [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) } })
+        return SHA256Digest(
+            bytes: state.flatMap { word in [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) } })
     }
 
     private static func compress(_ state: inout [UInt32], _ block: [UInt8]) {
         func turned(_ word: UInt32, _ by: UInt32) -> UInt32 { word >> by | word << (32 - by) }
-        var schedule = (0..<16).map { index in block[index * 4..<index * 4 + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } }
+        var schedule = (0..<16).map { index in
+            block[index * 4..<index * 4 + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        }
         for index in 16..<64 {
             let (early, late) = (schedule[index - 15], schedule[index - 2])
             let first = turned(early, 7) ^ turned(early, 18) ^ early >> 3

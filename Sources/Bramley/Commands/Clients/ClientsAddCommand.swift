@@ -1,8 +1,7 @@
+internal import Accounts
 internal import ArgumentParser
 internal import Coding
 internal import Crypto
-internal import OpenIDProvider
-internal import RelyingParty
 internal import Storage
 
 /// What is registered of a client, as options.

@@ -1,8 +1,7 @@
+internal import Accounts
 package import ArgumentParser
 internal import Coding
 internal import Crypto
-internal import OpenIDProvider
-internal import RelyingParty
 internal import Storage
 internal import Web
 

@@ -1,7 +1,7 @@
+import Accounts
 import ArgumentParser
 import Coding
 internal import Crypto
-import RelyingParty
 internal import Storage
 
 /// `bramley credentials reseal`
@@ -32,7 +32,7 @@ struct CredentialsResealCommand: AsyncParsableCommand {
     }
 
     private static func reseal(_ place: OperatorDatabase) async throws -> ResealReport {
-        let resealing = Resealing(store: place.database, keyring: place.keyring, clock: SystemClock())
+        let resealing = Resealing(database: place.database, keyring: place.keyring, clock: SystemClock())
         var bar: ProgressLine?
         do throws(Resealing.Refusal) {
             let report = try await resealing.run { progress in

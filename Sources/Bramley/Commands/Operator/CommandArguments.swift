@@ -1,6 +1,6 @@
+package import Accounts
 package import ArgumentParser
 internal import Coding
-package import RelyingParty
 
 // Command-line arguments as values of the domain. Anything else is refused before the database is opened.
 

@@ -1,6 +1,7 @@
+internal import Accounts
 internal import ArgumentParser
-internal import RelyingParty
 internal import Sockets
+import Storage
 
 /// Why a command failed: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
+internal import Accounts
 internal import Coding
-internal import RelyingParty
 
 /// A list in every command's form: a table or JSON, one page or everything.
 struct CommandList<Item> {

@@ -1,7 +1,7 @@
+package import Accounts
 package import Coding
 package import Crypto
 internal import Logging
-package import RelyingParty
 internal import Sockets
 package import Storage
 
@@ -61,7 +61,7 @@ package struct OperatorDatabase: Sendable {
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
             var options = configuration.databaseOptions(for: .command)
-            options.admitsMoved = admitsMoved
+            options.store.admitsMoved = admitsMoved
             options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
             let database = try Database(
                 options: options, keyring: keyring, clock: clock,

@@ -1,6 +1,6 @@
+internal import Accounts
 internal import ArgumentParser
 internal import Coding
-internal import RelyingParty
 internal import Storage
 
 /// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or

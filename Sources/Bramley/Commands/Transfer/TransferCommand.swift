@@ -1,6 +1,6 @@
+import Accounts
 import ArgumentParser
 internal import Coding
-import RelyingParty
 
 /// `bramley transfer`
 struct TransferCommand: AsyncParsableCommand {

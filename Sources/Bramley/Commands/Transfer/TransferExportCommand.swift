@@ -1,7 +1,7 @@
+import Accounts
 internal import AppleID
 import ArgumentParser
 internal import Coding
-import RelyingParty
 internal import Storage
 
 /// `bramley transfer export`
@@ -46,7 +46,7 @@ struct TransferExportCommand: AsyncParsableCommand {
         let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
         let end = try await AppleConnection.with(place, options.input) { provider in
             let step = TransferExport(
-                store: place.database, migrator: provider.migration(as: client, clock: place.clock),
+                database: place.database, migrator: provider.migration(as: client, clock: place.clock),
                 from: place.team, to: recipient, again: transfer.again, clock: place.clock)
             return try await TransferProgress.run(step, rate: transfer.rate, total: open)
         }

@@ -1,7 +1,7 @@
+internal import Accounts
 internal import AppleID
 import ArgumentParser
 internal import Coding
-internal import RelyingParty
 internal import Storage
 
 /// `bramley transfer import`
@@ -66,7 +66,7 @@ struct TransferImportCommand: AsyncParsableCommand {
         let (rate, again, joins) = (transfer.rate, asksAgain, joinAccounts)
         let (end, report) = try await AppleConnection.with(place, options.input) { provider in
             let step = TransferImport(
-                store: place.database, migrator: provider.migration(as: client, clock: place.clock),
+                database: place.database, migrator: provider.migration(as: client, clock: place.clock),
                 to: place.team, again: again, joins: joins, only: adopted?.people, clock: place.clock)
             let waiting = before.exported + (again ? before.refusedAtImport : 0)
             let end = try await TransferProgress.run(step, rate: rate, total: adopted?.people.count ?? waiting)

@@ -1,6 +1,6 @@
+internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web

@@ -1,5 +1,5 @@
+internal import Accounts
 import ArgumentParser
-internal import RelyingParty
 internal import Storage
 
 /// `bramley users groups`

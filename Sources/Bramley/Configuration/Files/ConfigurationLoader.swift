@@ -1,5 +1,6 @@
+import Accounts
+package import Coding
 import FoundationEssentials
-package import RelyingParty
 import Sockets
 
 /// The sources of one load.

@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 import Web
 
 extension ConfigurationTable {

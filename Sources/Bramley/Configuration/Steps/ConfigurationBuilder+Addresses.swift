@@ -1,5 +1,5 @@
+import Accounts
 import HTTP
-import RelyingParty
 import Sockets
 import Web
 

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import FoundationEssentials
-import RelyingParty
 import Web
 
 // Our identifiers at Apple, and Apple's addresses.

@@ -1,5 +1,5 @@
+import Accounts
 import Crypto
-import RelyingParty
 
 extension ConfigurationBuilder {
     /// The longest audience, in bytes: every assertion contains it, and assertions are in header fields.

@@ -1,5 +1,5 @@
+import Accounts
 import Crypto
-import RelyingParty
 
 // Sealing keys, and secrets that sign as in Standard Webhooks.
 extension ConfigurationBuilder {

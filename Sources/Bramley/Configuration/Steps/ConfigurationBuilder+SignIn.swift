@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 import Web
 
 // `login` and `sessions`, where keys depend on each other.

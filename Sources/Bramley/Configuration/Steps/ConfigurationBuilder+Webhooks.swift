@@ -1,4 +1,4 @@
-import RelyingParty
+import Accounts
 import Web
 
 // `webhooks`, which call the application.

@@ -1,6 +1,6 @@
+import Accounts
 import Coding
 import HTTP
-import RelyingParty
 import Sockets
 import Web
 

@@ -1,0 +1,131 @@
+package import Coding
+package import Crypto
+package import Logging
+import Storage
+
+/// Revokes deleted accounts at Apple: takes the tokens that `UserDirectory.deleteUser` queued, one after another, with
+/// growing pauses while Apple does not answer, and gives up after seven days. A token that no sealing key opens is
+/// treated the same way: the operator may restore its key.
+///
+/// The order makes this safe when the person signs in at the same time. The entry is marked as in flight before Apple
+/// is asked. A sign-in that completes before the mark removes the entry, and nothing is sent. One that completes after
+/// the mark, even after Apple's answer, is refused, because Apple may end what it brought. An attempt that begins after
+/// Apple's answer is a first sign-in.
+package final class AppleRevocations: Sendable {
+    /// How long one request may be in flight, in seconds: longer than the HTTP client allows. After a crash, a sign-in
+    /// of the person waits at most this long.
+    package static let flightTime: Int64 = 30
+    /// How long the lease lasts without being extended, in seconds.
+    static let leaseTime: Int64 = 60
+    /// Pauses between attempts, in seconds; the last one repeats.
+    package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
+    /// The most tokens in one round.
+    static let batch = 50
+
+    private let queue: any RevocationQueue
+    private let lease: LeaseHold
+    private let rest = StoreRest()
+    private let revoker: any TokenRevoker
+    private let keyring: SealingKeyring
+    private let clock: any WallClock
+    private let logger: Logger
+
+    package init(
+        queue: any RevocationQueue, leases: any LeaseStore, revoker: any TokenRevoker, keyring: SealingKeyring,
+        clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.queue = queue
+        self.revoker = revoker
+        self.keyring = keyring
+        self.clock = clock
+        self.logger = logger
+        lease = LeaseHold(.revocations, in: leases, seconds: Self.leaseTime, random: random)
+    }
+
+    package func round(while goesOn: () -> Bool = { true }) async {
+        guard rest.isOver(at: clock.now()) else { return }
+        do throws(StoreError) {
+            let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
+            _ = rest.end()
+            if due.isEmpty { return }
+            for entry in due where goesOn() {
+                guard try await lease.acquire(at: clock.now()) else { return }
+                try await revoke(entry)
+            }
+            await stop()
+        } catch {
+            // Logged once, not every second.
+            if rest.begin(at: clock.now()) {
+                logger.error("revocation queue not readable", metadata: ["cause": "\(error.text)"])
+            }
+        }
+    }
+
+    package func stop() async { await lease.release() }
+
+    private func revoke(_ entry: QueuedRevocation) async throws(StoreError) {
+        let now = clock.now()
+        let deadline = now.adding(seconds: Self.flightTime)
+        guard try await queue.beginRevocation(entry.id, at: now, until: deadline) else { return }
+        let token: RefreshToken
+        do throws(QueuedToken.Fault) {
+            token = try open(entry)
+        } catch {
+            return try await postpone(entry, reason: Self.unreadable, detail: Self.detail(error), level: .error)
+        }
+        do throws(TokenRevocationFailure) {
+            try await revoker.revoke(token, clientID: entry.clientID)
+        } catch {
+            var level = Logger.Level.warning
+            if case .clientRefused = error { level = .error }
+            return try await postpone(entry, reason: error.reason, detail: error.detail, level: level)
+        }
+        guard try await queue.finishRevocation(entry.id, at: clock.now()) else { return }
+        logger.info("token revoked at Apple after deletion", metadata: ["attempts": "\(entry.attempts + 1)"])
+    }
+
+    private func postpone(
+        _ entry: QueuedRevocation, reason: String, detail: String, level: Logger.Level
+    ) async throws(StoreError) {
+        let now = clock.now()
+        let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
+        guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
+        let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
+        // Try once more when the time is over.
+        try await queue.postponeRevocation(
+            entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
+        // Nothing changes until the operator acts, so log it once.
+        if reason == Self.unreadable, entry.failure == Self.unreadable { return }
+        logger.log(
+            level: level, "token revocation at Apple failed",
+            metadata: [
+                "reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)",
+            ])
+    }
+
+    private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
+        try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
+        logger.error(
+            "token revocation at Apple abandoned",
+            metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
+    }
+
+    private static let unreadable = "unreadable"
+
+    private func open(_ entry: QueuedRevocation) throws(QueuedToken.Fault) -> RefreshToken {
+        let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
+        let bytes = try QueuedToken.open(entry.sealedRefreshToken, context: context, keyring: keyring)
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else {
+            throw QueuedToken.Fault(reason: .malformed, keyID: nil)
+        }
+        return RefreshToken(text)
+    }
+
+    private static func detail(_ fault: QueuedToken.Fault) -> String {
+        switch fault.reason {
+        case .unknownKey: "sealed by the key \(fault.keyID ?? "?"), which this server does not have"
+        case .notAuthentic: "its sealing key is here, and does not open it: it was changed"
+        case .malformed: "of no form this version knows"
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package import Coding
+package import Storage
+
+/// Which credentials are checked: those of our team and of the configured clients.
+package struct CheckScope: Hashable, Sendable {
+    package var team: TeamID
+    package var clients: [ClientID]
+
+    package init(team: TeamID, clients: [ClientID]) {
+        self.team = team
+        self.clients = clients
+    }
+}
+
+/// One credential that Apple is about to be asked about, marked so in the store.
+package struct DueCheck: Hashable, Sendable {
+    package var team: TeamID
+    package var subject: AppleSubject
+    package var clientID: ClientID
+    /// `iat` of the sign-in that brought the token, by Apple's clock.
+    package var issuedAt: Timestamp
+    package var sealedRefreshToken: [UInt8]
+    /// The mark. An answer counts only while the credential still carries it; a sign-in, which brings another token,
+    /// and the next check both replace it.
+    package var askedAt: Timestamp
+    /// Attempts in a row before this one that Apple certainly did not act on.
+    package var failures: Int
+}
+
+/// The result of a check.
+package enum CheckAnswer: Hashable, Sendable {
+    case alive
+    case dead
+    /// Apple certainly made no check; try again at that time.
+    case notMade(retryAt: Timestamp)
+    /// Apple refused us as this client, and made no check either.
+    case clientRefused(detail: String, retryAt: Timestamp)
+}
+
+/// What an answer changed.
+package enum CheckOutcome: Hashable, Sendable {
+    case noted
+    /// The credential has been replaced or deleted, so the answer no longer applies.
+    case superseded
+    /// The credential is dead; this many sessions ended with it.
+    case died(UserID, sessions: Int)
+    /// A dead answer that was not applied: the brake is on, or Apple refuses us.
+    case heldBack
+}
+
+/// Why there are no checks, or fewer.
+package struct CheckGate: Hashable, Sendable {
+    /// A wave stopped all checks, until the operator decides.
+    package struct Brake: Hashable, Sendable {
+        package var since: Timestamp
+        /// Dead answers and all answers of the hour when the brake came on.
+        package var dead: Int
+        package var checks: Int
+    }
+
+    /// Apple refuses us as one client; its credentials wait.
+    package struct Pause: Hashable, Sendable {
+        package var clientID: ClientID
+        package var since: Timestamp
+        package var nextTryAt: Timestamp
+        /// Refusals so far.
+        package var attempts: Int
+        /// What Apple said, cleaned for the operator.
+        package var detail: String
+    }
+
+    package var brake: Brake?
+    /// Ordered by client ID.
+    package var pauses: [Pause] = []
+}
+
+/// What one poll of the store finds.
+package struct CheckWork: Hashable, Sendable {
+    /// Whether there is something to plan or to check.
+    package var hasDue: Bool
+    package var gate: CheckGate
+}
+
+/// The daily checks, as the operator sees them.
+package struct CheckStatus: Hashable, Sendable {
+    /// Credentials with a refresh token.
+    package var live: Int
+    /// Credentials whose check is due, and since when the first one is.
+    package var due: Int
+    package var dueSince: Timestamp?
+    /// Of the last hour's answers.
+    package var alive: Int
+    package var dead: Int
+    /// Dead answers that were not applied.
+    package var heldBack: Int
+    package var gate: CheckGate
+    /// Until then nothing is held back: the operator confirmed the wave.
+    package var acceptsUntil: Timestamp?
+}
+
+/// What `resumeChecks` did.
+package struct CheckResumption: Hashable, Sendable {
+    /// What had stopped the checks.
+    package var gate: CheckGate
+    /// Held-back answers that were applied, and the sessions that ended with them.
+    package var died: Int
+    package var sessions: Int
+    /// Held-back answers that were discarded: those credentials are checked again when their day is over.
+    package var forgotten: Int
+}
+
+/// Credentials, as the daily checks need them.
+package protocol CredentialCheckStore: Sendable {
+    /// Only reads, through indexes.
+    func checkWork(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckWork
+
+    /// Plans credentials that have no plan, and returns at most `limit` that are due, the longest waiting first. Each
+    /// is marked before this returns and is not due again for a day: whatever happens to the process afterwards, Apple
+    /// is asked at most once. Returns none while the brake is on, and one of a refused client when its next attempt is
+    /// due.
+    func beginChecks(
+        _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
+    ) async throws(StoreError) -> [DueCheck]
+
+    /// Applies an answer, unless its credential no longer exists. A dead answer that makes a wave sets the brake and is
+    /// held back, like all that follow.
+    func recordCheck(
+        _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
+    ) async throws(StoreError) -> CheckOutcome
+}

@@ -1,0 +1,223 @@
+package import Coding
+package import Crypto
+package import Logging
+import Storage
+import Synchronization
+
+/// Asks Apple once a day for each credential whether the person's consent is still valid, to find revocations whose
+/// notification never arrived.
+///
+/// The store holds what is due, what was asked and what stops the checks. A credential is marked before Apple is asked,
+/// so a process that is killed in between has used up the day's check and lost the answer; the next day finds out. When
+/// Apple is unreachable, nothing changes.
+package final class CredentialChecks: Sendable {
+    private struct State {
+        var pace: CheckPace
+        var backOff = CheckBackOff()
+        var inFlight = 0
+        /// As logged last.
+        var gate = CheckGate()
+    }
+
+    /// The most checks per second: one and a half times what a million credentials need per day, leaving room to catch
+    /// up after an outage.
+    package static let standardRate = 20
+    /// How long a killed process keeps others from checking, in seconds. The marks prevent double checks; the lease
+    /// keeps the rate.
+    static let leaseTime: Int64 = 5
+
+    private let store: any CredentialCheckStore & LeaseStore
+    private let checker: any TokenChecker
+    private let scope: CheckScope
+    private let keyring: SealingKeyring
+    private let concurrency: Int
+    private let schedule: CheckSchedule
+    private let clock: any WallClock
+    private let logger: Logger
+    private let lease: LeaseHold
+    private let rest = StoreRest()
+    /// A mistake that affects every credential is logged once per reason and hour.
+    private let complaints = LogThrottle(interval: 3_600_000)
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - rate: checks per second, at most.
+    ///   - concurrency: checks in flight, at most.
+    package init(
+        store: any CredentialCheckStore & LeaseStore, checker: any TokenChecker, scope: CheckScope,
+        keyring: SealingKeyring, rate: Int, concurrency: Int = 16, clock: any WallClock, random: any RandomSource,
+        logger: Logger
+    ) {
+        self.store = store
+        self.checker = checker
+        self.scope = scope
+        self.keyring = keyring
+        self.concurrency = max(1, concurrency)
+        self.schedule = CheckSchedule(random: random)
+        self.clock = clock
+        self.logger = logger
+        lease = LeaseHold(.credentialChecks, in: store, seconds: Self.leaseTime, random: random)
+        state = Mutex(State(pace: CheckPace(rate: rate)))
+    }
+
+    /// Runs checks until `pause` says that the process is ending and those in flight are answered.
+    /// - Parameter pause: waits a quarter of a second; false ends the work.
+    package func run(pause: @escaping @Sendable () async -> Bool) async {
+        await lease.work(pause: pause, round: { (await round(), false) }, each: make)
+    }
+
+    /// A check that may be made now: marked in the store, and not yet sent to Apple.
+    package struct BegunCheck: Sendable {
+        package let due: DueCheck
+        let spell: Int
+    }
+
+    /// One round: returns the checks that may be made now. Each of them must be made.
+    package func round() async -> [BegunCheck] {
+        let now = clock.now()
+        guard rest.isOver(at: now) else { return [] }
+        let room = state.withLock { state -> Int in
+            let room = state.backOff.room(capacity: concurrency, inFlight: state.inFlight, at: now)
+            return min(room, state.pace.available(at: now))
+        }
+        guard room > 0 else { return [] }
+        do throws(StoreError) {
+            let work = try await store.checkWork(scope, at: now)
+            announce(work.gate)
+            guard work.hasDue else {
+                if state.withLock({ $0.inFlight == 0 }) { await lease.release() }
+                _ = rest.end()
+                return []
+            }
+            guard try await lease.acquire(at: now) else { return [] }
+            let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
+            _ = rest.end()
+            return state.withLock { state in
+                state.inFlight += due.count
+                state.pace.spend(due.count)
+                return due.map { BegunCheck(due: $0, spell: state.backOff.spell) }
+            }
+        } catch {
+            failed(error)
+            return []
+        }
+    }
+
+    /// Asks Apple, and records the answer.
+    package func make(_ check: BegunCheck) async {
+        defer { state.withLock { $0.inFlight -= 1 } }
+        guard let token = open(check.due) else {
+            return complain("unreadable", "no sealing key opens the token", check.due, level: .error)
+        }
+        let answer: CheckAnswer
+        do throws(TokenCheckFailure) {
+            try await checker.check(token, subject: check.due.subject, clientID: check.due.clientID)
+            answer = .alive
+        } catch {
+            guard let failure = self.answer(to: error, of: check) else { return }
+            answer = failure
+        }
+        await record(answer, of: check)
+    }
+
+    /// What a failure means for the credential; nil when nothing changes and it is checked again in a day.
+    private func answer(to failure: TokenCheckFailure, of check: BegunCheck) -> CheckAnswer? {
+        let now = clock.now()
+        switch failure {
+        case .dead: return .dead
+        case .mismatch, .unverified:
+            state.withLock { $0.backOff.answered(spell: check.spell) }
+            complain(failure.reason, failure.detail, check.due, level: .error)
+            return nil
+        case .clientRefused(let detail):
+            return .clientRefused(detail: detail, retryAt: schedule.retry(failures: check.due.failures, at: now))
+        case .unavailable(_, let mayHaveChecked, let isThrottled, let retryAfter):
+            state.withLock {
+                $0.backOff.failed(spell: check.spell, isThrottled: isThrottled, retryAfter: retryAfter, at: now)
+            }
+            complain(failure.reason, failure.detail, check.due, level: .warning)
+            return mayHaveChecked ? nil : .notMade(retryAt: schedule.retry(failures: check.due.failures, at: now))
+        }
+    }
+
+    private func record(_ answer: CheckAnswer, of check: BegunCheck) async {
+        switch answer {
+        case .alive, .dead, .clientRefused: state.withLock { $0.backOff.answered(spell: check.spell) }
+        case .notMade: break
+        }
+        do throws(StoreError) {
+            let outcome = try await store.recordCheck(answer, of: check.due, at: clock.now())
+            if case .died(let user, let sessions) = outcome {
+                logger.info(
+                    "credential revoked at Apple",
+                    metadata: [
+                        "user": "\(user.rawValue)", "client": "\(check.due.clientID.rawValue)",
+                        "sessions": "\(sessions)",
+                    ])
+            }
+        } catch {
+            failed(error)
+        }
+    }
+
+    private func open(_ check: DueCheck) -> RefreshToken? {
+        let context = RefreshToken.sealingContext(
+            team: scope.team, subject: check.subject, clientID: check.clientID)
+        guard
+            let bytes = try? keyring.open(check.sealedRefreshToken, purpose: .refreshToken, context: context),
+            let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
+        else { return nil }
+        return RefreshToken(text)
+    }
+
+    // MARK: The log
+
+    /// Logs once when checks stop or resume, whoever caused it, and when a process starts while they are stopped.
+    private func announce(_ gate: CheckGate) {
+        let known = state.withLock { state in
+            defer { state.gate = gate }
+            return state.gate
+        }
+        guard gate != known else { return }
+        if let brake = gate.brake, known.brake == nil {
+            logger.error(
+                "daily checks stopped: too many credentials revoked at once",
+                metadata: ["reason": "brake", "dead": "\(brake.dead)", "checks": "\(brake.checks)"])
+        } else if gate.brake == nil, known.brake != nil {
+            logger.info("daily checks resumed", metadata: ["reason": "brake"])
+        }
+        for pause in gate.pauses {
+            // Each refusal is logged: there are few, and meanwhile nothing is checked.
+            if known.pauses.contains(where: { $0.clientID == pause.clientID && $0.attempts == pause.attempts }) {
+                continue
+            }
+            logger.error(
+                "daily checks paused: Apple rejected our client credentials",
+                metadata: [
+                    "reason": "client_refused", "client": "\(pause.clientID.rawValue)", "detail": "\(pause.detail)",
+                    "attempts": "\(pause.attempts)",
+                ])
+        }
+        for pause in known.pauses where !gate.pauses.contains(where: { $0.clientID == pause.clientID }) {
+            logger.info(
+                "daily checks resumed",
+                metadata: ["reason": "client_refused", "client": "\(pause.clientID.rawValue)"])
+        }
+    }
+
+    private func complain(_ reason: String, _ detail: String, _ check: DueCheck, level: Logger.Level) {
+        guard let count = complaints.count(reason, at: clock.now().milliseconds) else { return }
+        logger.log(
+            level: level, "credential check failed",
+            metadata: [
+                "reason": "\(reason)", "detail": "\(detail)", "client": "\(check.clientID.rawValue)",
+                "count": "\(count)",
+            ])
+    }
+
+    private func failed(_ error: StoreError) {
+        if rest.begin(at: clock.now()) {
+            logger.error("daily checks paused: database error", metadata: ["cause": "\(error.text)"])
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package import Coding
+package import Storage
+
+// The queue of revocations, as the operator lists and retries it.
+extension Database {
+    /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`.
+    /// Does not include deletions without a token to revoke.
+    package func revocations(
+        after id: Int64?, limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> [RevocationReport] {
+        try await read(at: now) { snapshot in
+            try snapshot.rows(
+                """
+                SELECT id, client_id, queued_at, next_attempt_at, attempts, failure,
+                sealed_refresh_token IS NOT NULL AS holds_token
+                FROM revocation WHERE id > ? AND failure IS DISTINCT FROM ? ORDER BY id LIMIT ?
+                """, [id ?? 0, RevocationMark.done, limit]
+            ).map { try RevocationReport($0, at: now) }
+        }
+    }
+
+    /// Makes everything that waits due now, except entries that were given up, which have no token left, and those
+    /// Apple is being asked about.
+    /// - Returns: how many entries are due.
+    package func retryRevocations(at now: Timestamp) async throws(StoreError) -> Int {
+        try await write(at: now) { transaction in
+            let count = try transaction.change(
+                """
+                UPDATE revocation SET next_attempt_at = min(next_attempt_at, ?1) WHERE sealed_refresh_token IS NOT NULL
+                AND next_attempt_at IS NOT NULL AND (failure IS DISTINCT FROM ?2 OR next_attempt_at <= ?1)
+                """, [now, RevocationMark.inFlight])
+            try transaction.audit(.command, object: "credentials revocations --retry")
+            return count
+        }
+    }
+}
+
+extension RevocationReport {
+    fileprivate init(_ row: Row, at now: Timestamp) throws(StoreError) {
+        let mark: String? = try row["failure"]
+        let isMarked = mark == RevocationMark.inFlight
+        let next: Timestamp? = try row["next_attempt_at"]
+        let attempts: Int = try row["attempts"]
+        var state: State = attempts > 0 ? .retrying : .waiting
+        if isMarked, let next, now < next { state = .asking }
+        if !(try row["holds_token"]) { state = .failed }
+        self.init(
+            id: try row["id"], clientID: try row["client_id"], state: state, queuedAt: try row["queued_at"],
+            nextAttemptAt: next, attempts: attempts, failure: isMarked ? nil : mark)
+    }
+}

@@ -1,0 +1,126 @@
+package import Coding
+package import Crypto
+package import Logging
+package import Storage
+import Synchronization
+
+/// People, their sessions and what belongs to them, as `store` keeps them: each operation is one transaction.
+package final class Database: Sendable {
+    package let store: Store
+    /// Receives what caches must forget, after COMMIT and before any answer.
+    package let invalidations: SessionInvalidations
+    let options: DatabaseOptions
+    let context: StoreContext
+    private let clock: any WallClock
+    /// What requests have read lately, where each look-up is a trip.
+    let sharedSessions: SharedSessions?
+    /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
+    let payloadsErasedUntil = Atomic<Int64>(Int64.min)
+    /// Of people in each state: few are counted each time, however many are in another.
+    let userNumbers = Dictionary(uniqueKeysWithValues: User.State.allCases.map { ($0, KeptNumbers<Int>()) })
+
+    /// Opens or creates the database (`Store`). Blocks; called once, before the loops start.
+    /// - Parameters:
+    ///   - steps: the schema this version knows; tests pass more or fewer.
+    ///   - wrap: puts another engine before the real one; that of tests fails when told to.
+    package init(
+        options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
+        logger: Logger, steps: [SchemaStep] = Schema.steps, over wrap: (any Engine) -> any Engine = { $0 }
+    ) throws(StorageOpenError) {
+        let trust = options.store.postgres.map { CacheTrust(for: $0.trust) } ?? CacheTrust()
+        context = StoreContext(
+            identifiers: RandomIdentifier(random: BufferedRandom(random)), keyring: keyring,
+            sessionLimits: options.sessionLimits, onAccountDeleted: options.onAccountDeleted,
+            standing: options.store.use == .command ? .operator : .server, account: options.account)
+        invalidations = SessionInvalidations(trust: trust)
+        store = try Store(
+            options.store, schema: Schema.owned(by: context, steps: steps, invalidations: invalidations), trust: trust,
+            keyring: keyring, clock: clock, random: random, logger: logger, over: wrap)
+        self.options = options
+        self.clock = clock
+        sharedSessions =
+            store.isShared ? SharedSessions(invalidations: invalidations, limits: options.sessionLimits) : nil
+    }
+
+    /// A durable write, in a transaction it shares with others.
+    /// - Parameters:
+    ///   - now: the caller's time; nil reads the clock.
+    ///   - body: may run twice.
+    @discardableResult
+    func write<Value: Sendable>(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let (answer, now, actor) = (Answer<Value>(), now ?? clock.now(), AuditActor.current)
+        try await store.write { [context, invalidations] connection in
+            let transaction = Transaction(connection, context, at: now, for: actor)
+            answer.set(try body(transaction))
+            return transaction.effect(on: invalidations)
+        }
+        return try answer.get()
+    }
+
+    /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
+    func note(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void
+    ) async throws(StoreError) {
+        let actor = AuditActor.current
+        try await store.note { [context, invalidations] connection in
+            let transaction = Transaction(connection, context, at: now, for: actor)
+            try body(transaction)
+            return transaction.effect(on: invalidations)
+        }
+    }
+
+    /// A durable write of its own, on the calling thread. For what must be done before the loops start.
+    func writeNow(at now: Timestamp, _ body: (Transaction) throws -> Void) throws(StoreError) {
+        try store.writeNow { connection in try body(Transaction(connection, context, at: now)) }
+    }
+
+    /// A read in one snapshot, concurrent with any write.
+    func read<Value: Sendable>(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let (answer, now) = (Answer<Value>(), now ?? clock.now())
+        try await store.read { [context] connection in answer.set(try body(Snapshot(connection, context, at: now))) }
+        return try answer.get()
+    }
+
+    /// The same on the connection that counts, so that no other read waits for it.
+    func readCounting<Value: Sendable>(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let (answer, now) = (Answer<Value>(), now ?? clock.now())
+        try await store.readCounting { [context] connection in
+            answer.set(try body(Snapshot(connection, context, at: now)))
+        }
+        return try answer.get()
+    }
+
+    /// A look-up of one row by its key, concurrent with any write and any other read: for what every sign-in waits for,
+    /// and what says whether this server is ready.
+    func lookUp<Value: Sendable>(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let (answer, now) = (Answer<Value>(), now ?? clock.now())
+        try await store.engine.lookUp { [context] connection in
+            answer.set(try body(Snapshot(connection, context, at: now)))
+        }
+        return try answer.get()
+    }
+
+    /// Finishes accepted writes and closes. Later writes are `.unavailable`.
+    package func close() { store.close() }
+}
+
+/// What the last run of a transaction's body returned. The store's own calls hand over nothing: a generic call from
+/// another module is not specialised.
+private final class Answer<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
+
+    func set(_ new: Value) { value.withLock { $0 = new } }
+
+    func get() throws(StoreError) -> Value {
+        guard let value = value.withLock({ $0 }) else { throw .inconsistent("nothing was done") }
+        return value
+    }
+}

@@ -1,0 +1,51 @@
+package import Coding
+package import Crypto
+package import Storage
+
+/// What is in a database file, read from its first page to its last while nobody writes to it.
+package struct DatabaseExamination: Hashable, Sendable {
+    package let file: FileExamination
+    package let users: Int
+    /// Live sessions.
+    package let sessions: Int
+
+    /// - Parameters:
+    ///   - keyring: must open it; nil skips the check.
+    ///   - origin: must match its stamp; nil accepts both.
+    package static func examine(
+        _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
+    ) throws(StorageOpenError) -> DatabaseExamination {
+        var counts = Counts()
+        let file = try FileExamination.examine(path, steps: Schema.steps, keyring: keyring, origin: origin) {
+            counts = try Counts($0, at: now)
+        }
+        return DatabaseExamination(file: file, users: counts.users, sessions: counts.sessions)
+    }
+
+    /// The same on the calling thread, for a caller that may cancel.
+    /// - Throws: `CancellationError` soon after the task is cancelled; otherwise `StorageOpenError`.
+    package static func examineUntilCancelled(
+        _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
+    ) async throws -> DatabaseExamination {
+        var counts = Counts()
+        let file = try await FileExamination.examineUntilCancelled(
+            path, steps: Schema.steps, keyring: keyring, origin: origin
+        ) { counts = try Counts($0, at: now) }
+        return DatabaseExamination(file: file, users: counts.users, sessions: counts.sessions)
+    }
+
+    private struct Counts {
+        var users = 0
+        var sessions = 0
+
+        init() {}
+
+        init(_ connection: any EngineConnection, at now: Timestamp) throws {
+            users = Int(try connection.value("SELECT count(*) FROM user").integer ?? 0)
+            sessions = Int(
+                try connection.value(
+                    "SELECT count(*) FROM session WHERE expires_at > ?", [.integer(now.milliseconds)]
+                ).integer ?? 0)
+        }
+    }
+}

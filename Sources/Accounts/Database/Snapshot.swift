@@ -1,0 +1,200 @@
+import Coding
+import Crypto
+import Storage
+import Synchronization
+
+/// What the domain's statements may need besides their own arguments.
+struct StoreContext: Sendable {
+    let identifiers: RandomIdentifier
+    let rowNumbers = RowNumbers()
+    let keyring: SealingKeyring
+    let sessionLimits: SessionLimits
+    let onAccountDeleted: AccountDeletionPolicy
+    /// The actor of writes outside of requests.
+    let standing: AuditActor
+    /// The operating system user of a command, when it works for the operator.
+    let account: String?
+
+    var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
+    var auditSubjects: AuditSubjects { AuditSubjects(keyring: keyring) }
+}
+
+/// Numbers of rows without a public identifier, chosen by their writer so that the database need not be asked for them.
+/// They sort by time, those of one process in the order in which they were made.
+final class RowNumbers: Sendable {
+    private let last = Mutex<Int64>(0)
+
+    func next(_ identifiers: RandomIdentifier, at now: Timestamp) -> Int64 {
+        last.withLock { last in
+            last = max(last + 1, identifiers.makeNumber(at: now))
+            return last
+        }
+    }
+}
+
+/// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
+class Snapshot {
+    private let connection: any EngineConnection
+    let context: StoreContext
+    /// The caller's time, for everything read and written.
+    let now: Timestamp
+
+    init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) {
+        self.connection = connection
+        self.context = context
+        self.now = now
+    }
+
+    final func rows(_ sql: String, _ arguments: StatementArguments = []) throws -> [Row] {
+        try connection.rows(sql, arguments.values)
+    }
+
+    final func firstRow(_ sql: String, _ arguments: StatementArguments = []) throws -> Row? {
+        try connection.firstRow(sql, arguments.values)
+    }
+
+    /// The first column of the first row; nil when there is no row, or when it is NULL.
+    final func value<Value: ColumnReadable>(
+        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
+    ) throws -> Value? {
+        let column = try connection.value(sql, arguments.values)
+        guard column != .null else { return nil }
+        guard let value = Value(column) else { throw StoreError.corrupt("a value is no \(type)") }
+        return value
+    }
+
+    /// The answer of `SELECT count(*)` and similar; 0 for NULL.
+    final func count(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try value(sql, arguments) ?? 0
+    }
+
+    /// Whether there is a row.
+    final func exists(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
+        try connection.firstRow(sql, arguments.values) != nil
+    }
+
+    /// One page of a search.
+    /// - Parameters:
+    ///   - sql: its last parameter is the maximum number of rows.
+    ///   - limit: one more is requested, which tells whether there is another page.
+    final func page<Item>(
+        _ sql: String, _ arguments: StatementArguments, limit: Int, _ read: (Row) throws -> Item
+    ) throws -> (items: [Item], isLast: Bool) {
+        var arguments = arguments
+        arguments += [limit + 1]
+        let rows = try connection.rows(sql, arguments.values)
+        return (try rows.prefix(limit).map(read), rows.count <= limit)
+    }
+
+    /// Reads a value of `meta`.
+    final func stored(_ key: String) throws -> [UInt8]? { try connection.stored(key) }
+
+    /// Frees the memory of pages that are not read again soon.
+    final func releaseMemory() throws {
+        try connection.releaseMemory()
+    }
+
+    // For `Transaction`.
+
+    fileprivate final func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+        try connection.enqueue(sql, arguments.values)
+    }
+
+    fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+        try connection.run(sql, arguments.values)
+    }
+
+    fileprivate final func keep(_ key: String, _ value: [UInt8]) throws { try connection.store(key, value) }
+
+    fileprivate final func claimed(_ keys: [String]) { connection.claim(keys) }
+}
+
+/// What rows hang on.
+enum TransactionKey {
+    case attempt(Digest256)
+    /// By its binding.
+    case browser(Digest256)
+    /// In whatever team: a person who is moving may have the same in two.
+    case subject(AppleSubject)
+    case transfer(TransferSubject)
+    case user(UserID)
+    case session(SessionID)
+    /// By its id.
+    case grant([UInt8])
+    case client(String)
+
+    fileprivate var text: String {
+        switch self {
+        case .attempt(let id): "attempt \(id.hexadecimal)"
+        case .browser(let binding): "browser \(binding.hexadecimal)"
+        case .subject(let subject): "subject \(subject.rawValue)"
+        case .transfer(let subject): "transfer \(subject.rawValue)"
+        case .user(let id): "user \(id.rawValue)"
+        case .session(let id): "session \(id.rawValue)"
+        case .grant(let id): "grant \(Hexadecimal.encode(id))"
+        case .client(let id): "client \(id)"
+        }
+    }
+}
+
+/// One write, inside the transaction it shares with others. The domain's writes are its methods.
+final class Transaction: Snapshot {
+    /// Who causes it.
+    let actor: AuditActor
+    /// What it makes invalid; passed to the caches after COMMIT.
+    private(set) var invalidations: [SessionInvalidations.Entry] = []
+
+    /// - Parameter actor: nil for nobody in particular.
+    init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
+        self.actor = actor ?? context.standing
+        super.init(connection, context, at: now)
+    }
+
+    /// Says, before the first statement, that this write reads and changes only rows which hang on these keys, or on
+    /// those of later calls: it may run together with writes of other keys.
+    func claim(_ keys: TransactionKey...) { claimed(keys.map(\.text)) }
+
+    /// Runs one statement. Its failure may show only at the next one that has an answer, or at the commit.
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try enqueue(sql, arguments)
+    }
+
+    /// Runs one statement to completion.
+    /// - Returns: how many rows it inserted, updated or deleted.
+    func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try execute(sql, arguments)
+    }
+
+    /// Runs an `INSERT … RETURNING` of one row.
+    /// - Returns: the returned column.
+    func insert<Value: ColumnReadable>(_ sql: String, _ arguments: StatementArguments) throws -> Value {
+        guard let value: Value = try value(sql, arguments) else {
+            throw StoreError.inconsistent("nothing was inserted")
+        }
+        return value
+    }
+
+    func invalidate(_ entry: SessionInvalidations.Entry) {
+        invalidations.append(entry)
+    }
+
+    /// What follows from the commit.
+    func effect(on caches: SessionInvalidations) -> WriteEffect? {
+        guard !invalidations.isEmpty else { return nil }
+        return { [invalidations] in caches.append(invalidations) }
+    }
+
+    /// Writes a value of `meta`.
+    func store(_ key: String, _ value: [UInt8]) throws { try keep(key, value) }
+
+    /// Runs `body` and rolls back everything it wrote.
+    func rehearse<Value>(_ body: () throws -> Value) throws -> Value {
+        let known = invalidations.count
+        try run("SAVEPOINT rehearsal")
+        let value = try body()
+        try run("ROLLBACK TO rehearsal")
+        try run("RELEASE rehearsal")
+        invalidations.removeSubrange(known...)
+        return value
+    }
+}

@@ -1,0 +1,121 @@
+package import Coding
+package import Storage
+
+/// Counts of what the database holds, for monitoring.
+package struct StoreCounts: Hashable, Sendable {
+    /// Sessions that a request could still use.
+    package var sessions = 0
+    /// Identities, by credential state.
+    package var credentials: [CredentialState: Int] = [:]
+    /// People who wait for approval, and since when the first does.
+    package var pending = 0
+    package var oldestPending: Timestamp?
+    /// Events that endpoints still wait for, counted per endpoint, and when the oldest happened.
+    package var webhooksWaiting = 0
+    package var oldestWebhook: Timestamp?
+    /// Events that were given up.
+    package var webhooksDead = 0
+    /// Tokens of deleted people waiting to be revoked at Apple, and since when the oldest waits.
+    package var revocationsWaiting = 0
+    package var oldestRevocation: Timestamp?
+    /// Tokens that were given up.
+    package var revocationsFailed = 0
+    /// Credentials whose daily check is due, and since when the first is.
+    package var checksDue = 0
+    package var checksDueSince: Timestamp?
+    /// Whether a wave stopped the daily checks.
+    package var checksAreStopped = false
+    /// Clients that Apple refuses.
+    package var clientsRefused = 0
+
+    package init() {}
+}
+
+extension Database {
+    /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor; a
+    /// million identities, which are all read, take hundreds: call it only now and then.
+    /// - Parameter scope: whose credentials are checked daily.
+    package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
+        try await readCounting(at: now) { snapshot in try snapshot.counts(scope) }
+    }
+}
+
+extension Snapshot {
+    fileprivate func counts(_ scope: CheckScope) throws -> StoreCounts {
+        var counts = StoreCounts()
+        let idleSince = now.adding(seconds: -context.sessionLimits.idleTimeout)
+        // All of them by the smallest index, minus those that ended and wait to be deleted: few, and due.
+        counts.sessions =
+            try count("SELECT count(*) FROM session")
+            - count(
+                "SELECT count(*) FROM session WHERE examine_at <= ?1 AND (expires_at <= ?1 OR last_seen_at <= ?2)",
+                [now, idleSince])
+        for row in try rows("SELECT credential_state, count(*) AS number FROM apple_identity GROUP BY 1") {
+            guard let state = CredentialState(rawValue: try row["credential_state"]) else { continue }
+            counts.credentials[state] = try row["number"]
+        }
+        if let row = try firstRow(
+            "SELECT count(*) AS number, min(created_at) AS oldest FROM user WHERE state = 'pending'")
+        {
+            counts.pending = try row["number"]
+            counts.oldestPending = try row["oldest"]
+        }
+        try countWebhooks(&counts)
+        try countRevocations(&counts)
+        try countChecks(scope, &counts)
+        // These pages are not read again soon.
+        try releaseMemory()
+        return counts
+    }
+
+    private func countWebhooks(_ counts: inout StoreCounts) throws {
+        let row = try firstRow(
+            """
+            SELECT coalesce(sum(waiting), 0) AS waiting, coalesce(sum(dead), 0) AS dead, min(oldest) AS oldest FROM (SELECT
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
+                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS waiting,
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
+                (SELECT time FROM event WHERE sequence = coalesce(
+                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
+                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
+                FROM webhook_endpoint w) AS lines
+            """)
+        guard let row else { return }
+        counts.webhooksWaiting = try row["waiting"]
+        counts.webhooksDead = try row["dead"]
+        counts.oldestWebhook = try row["oldest"]
+    }
+
+    private func countRevocations(_ counts: inout StoreCounts) throws {
+        let waiting = try firstRow(
+            """
+            SELECT count(*) AS number, min(queued_at) AS oldest FROM revocation
+            WHERE next_attempt_at IS NOT NULL AND sealed_refresh_token IS NOT NULL
+            """)
+        if let waiting {
+            counts.revocationsWaiting = try waiting["number"]
+            counts.oldestRevocation = try waiting["oldest"]
+        }
+        counts.revocationsFailed = try count(
+            "SELECT count(*) FROM revocation WHERE next_attempt_at IS NULL AND failure IS NOT NULL AND failure <> ?",
+            [RevocationMark.done])
+    }
+
+    private func countChecks(_ scope: CheckScope, _ counts: inout StoreCounts) throws {
+        for client in scope.clients {
+            let row = try firstRow(
+                """
+                SELECT count(*) AS due, min(next_check_at) AS since FROM apple_credential
+                WHERE client_id = ? AND next_check_at <= ?
+                """, [client, now])
+            guard let row else { continue }
+            counts.checksDue += try row["due"]
+            if let since: Timestamp = try row["since"] {
+                counts.checksDueSince = min(counts.checksDueSince ?? since, since)
+            }
+        }
+        let gate = try checkGate()
+        counts.checksAreStopped = gate.brake != nil
+        counts.clientsRefused = gate.pauses.count
+    }
+}

@@ -1,0 +1,70 @@
+package import Coding
+package import Crypto
+package import Storage
+
+extension Database {
+    package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError) {
+        try await write(at: key.createdAt) { transaction in
+            try transaction.run(
+                "INSERT INTO api_key (id, hash, name, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+                [key.id, hash, key.name, TextList(key.scopes.map(\.rawValue)), key.createdAt, key.expiresAt])
+            try transaction.audit(
+                .apiKeyCreated, reason: key.expiresAt.map { "expires \($0.rfc3339)" }, object: key.id.rawValue)
+        }
+    }
+
+    /// All keys, revoked ones included, oldest first.
+    package func apiKeys() async throws(StoreError) -> [APIKey] {
+        try await read { snapshot in
+            try snapshot.rows("SELECT \(APIKey.columns) FROM api_key ORDER BY created_at, id").map { try APIKey($0) }
+        }
+    }
+
+    /// The key with this hash; nil when unknown or revoked. An expired key is returned, so that its holder can be told.
+    package func apiKey(hash: Digest256) async throws(StoreError) -> APIKey? {
+        try await lookUp { snapshot in
+            try snapshot.firstRow(
+                "SELECT \(APIKey.columns) FROM api_key WHERE hash = ? AND revoked_at IS NULL", [hash]
+            ).map { try APIKey($0) }
+        }
+    }
+
+    /// Revokes the key and ends the links it began that are not committed, which nobody else could complete. False when
+    /// it is unknown or already revoked.
+    package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            let changes = try transaction.change(
+                "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
+            guard changes > 0 else { return false }
+            let links = try transaction.rows(
+                "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL", [id])
+            for link in links {
+                try transaction.failLink(try link["id"], LinkFailure.ended.reason)
+            }
+            try transaction.audit(.apiKeyRevoked, object: id.rawValue)
+            return true
+        }
+    }
+
+    /// Writes `lastUsedAt`; callers call it at most once per key and minute.
+    package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) {
+        try await note(at: now) { transaction in
+            try transaction.run(
+                "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
+                [now, id])
+        }
+    }
+}
+
+extension APIKey {
+    fileprivate static let columns = "id, name, scopes, created_at, last_used_at, revoked_at, expires_at"
+
+    fileprivate init(_ row: Row) throws(StoreError) {
+        let scopes: TextList = try row["scopes"]
+        self.init(
+            id: try row["id"], name: try row["name"],
+            // A scope unknown to this version allows nothing here.
+            scopes: scopes.items.compactMap { APIScope(rawValue: $0) }, createdAt: try row["created_at"],
+            lastUsedAt: try row["last_used_at"], revokedAt: try row["revoked_at"], expiresAt: try row["expires_at"])
+    }
+}

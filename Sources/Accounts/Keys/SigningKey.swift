@@ -1,0 +1,122 @@
+package import Coding
+package import Crypto
+import Storage
+
+/// An audience of assertions, and the algorithm that signs them.
+package struct AssertionAudience: Hashable, Sendable {
+    /// `aud`, and the name by which clients ask for it.
+    package var name: String
+    package var algorithm: SigningAlgorithm
+
+    package init(name: String, algorithm: SigningAlgorithm = .es256) {
+        self.name = name
+        self.algorithm = algorithm
+    }
+}
+
+/// A stored key that signs assertions and ID tokens. Its whole life follows from its `signsFrom` and that of its successor
+/// of the same algorithm: see `SigningKeySchedule`.
+package struct SigningKeyRecord: Hashable, Sendable {
+    /// The public key; big-endian bytes.
+    package enum PublicHalf: Hashable, Sendable {
+        /// Both coordinates, 32 bytes each.
+        case p256(x: [UInt8], y: [UInt8])
+        case rsa(modulus: [UInt8], exponent: [UInt8])
+    }
+
+    /// The RFC 7638 thumbprint of the public key: the `kid`.
+    package var keyID: String
+    package var publicHalf: PublicHalf
+    /// The private key, sealed to `keyID`; nil once another key signs.
+    package var sealedPrivateKey: [UInt8]?
+    /// Published from then on.
+    package var createdAt: Timestamp
+    /// Signs from then on, until its successor does.
+    package var signsFrom: Timestamp
+
+    package var algorithm: SigningAlgorithm {
+        switch publicHalf {
+        case .p256: .es256
+        case .rsa: .rs256
+        }
+    }
+
+    /// Writes the key as a JWK (RFC 7517 §4).
+    func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        switch publicHalf {
+        case .p256(let x, let y):
+            writer.member("kty", "EC")
+            writer.member("crv", "P-256")
+            writer.member("x", Base64URL.encode(x))
+            writer.member("y", Base64URL.encode(y))
+        case .rsa(let modulus, let exponent):
+            writer.member("kty", "RSA")
+            writer.member("n", Base64URL.encode(modulus))
+            writer.member("e", Base64URL.encode(exponent))
+        }
+        writer.member("use", "sig")
+        writer.member("alg", algorithm.rawValue)
+        writer.member("kid", keyID)
+        writer.endObject()
+    }
+}
+
+/// Makes keys, seals their private keys and opens them again.
+struct SigningKeySealer: Sendable {
+    let keyring: SealingKeyring
+
+    /// Makes a key; the caller decides when it signs. RSA takes a tenth of a second.
+    func make(_ algorithm: SigningAlgorithm, at now: Timestamp) throws(KeyError) -> SigningKeyRecord {
+        let key: JWTSigningKey
+        let publicHalf: SigningKeyRecord.PublicHalf
+        let der: SecretBytes
+        switch algorithm {
+        case .es256:
+            let made = try P256PrivateKey.generate()
+            guard let (x, y) = made.publicKey.coordinates else { throw .internalFailure }
+            (key, publicHalf, der) = (.es256(made), .p256(x: x, y: y), try made.derRepresentation())
+        case .rs256:
+            let made = try RSAPrivateKey.generate()
+            guard let (modulus, exponent) = made.publicNumbers else { throw .internalFailure }
+            (key, publicHalf, der) = (
+                .rs256(made), .rsa(modulus: modulus, exponent: exponent), try made.derRepresentation()
+            )
+        }
+        guard let keyID = key.publicJWK?.thumbprint else { throw .internalFailure }
+        return SigningKeyRecord(
+            keyID: keyID, publicHalf: publicHalf, sealedPrivateKey: seal(der.reveal(), keyID), createdAt: now,
+            signsFrom: now)
+    }
+
+    /// The private key; nil when it is gone, cannot be opened, or does not belong to `keyID`.
+    func open(_ record: SigningKeyRecord) -> JWTSigningKey? {
+        guard let sealed = record.sealedPrivateKey, var plain = opened(sealed, record.keyID) else { return nil }
+        let der = SecretBytes(consuming: &plain)
+        let key: JWTSigningKey? =
+            switch record.algorithm {
+            case .es256: (try? P256PrivateKey(der: der)).map { .es256($0) }
+            case .rs256: (try? RSAPrivateKey(der: der)).map { .rs256($0) }
+            }
+        guard let key, key.publicJWK?.thumbprint?.isExactly(record.keyID) == true else { return nil }
+        return key
+    }
+
+    /// The record with its private key sealed under the current sealing key.
+    func resealed(_ record: SigningKeyRecord) -> SigningKeyRecord {
+        guard let sealed = record.sealedPrivateKey, keyring.isOutdated(sealed),
+            let plain = opened(sealed, record.keyID)
+        else { return record }
+        var record = record
+        record.sealedPrivateKey = seal(plain, record.keyID)
+        return record
+    }
+
+    private func seal(_ plain: [UInt8], _ keyID: String) -> [UInt8] {
+        keyring.seal(plain, purpose: .signingKey, context: Array(keyID.utf8))
+    }
+
+    private func opened(_ sealed: [UInt8], _ keyID: String) -> [UInt8]? {
+        try? keyring.open(sealed, purpose: .signingKey, context: Array(keyID.utf8))
+    }
+}

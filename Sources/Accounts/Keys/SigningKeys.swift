@@ -1,0 +1,293 @@
+package import Coding
+package import Crypto
+package import Logging
+package import Storage
+import Synchronization
+
+/// This process's keys for assertions and ID tokens: opened once and refreshed several times a second, so that a key that
+/// another process made or revoked is known here within one second.
+///
+/// Keys that were not refreshed for a second are not trusted: then the store is asked, and without its answer nothing
+/// is signed.
+package final class SigningKeys: Sendable {
+    /// A key that may sign now.
+    package struct Signer: Sendable {
+        package let keyID: String
+        package let key: JWTSigningKey
+    }
+
+    /// How long one refresh is trusted, in milliseconds, in either direction of a clock that was set.
+    package static let trustLifetime: Int64 = 1_000
+
+    private struct State {
+        var records: [SigningKeyRecord] = []
+        var opened: [String: JWTSigningKey] = [:]
+        var lookedAt: Timestamp?
+        /// Refreshes begun, and the last one adopted: of two that overlap the later wins, whatever the clock does.
+        var looksBegun: UInt64 = 0
+        var lookTaken: UInt64 = 0
+
+        var usable: Set<String> { Set(opened.keys) }
+
+        func records(_ algorithm: SigningAlgorithm) -> [SigningKeyRecord] {
+            records.filter { $0.algorithm == algorithm }
+        }
+
+        func isTrusted(at now: Timestamp) -> Bool {
+            guard let lookedAt else { return false }
+            return abs(now.milliseconds - lookedAt.milliseconds) <= SigningKeys.trustLifetime
+        }
+    }
+
+    package let schedule: SigningKeySchedule
+    /// The algorithms that audiences of assertions use; each has its own keys, as ID tokens have.
+    package let algorithms: [SigningAlgorithm]
+    private let database: Database
+    private let sealer: SigningKeySealer
+    private let clock: any WallClock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    package init(
+        database: Database, keyring: SealingKeyring, algorithms: [SigningAlgorithm] = [.es256],
+        schedule: SigningKeySchedule = SigningKeySchedule(), clock: any WallClock, logger: Logger
+    ) {
+        self.database = database
+        self.sealer = SigningKeySealer(keyring: keyring)
+        self.algorithms = algorithms
+        self.schedule = schedule
+        self.clock = clock
+        self.logger = logger
+    }
+
+    // MARK: Asking
+
+    /// The key that signs at `now`, if it is known without asking the store.
+    package func knownSigner(_ algorithm: SigningAlgorithm = .es256, at now: Timestamp) -> Signer? {
+        state.withLock { state in state.isTrusted(at: now) ? signer(algorithm, state, at: now) : nil }
+    }
+
+    /// The key that signs at `now`. Makes the very first key unless another process did.
+    package func signer(
+        _ algorithm: SigningAlgorithm = .es256, at now: Timestamp
+    ) async throws(StoreError) -> Signer {
+        if let signer = knownSigner(algorithm, at: now) { return signer }
+        try await refresh()
+        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
+        try await maintain()
+        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
+        // Another task's look, which had begun later and read before the key was written, was adopted instead.
+        try await refresh()
+        guard let signer = state.withLock({ signer(algorithm, $0, at: now) }) else {
+            throw .inconsistent("no signing key after one was made")
+        }
+        return signer
+    }
+
+    /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, what was known last:
+    /// a key is published a day before it signs.
+    package func document(at now: Timestamp) async throws(StoreError) -> [UInt8]? {
+        do throws(StoreError) {
+            let inUse = try await StorePatience.within(Self.longestLook) { () async throws(StoreError) in
+                let algorithms = try await algorithmsInUse()
+                for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
+                return algorithms
+            }
+            if inUse.isEmpty { return nil }
+        } catch {
+            guard !published(at: now).isEmpty else { throw error }
+        }
+        return Self.document(of: published(at: now))
+    }
+
+    private static let longestLook = Duration.seconds(1)
+
+    private func published(at now: Timestamp) -> [SigningKeyRecord] {
+        state.withLock { state in
+            SigningAlgorithm.allCases.flatMap { schedule.published(state.records($0), at: now) }
+        }
+    }
+
+    private static func document(of keys: [SigningKeyRecord]) -> [UInt8] {
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        writer.name("keys")
+        writer.beginArray()
+        for key in keys { key.write(to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.
+    package func publicKey(_ keyID: String, at now: Timestamp) async throws(StoreError) -> RSAPublicKey? {
+        // Asks for no key to be made: without one, nothing of ours can be verified.
+        if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
+        let keys = state.withLock { schedule.verifying($0.records(.rs256), at: now) }
+        guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
+        else { return nil }
+        return try? RSAPublicKey(modulus: modulus, exponent: exponent)
+    }
+
+    private func signer(_ algorithm: SigningAlgorithm, _ state: State, at now: Timestamp) -> Signer? {
+        guard let record = schedule.signer(state.records(algorithm), usable: state.usable, at: now),
+            let key = state.opened[record.keyID]
+        else { return nil }
+        return Signer(keyID: record.keyID, key: key)
+    }
+
+    // MARK: Keeping
+
+    /// Those that audiences use, and RS256 once a program signs people in by OpenID Connect.
+    package func algorithmsInUse() async throws(StoreError) -> [SigningAlgorithm] {
+        guard !algorithms.contains(.rs256), try await database.needsOpenIDKeys() else { return algorithms }
+        return algorithms + [.rs256]
+    }
+
+    /// Whether there is anything to refresh: without keys a signer is looked for when it is needed.
+    package var areInUse: Bool { !algorithms.isEmpty || state.withLock { !$0.records.isEmpty } }
+
+    /// Reads the store's keys. Cheap; called a few times a second.
+    package func refresh() async throws(StoreError) {
+        let look = beginLook()
+        adopt(try await database.signingKeys(), look)
+    }
+
+    /// Makes, retires and erases keys that are due. Every process calls it at start and every minute; the store's
+    /// transaction decides which one acts.
+    package func maintain() async throws(StoreError) {
+        let reading = beginLook()
+        let found = try await database.signingKeys()
+        adopt(found, reading)
+        let usable = state.withLock(\.usable)
+        let algorithms = try await algorithmsInUse()
+        var spares: [SigningAlgorithm: SigningKeyRecord] = [:]
+        for algorithm in algorithms {
+            let keys = found.filter { $0.algorithm == algorithm }
+            guard schedule.missing(keys, usable: usable, at: reading.time) != nil else { continue }
+            spares[algorithm] = try await spare(algorithm, at: reading.time)
+        }
+        let plan = plan(algorithms, spares, at: reading.time)
+        guard plan(found) != found else { return }
+        let writing = beginLook()
+        let keys = try await database.changeSigningKeys(plan)
+        adopt(keys, writing)
+        for key in keys where key.keyID == spares[key.algorithm]?.keyID {
+            logger.info(
+                "signing key created",
+                metadata: [
+                    "key": "\(key.keyID)", "algorithm": "\(key.algorithm.rawValue)",
+                    "signsFrom": "\(key.signsFrom.rfc3339)",
+                ])
+        }
+    }
+
+    /// Rotates keys at the operator's request.
+    /// - Parameter revoking: drops every present key at once, and with them every assertion; otherwise clients notice
+    ///   nothing.
+    /// - Returns: for each algorithm, the key that signs next.
+    package func rotate(revoking: Bool) async throws(StoreError) -> [SigningKeyRecord] {
+        let look = beginLook()
+        let (schedule, now) = (schedule, look.time)
+        let algorithms = try await algorithmsInUse()
+        var fresh: [SigningAlgorithm: SigningKeyRecord] = [:]
+        for algorithm in algorithms { fresh[algorithm] = try await spare(algorithm, at: now) }
+        let spares = fresh
+        adopt(
+            try await database.changeSigningKeys { keys in
+                Self.ordered(
+                    SigningAlgorithm.allCases.flatMap { algorithm in
+                        let keys = keys.filter { $0.algorithm == algorithm }
+                        guard let spare = spares[algorithm] else { return revoking ? [] : keys }
+                        return revoking
+                            ? schedule.revoked(spare: spare, at: now) : schedule.hurried(keys, spare: spare, at: now)
+                    })
+            }, look)
+        return state.withLock { state in
+            algorithms.compactMap { state.records($0).max { $0.signsFrom < $1.signsFrom } }
+        }
+    }
+
+    private func plan(
+        _ algorithms: [SigningAlgorithm], _ spares: [SigningAlgorithm: SigningKeyRecord], at now: Timestamp
+    ) -> @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord] {
+        let (sealer, schedule) = (sealer, schedule)
+        let opened = state.withLock(\.usable)
+        return { keys in
+            let usable = Set(
+                keys.filter { key in
+                    key.sealedPrivateKey != nil && (opened.contains(key.keyID) || sealer.open(key) != nil)
+                }.map(\.keyID))
+            let wanted = SigningAlgorithm.allCases.flatMap { algorithm in
+                let keys = keys.filter { $0.algorithm == algorithm }
+                return algorithms.contains(algorithm)
+                    ? schedule.renewed(keys, usable: usable, spare: spares[algorithm], at: now)
+                    : schedule.runOut(keys, at: now)
+            }
+            return Self.ordered(wanted.map(sealer.resealed))
+        }
+    }
+
+    /// In the store's order.
+    private static func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
+        keys.sorted { ($0.signsFrom, $0.keyID) < ($1.signsFrom, $1.keyID) }
+    }
+
+    private func spare(
+        _ algorithm: SigningAlgorithm, at now: Timestamp
+    ) async throws(StoreError) -> SigningKeyRecord {
+        let sealer = sealer
+        // The search for primes would block an event loop.
+        let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
+            () -> Result<SigningKeyRecord, KeyError> in
+            do throws(KeyError) {
+                return .success(try sealer.make(algorithm, at: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch made {
+        case .success(let record): return record
+        case .failure(let error): throw .inconsistent("a signing key cannot be made: \(error)")
+        }
+    }
+
+    /// One read of the store: its number, and the time before it began. The result may lack anything written after that
+    /// time.
+    private struct Look {
+        var number: UInt64
+        var time: Timestamp
+    }
+
+    private func beginLook() -> Look {
+        let time = clock.now()
+        return state.withLock { state in
+            state.looksBegun += 1
+            return Look(number: state.looksBegun, time: time)
+        }
+    }
+
+    /// Adopts the records: opens new keys, forgets dropped ones.
+    private func adopt(_ records: [SigningKeyRecord], _ look: Look) {
+        let known = state.withLock { $0.records == records ? nil : $0.opened }
+        var opened: [String: JWTSigningKey]?
+        if let known {
+            opened = [:]
+            for record in records where record.sealedPrivateKey != nil {
+                opened?[record.keyID] = known[record.keyID] ?? sealer.open(record)
+                if opened?[record.keyID] == nil {
+                    logger.error("signing key cannot be unsealed", metadata: ["key": "\(record.keyID)"])
+                }
+            }
+        }
+        state.withLock { state in
+            guard look.number > state.lookTaken else { return }
+            // These are the same keys as before, but another refresh has changed them since; the next one will tell.
+            if opened == nil, state.records != records { return }
+            state.lookTaken = look.number
+            state.lookedAt = look.time
+            state.records = records
+            if let opened { state.opened = opened }
+        }
+    }
+}

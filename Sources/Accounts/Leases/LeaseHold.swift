@@ -1,0 +1,137 @@
+package import Coding
+import Crypto
+package import Storage
+import Synchronization
+
+/// Work that one of the processes sharing a database does for all of them.
+package enum LeasedJob: String, Sendable, CaseIterable {
+    /// Revoking deleted accounts at Apple.
+    case revocations
+    /// Delivering events to applications.
+    case webhooks
+    /// Asking Apple whether credentials are still valid.
+    case credentialChecks
+    /// `bramley transfer`.
+    case transfer
+}
+
+/// Decides which of several processes does a job: one holder at a time, until its lease ends.
+package protocol LeaseStore: Sendable {
+    /// Acquires the lease if it is free or has ended, or extends it for its present holder.
+    /// - Parameters:
+    ///   - holder: a random name for one process.
+    ///   - seconds: how long the lease lasts unless extended. Longer than any single step of the job.
+    /// - Returns: whether `holder` now has the lease.
+    func holdLease(
+        _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
+    ) async throws(StoreError) -> Bool
+    /// Releases the lease early, so that another process need not wait. Does nothing if another process holds it.
+    func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError)
+}
+
+/// One process's hold on a recurring job. Asks the store only when the lease must be extended.
+final class LeaseHold: Sendable {
+    private let job: LeasedJob
+    private let leases: any LeaseStore
+    private let seconds: Int64
+    private let holder: String
+    private let end = Mutex<Timestamp?>(nil)
+
+    /// - Parameter seconds: how long other processes wait if this one is killed.
+    init(_ job: LeasedJob, in leases: any LeaseStore, seconds: Int64, random: any RandomSource) {
+        self.job = job
+        self.leases = leases
+        self.seconds = seconds
+        holder = Hexadecimal.encode(random.bytes(16))
+    }
+
+    /// Acquires or extends the lease; false when another process holds it.
+    func acquire(at now: Timestamp) async throws(StoreError) -> Bool {
+        let length = seconds * 1_000
+        // Extend when a third has passed, or when the clock was set back.
+        if let end = end.withLock({ $0 }) {
+            let rest = end.milliseconds - now.milliseconds
+            if rest > length * 2 / 3, rest <= length { return true }
+        }
+        let isOurs = try await leases.holdLease(job, holder: holder, seconds: seconds, at: now)
+        end.withLock { $0 = isOurs ? now.adding(milliseconds: length) : nil }
+        return isOurs
+    }
+
+    /// Whether the lease was acquired and has not ended.
+    func isHeld(at now: Timestamp) -> Bool {
+        end.withLock { end in end.map { now < $0 } ?? false }
+    }
+
+    /// Releases the lease, if this process holds it.
+    func release() async {
+        let had = end.withLock { end in
+            defer { end = nil }
+            return end != nil
+        }
+        guard had else { return }
+        // If that fails, the lease ends by itself.
+        try? await leases.releaseLease(job, holder: holder)
+    }
+}
+
+extension LeaseHold {
+    /// Runs what `round` finds, each piece in its own task, until `pause` says that the process is ending and running
+    /// pieces are done. Then releases the lease.
+    /// - Parameters:
+    ///   - pause: waits a moment; false ends the work.
+    ///   - round: returns what may begin now, and whether to ask again at once. Called after each pause and whenever a
+    ///     piece finishes, so that work queued behind it does not wait for the next pause.
+    func work<Piece: Sendable>(
+        pause: @escaping @Sendable () async -> Bool, round: () async -> ([Piece], hasMore: Bool),
+        each: @escaping @Sendable (Piece) async -> Void
+    ) async {
+        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                repeat { waker.yield() } while await pause()
+                waker.finish()
+            }
+            for await _ in wakes {
+                let (pieces, hasMore) = await round()
+                for piece in pieces {
+                    group.addTask {
+                        await each(piece)
+                        waker.yield()
+                    }
+                }
+                if hasMore { waker.yield() }
+            }
+        }
+        await release()
+    }
+}
+
+/// Pauses work for a while after the store failed: what cannot be recorded would otherwise be repeated at once.
+final class StoreRest: Sendable {
+    /// Milliseconds.
+    private static let length: Int64 = 5_000
+
+    private let until = Mutex<Timestamp?>(nil)
+
+    func isOver(at now: Timestamp) -> Bool {
+        // An end farther away than the longest pause was set before the clock was set back.
+        until.withLock { until in until.map { now >= $0 || $0 > now.adding(milliseconds: Self.length) } ?? true }
+    }
+
+    /// - Returns: whether the store had worked until now.
+    func begin(at now: Timestamp) -> Bool {
+        until.withLock { until in
+            defer { until = now.adding(milliseconds: Self.length) }
+            return until == nil
+        }
+    }
+
+    /// - Returns: whether the store had failed before.
+    func end() -> Bool {
+        until.withLock { until in
+            defer { until = nil }
+            return until != nil
+        }
+    }
+}

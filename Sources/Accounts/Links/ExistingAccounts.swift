@@ -1,0 +1,176 @@
+import Coding
+import Crypto
+import Storage
+
+/// An unknown person who is asked whether they have an account: what the page shows and sends back.
+package struct WaitingPerson: Hashable, Sendable {
+    package var id: WaitingID
+    /// Given with this consent.
+    package var name: PersonName?
+    package var email: EmailAddress?
+}
+
+package enum ExistingAccountChoice: String, Sendable, CaseIterable {
+    /// Go to `login.passwordURL`, with a ticket.
+    case connect
+    /// Create a new user.
+    case new
+}
+
+package enum ExistingAccountAnswer: Sendable {
+    case connect(LinkTicket)
+    case signIn(SignInOutcome)
+}
+
+// Prevents a second account by accident. The identity waits, sealed, for its browser only.
+extension Linking {
+    /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
+    /// not configured.
+    func keepWaiting(
+        _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
+        _ browser: BrowserBinding, _ device: Device
+    ) async throws(SignInFailure) -> WaitingPerson? {
+        guard configuration.asksExisting else { return nil }
+        let now = clock.now()
+        let id: WaitingID = identifiers.make()
+        let linked = LinkedIdentity(
+            identity: identity, name: name, attempt: attempt, kind: .browser, device: device,
+            returnTo: opened.returnTo.location)
+        let waiting = WaitingIdentity(
+            id: id, attempt: attempt.id, bindingHash: attempt.bindingHash,
+            ticketHash: tickets(of: id, in: browser)[0].hash,
+            sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
+            subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
+            expiresAt: now.adding(seconds: LinkLifetime.seconds))
+        let kept = try await SignInFailure.mapping(await database.keepWaiting(waiting, at: now))
+        return kept.flatMap(person)
+    }
+
+    /// The person waiting since an earlier post of this attempt.
+    func waitingPerson(of opened: OpenedState) async throws(SignInFailure) -> WaitingPerson? {
+        guard configuration.asksExisting else { return nil }
+        let now = clock.now()
+        let found = try await SignInFailure.mapping(await database.waiting(attempt: opened.id, at: now))
+        return found.flatMap(person)
+    }
+
+    private func person(_ waiting: WaitingIdentity) -> WaitingPerson? {
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waiting.id, with: keyring) else {
+            return nil
+        }
+        return WaitingPerson(id: waiting.id, name: linked.name, email: linked.identity.claims.email)
+    }
+
+    /// The identity that waits in this browser for this link; nil in any other browser, and when there is none.
+    package func waitingPerson(
+        for link: Link, binding: BindingCookie
+    ) async throws(LinkFailure) -> WaitingPerson? {
+        guard let id = link.waiting else { return nil }
+        do throws(LinkFailure) {
+            let waiting = try await waiting(id, binding: binding)
+            // Another link has taken it, even if that one failed: Apple's button is the way on.
+            guard waiting.link == nil || waiting.link == link.id else { return nil }
+            if case .value(let browser) = binding { try requireOpened(link, in: browser) }
+            return person(waiting)
+        } catch .unknown {
+            return nil
+        } catch .expired {
+            return nil
+        }
+    }
+
+    /// Authorizes a link with the identity that waits in this browser, without a second visit to Apple.
+    /// - Returns: where the browser goes with the code.
+    /// - Throws: `.unknown` in a browser in which nothing waits for this link.
+    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
+        let link = try await found(id)
+        guard let waitingID = link.waiting, case .value(let browser) = binding else { throw .unknown }
+        let waiting = try await waiting(waitingID, binding: binding)
+        guard waiting.link == nil || waiting.link == link.id else { throw .unknown }
+        let content = waitingContent(waitingID, in: browser)
+        if let before = try authorized(link, by: content.digest) { return try location(of: before, content) }
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
+            throw .expired
+        }
+        try requireOpened(link, in: browser)
+        let after = try await authorize(link, linked, content: content, waiting: waitingID)
+        return try location(of: after, content)
+    }
+
+    func waiting(_ id: WaitingID, binding: BindingCookie) async throws(LinkFailure) -> WaitingIdentity {
+        let now = clock.now()
+        guard case .value(let browser) = binding else { throw .unknown }
+        let found = try await LinkFailure.mapping(await database.waiting(id, at: now))
+        guard let found else { throw .expired }
+        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
+        // From the team before a restart: Apple uses another subject for the person here.
+        guard found.team == provider.team else { throw .expired }
+        return found
+    }
+
+    /// Its secret is the binding, which only the browser has.
+    private func waitingContent(_ id: WaitingID, in browser: BrowserBinding) -> RequestContent {
+        RequestContent([id.rawValue, browser.cookieValue])
+    }
+
+    /// Derived, so that asking twice gives the same ticket.
+    func tickets(of id: WaitingID, in browser: BrowserBinding) -> [LinkTicket] {
+        waitingContent(id, in: browser).tokens(
+            for: SHA256.hash(utf8: id.rawValue), purpose: "waiting-ticket", with: keyring)
+    }
+}
+
+extension SignIn {
+    /// Applies the person's answer. Only in the browser that brought the identity.
+    /// - Throws: `.unknown` in another browser, `.expired` when too late.
+    package func answerExisting(
+        _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
+    ) async throws(LinkFailure) -> ExistingAccountAnswer {
+        guard let linking else { throw .unknown }
+        let waiting = try await linking.waiting(id, binding: binding)
+        guard case .value(let browser) = binding,
+            let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
+        else { throw .expired }
+        switch choice {
+        case .connect:
+            guard let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
+            else { throw .expired }
+            return .connect(ticket)
+        case .new:
+            let key = SHA256.hash(utf8: "existing|\(id)")
+            let opened = opened(of: linked)
+            var (outcome, isRemembered) = await answers.answer(for: key) {
+                await self.finishNew(linked, opened, browser, device)
+            }
+            // The session may have ended since; then its cookie is not issued again.
+            if isRemembered { outcome = await stillSignedIn(outcome, opened) }
+            log(outcome)
+            return .signIn(outcome)
+        }
+    }
+
+    private func opened(of linked: LinkedIdentity) -> OpenedState {
+        let targets = configuration.returnTargets
+        let attempt = linked.attempt
+        let target = targets.validate(linked.returnTo) ?? targets.defaultTarget
+        return OpenedState(
+            id: attempt.id,
+            attempt: SealedAttempt(
+                nonce: [], issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, returnTo: target.location,
+                replacing: attempt.replacing),
+            isStale: false, returnTo: target)
+    }
+
+    private func finishNew(
+        _ linked: LinkedIdentity, _ opened: OpenedState, _ browser: BrowserBinding, _ device: Device
+    ) async -> SignInOutcome {
+        do throws(SignInFailure) {
+            let tokens = BrowserTokens(of: browser, with: keyring)
+            let result = try await complete(
+                linked.identity, attempt: linked.attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
+            return try outcome(of: result, tokens, opened: opened)
+        } catch {
+            return .failed(error, retry: opened.returnTo)
+        }
+    }
+}

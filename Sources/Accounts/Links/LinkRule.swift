@@ -1,0 +1,76 @@
+import Coding
+
+/// Decides what happens when an Apple identity meets an application's account. Every store uses it.
+package enum LinkRule {
+    /// The user who has the identity.
+    package struct Holder: Hashable, Sendable {
+        package var user: UserID
+        package var state: User.State
+        package var externalID: String?
+    }
+
+    package enum Decision: Hashable, Sendable {
+        /// Nobody has the identity: create a user with the external ID.
+        /// - Parameter from: its present owner, who loses it.
+        case create(takenFrom: UserID?)
+        /// The identity's user gets the external ID.
+        case set(UserID, takenFrom: UserID?)
+        /// They already have it.
+        case present(UserID)
+        case refused(Refusal)
+    }
+
+    package enum Refusal: String, Hashable, Sendable, CaseIterable {
+        case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
+
+        package var failure: LinkFailure {
+            switch self {
+            case .identityLinkedElsewhere: .identityLinkedElsewhere
+            case .accountAlreadyLinked: .accountAlreadyLinked
+            case .userPending: .userPending
+            case .userDisabled: .userDisabled
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - holder: nil when the identity is unknown.
+    ///   - owner: the user who has the external ID.
+    ///   - mayReplace: whether the external ID may be taken from its owner.
+    package static func decide(
+        holder: Holder?, owner: UserID?, externalID: String, mayReplace: Bool
+    ) -> Decision {
+        if let holder {
+            switch holder.state {
+            case .disabled: return .refused(.userDisabled)
+            case .pending: return .refused(.userPending)
+            case .active: break
+            }
+            if let present = holder.externalID, !present.isExactly(externalID) {
+                return .refused(.identityLinkedElsewhere)
+            }
+        }
+        if let holder, holder.externalID != nil { return .present(holder.user) }
+        if owner != nil, !mayReplace { return .refused(.accountAlreadyLinked) }
+        guard let holder else { return .create(takenFrom: owner) }
+        return .set(holder.user, takenFrom: owner)
+    }
+
+    /// Why Apple does not open the account of a completed link; nil when it does. Asked by an application that is about
+    /// to drop the account's password.
+    /// - Parameter hasIdentity: whether the user has the link's identity, or the one it became in a transfer.
+    package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> LinkFailure? {
+        // Links from before the account stayed with them have none.
+        if let ours = link.externalID, user.externalID.map({ !$0.isExactly(ours) }) ?? true { return .ended }
+        switch user.state {
+        case .disabled: return .userDisabled
+        case .pending: return .userPending
+        case .active: break
+        }
+        switch user.credential.state {
+        case .authorized: return hasIdentity ? nil : .ended
+        case .revoked: return .signIn(.revoked)
+        case .notFound, .transferred: return .ended
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package import Coding
+package import Storage
+
+extension Database {
+    /// Records and applies it in one transaction; a jti seen within 30 days is `.duplicate`, without effect.
+    package func apply(
+        _ notification: AppleNotification, team: TeamID, at now: Timestamp
+    ) async throws(StoreError) -> NotificationOutcome {
+        try await write(at: now) { transaction in
+            if try transaction.exists("SELECT 1 FROM notification WHERE jti = ?", [notification.id]) {
+                return .duplicate
+            }
+            let change = try transaction.apply(notification, team: team)
+            try transaction.run(
+                """
+                INSERT INTO notification (jti, type, client_id, subject, event_time, received_at, payload, outcome)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    notification.id, notification.type, notification.clientID,
+                    change.erases ? nil : notification.subject, notification.eventTime, now,
+                    change.erases ? nil : notification.payload, change.outcome,
+                ])
+            return change.outcome
+        }
+    }
+}
+
+/// The result of a notification.
+struct NotificationChange {
+    var outcome: NotificationOutcome
+    /// It erases the person, or they were deleted before, so it keeps neither payload nor subject.
+    var erases = false
+}
+
+extension Person {
+    fileprivate func isCalled(_ name: AppleSubject) -> Bool { user.appleSubject.rawValue.isExactly(name.rawValue) }
+}
+
+extension Transaction {
+    /// The identity ?1 and those of teams it moved away from.
+    private static let linked = "(SELECT id FROM apple_identity WHERE id = ?1 OR moved_to = ?1)"
+
+    /// Applies one notification, as if it arrived now.
+    func apply(_ notification: AppleNotification, team: TeamID) throws -> NotificationChange {
+        if case .unknown = notification.kind { return NotificationChange(outcome: .unknownType) }
+        guard let name = notification.subject else { return NotificationChange(outcome: .unknownSubject) }
+        guard let identity = try identity(team: team, subject: name),
+            let row = try firstRow(
+                """
+                SELECT \(User.columns), (SELECT max(l.last_sign_in_issued_at) FROM apple_identity l
+                WHERE l.id = i.id OR l.moved_to = i.id) AS last_sign_in FROM apple_identity i
+                JOIN user u ON u.id = i.user WHERE i.id = ?
+                """, [identity])
+        else { return try applyToStranger(notification, name, team: team) }
+        let person = try Person(row)
+        // The relay address of the old team is not the one in use now.
+        if notification.isAboutEmail, !person.isCalled(name), !person.user.has(notification.email) {
+            return NotificationChange(outcome: .stale)
+        }
+        let effect = NotificationEffect(
+            of: notification, lastSignIn: try row["last_sign_in"], told: try lastTold(of: person.user.id),
+            address: person.user.email, onAccountDeleted: context.onAccountDeleted)
+        var change = NotificationChange(outcome: .applied)
+        switch effect {
+        case .unknownType: change.outcome = .unknownType
+        case .stale: change.outcome = .stale
+        case .emailForwarding(let isOn): try setForwarding(isOn, of: person, notification)
+        case .end(let cause, let loss):
+            try end(person, upTo: notification.eventTime, cause: cause)
+            if let loss {
+                change.erases = loss == .erased
+                try lose(loss, person, upTo: notification.eventTime, cause: cause)
+            } else {
+                // The later sign-in may be one whose token a check has found dead, so that none is left now.
+                try applyDeadToken(ofIdentity: person.identity)
+            }
+        }
+        return change
+    }
+
+    /// The end of a consent without a user: of a sign-in that was not completed, or of somebody deleted here. For the
+    /// latter, Apple's reports, such as the echo of our own revocation, are not stored again.
+    private func applyToStranger(
+        _ notification: AppleNotification, _ name: AppleSubject, team: TeamID
+    ) throws -> NotificationChange {
+        let hashes = context.subjectHashes
+        let known = hashes.all(team, name)
+        let change = NotificationChange(outcome: .unknownSubject, erases: try wasDeleted(known))
+        guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return change }
+        try recordEnd(
+            [hashes.current(team, name)] + transferHashes(known), upTo: notification.eventTime, at: now)
+        // A name that came later belongs to a consent that is still valid.
+        try forgetFirstConsent(of: name, team: team, before: notification.eventTime)
+        return change
+    }
+
+    private func setForwarding(_ isOn: Bool, of person: Person, _ notification: AppleNotification) throws {
+        let user = person.user.id
+        try run(
+            "UPDATE user SET email_forwarding = ?, email_event_at = ?, updated_at = ? WHERE id = ?",
+            [isOn, notification.eventTime, now, user])
+        // It also confirms that this was the address at that time.
+        if person.user.has(notification.email) {
+            try recordTold(email: notification.eventTime, ofIdentity: person.identity)
+        }
+        try record(isOn ? .emailEnabled : .emailDisabled, user: user)
+        invalidate(.user(user))
+    }
+
+    /// Ends what this identity's sign-ins up to the event's time made, ties included: by Apple's clock on both sides.
+    private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause) throws {
+        try endSessions(
+            where: "s.user = ?3 AND s.identity IN \(Self.linked) AND s.issued_at <= ?2",
+            [person.identity, time, person.user.id], cause: cause)
+        try endGrants(of: person.user.id)
+        try run(
+            """
+            UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?3,
+            next_check_at = NULL WHERE identity IN \(Self.linked) AND issued_at <= ?2
+            """, [person.identity, time, cause])
+    }
+
+    private func lose(
+        _ loss: NotificationEffect.AuthorizationLoss, _ person: Person, upTo time: Timestamp, cause: SessionEndCause
+    ) throws {
+        let user = person.user.id
+        invalidate(.user(user))
+        switch loss {
+        case .revoked:
+            try record(.consentRevoked, user: user)
+            try apply(.consentRevoked(at: time), toIdentity: person.identity)
+        case .disabled:
+            let isLast = try !hasOthers(person.identity, of: user)
+            try recordDeletion(of: user, isLast: isLast)
+            try apply(.accountDeleted(at: time, context.onAccountDeleted), toIdentity: person.identity)
+            if isLast { try setState(.disabled, of: person.user, cause: cause) }
+        case .erased: try erase(person, upTo: time)
+        }
+    }
+
+    /// With their last identity the person is deleted; otherwise they have one way less to sign in.
+    private func recordDeletion(of user: UserID, isLast: Bool, fields: [String] = []) throws {
+        if isLast {
+            try record(.accountDeleted, user: user)
+        } else {
+            try record(.userUpdated, user: user, fields: ["identities"] + fields)
+        }
+    }
+
+    /// Deletes the identity and, if it was the user's last, the user with all their data. The journal keeps ids, and
+    /// the hash remembers that there was somebody.
+    private func erase(_ person: Person, upTo time: Timestamp) throws {
+        let id = person.user.id
+        let before = try user(id)
+        for identity in try leavingIdentities(where: "i.id = ?1 OR i.moved_to = ?1", [person.identity]) {
+            try queueRevocations(identity)
+            try eraseTraces(of: identity, before: time)
+            try recordEnd(context.subjectHashes.names(of: identity), upTo: time, at: now)
+        }
+        try endSessions(
+            where: "s.user = ?2 AND s.identity IN \(Self.linked)", [person.identity, id], cause: .accountDeleted)
+        try run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [person.identity])
+        if let before, let after = try user(id) {
+            try recordDeletion(of: id, isLast: false, fields: before.changedFields(comparedWith: after))
+        } else {
+            try recordDeletion(of: id, isLast: true)
+            try run("DELETE FROM user WHERE id = ?", [id])
+        }
+    }
+
+    /// Whether the user has, besides this identity and those it replaced, another whose Apple Account still exists.
+    private func hasOthers(_ identity: Int64, of user: UserID) throws -> Bool {
+        try exists(
+            """
+            SELECT 1 FROM apple_identity WHERE user = ? AND id <> ? AND moved_to IS NULL AND credential_state <> ?
+            LIMIT 1
+            """, [user, identity, CredentialState.notFound])
+    }
+}

@@ -1,0 +1,162 @@
+package import Coding
+package import Logging
+import Storage
+internal import Synchronization
+
+/// Receives Apple's server-to-server notifications: verifies each, then records and applies it in one durable
+/// transaction. Only verified ones are stored.
+package final class Notifications: Sendable {
+    private let provider: any IdentityProvider
+    private let database: Database
+    private let clock: any WallClock
+    private let logger: Logger
+    /// The first is logged at once, then at most one a minute.
+    private let throttle = LogThrottle(interval: 60_000)
+    private let unlisted = Mutex(UnlistedAudiences())
+    /// Counts results of posts.
+    package let metrics = NotificationMetrics()
+
+    /// Apps for which notifications were refused during the last day, since the start.
+    package func unlistedAudiences() -> [UnlistedAudience] {
+        let now = clock.now()
+        return unlisted.withLock { $0.recent(at: now) }
+    }
+
+    package init(
+        provider: any IdentityProvider, database: Database, clock: any WallClock, logger: Logger
+    ) {
+        self.provider = provider
+        self.database = database
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// - Parameter body: the body of `POST /apple/notifications`, bounded by the caller.
+    /// - Returns: what the notification changed; the next check refuses sessions it ended.
+    package func receive(_ body: [UInt8]) async throws(NotificationFailure) -> NotificationOutcome {
+        let notification: AppleNotification
+        do {
+            notification = try await provider.verifyNotification(body)
+        } catch {
+            log(error)
+            metrics.count(.unverified, NotificationMetrics.End(error))
+            throw error
+        }
+        do {
+            let outcome = try await apply(notification)
+            logger.info(
+                "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
+            metrics.count(NotificationMetrics.Kind(notification.kind), NotificationMetrics.End(outcome))
+            return outcome
+        } catch {
+            let failure = NotificationFailure.storage(error.text)
+            log(failure)
+            metrics.count(NotificationMetrics.Kind(notification.kind), .storage)
+            throw failure
+        }
+    }
+
+    /// The actor is Apple, whoever delivered the notification.
+    private func apply(_ notification: AppleNotification) async throws(StoreError) -> NotificationOutcome {
+        let result = await AuditActor.$current.withValue(.apple) { () -> Result<NotificationOutcome, StoreError> in
+            do throws(StoreError) {
+                return .success(try await database.apply(notification, team: provider.team, at: clock.now()))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func log(_ failure: NotificationFailure) {
+        switch failure {
+        case .refused(let detail):
+            // Anyone can post here; at most a debug line and the caller's counter.
+            logger.debug("notification refused", metadata: metadata(.notificationRefused, detail))
+        case .otherAudience(let audience):
+            let now = clock.now()
+            unlisted.withLock { $0.record(audience, at: now) }
+            guard let count = throttle.count("audience", at: now.milliseconds) else { break }
+            var metadata = metadata(
+                .notificationRefused,
+                "aud is not in apple.bundleIDs: if it is your team's primary App ID, or an app grouped with it, add it "
+                    + "there and restart; until then, people who withdraw their consent stay signed in. Never add another "
+                    + "team's app: its owner could sign in here")
+            metadata["aud"] = "\(audience)"
+            metadata["count"] = "\(count)"
+            logger.warning("notification refused for an unlisted app", metadata: metadata)
+        case .keysUnavailable(let detail):
+            // Anyone can make up a kid; only the next fetch tells it from a new one.
+            guard let count = throttle.count("keys", at: clock.now().milliseconds) else { break }
+            var metadata = metadata(.keysUnavailable, detail)
+            metadata["count"] = "\(count)"
+            logger.warning("notification not verified", metadata: metadata)
+        case .storage(let detail):
+            logger.error("notification not stored", metadata: metadata(.storage, detail))
+        }
+    }
+
+    private func metadata(_ reason: ReasonCode, _ detail: String) -> Logger.Metadata {
+        ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+    }
+}
+
+/// An app whose notifications were refused because `apple.bundleIDs` does not list it.
+package struct UnlistedAudience: Hashable, Sendable {
+    /// The bundle ID: printable ASCII, at most 255 bytes. Anybody with an app at Apple can cause such a notification.
+    package var audience: String
+    package var count: Int
+    /// When the last one arrived.
+    package var at: Timestamp
+}
+
+/// The first such apps of a day. Later ones do not displace them: the owner of another app can repeat notifications at
+/// will.
+package struct UnlistedAudiences: Sendable {
+    package static let maximumCount = 8
+    /// Seconds after its last notification until an app is forgotten.
+    package static let lifetime: Int64 = 86_400
+
+    private var entries: [UnlistedAudience] = []
+
+    package init() {}
+
+    package mutating func record(_ audience: String, at now: Timestamp) {
+        dropOld(at: now)
+        if let index = entries.firstIndex(where: { $0.audience.isExactly(audience) }) {
+            entries[index].count += 1
+            entries[index].at = now
+        } else if entries.count < Self.maximumCount {
+            entries.append(UnlistedAudience(audience: audience, count: 1, at: now))
+        }
+    }
+
+    package mutating func recent(at now: Timestamp) -> [UnlistedAudience] {
+        dropOld(at: now)
+        return entries
+    }
+
+    private mutating func dropOld(at now: Timestamp) {
+        entries.removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
+    }
+}
+
+/// Why a notification was not accepted.
+package enum NotificationFailure: Error, Hashable, Sendable {
+    /// Not Apple's, or not a notification: 400.
+    case refused(String)
+    /// Apple's, for an app that is not configured: 400. At most 255 printable ASCII characters.
+    case otherAudience(String)
+    /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple retries.
+    case keysUnavailable(String)
+    /// The durable write failed: 503.
+    case storage(String)
+}
+
+/// Recorded by its case's name.
+package enum NotificationOutcome: String, Sendable, CaseIterable {
+    case applied, duplicate
+    /// An email event older than the last one applied: only recorded.
+    case stale
+    case unknownSubject, unknownType
+}

@@ -1,0 +1,246 @@
+package import Coding
+import Crypto
+
+/// An authorization request (OIDC Core §3.1.2.1) as parsed: nothing in it is believed yet.
+package struct AuthorizeRequest: Sendable {
+    private let fields: [FormField]
+
+    package init(_ fields: [FormField]) {
+        self.fields = fields
+    }
+
+    /// The first value of a parameter; empty ones count as absent (RFC 6749 §3.1).
+    subscript(name: String) -> String? {
+        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
+    }
+
+    func isRepeated(_ name: String) -> Bool { fields.count { $0.name.isExactly(name) } > 1 }
+
+    /// The `client_id`; nil when it is absent, repeated or none.
+    package var clientID: OpenIDClientID? {
+        isRepeated("client_id") ? nil : self["client_id"].flatMap { OpenIDClientID(parsing: $0) }
+    }
+
+    /// Whether Apple's page was cancelled: the sign-in led back here (`ReturnTarget.cancelled`).
+    package var isCancelled: Bool { self["error"] == "user_cancelled_authorize" }
+
+    /// Where answers may go, once client and redirect URI are proven; nil: nowhere but to a page of ours (RFC 6749
+    /// §3.1.2.4).
+    package func answerAddress(of client: OpenIDClient) -> AnswerAddress? {
+        guard !isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri) else {
+            return nil
+        }
+        return AnswerAddress(
+            redirectURI: uri, state: isRepeated("state") ? nil : self["state"],
+            isPosted: !isRepeated("response_mode") && self["response_mode"] == "form_post")
+    }
+
+    /// As sent; nobody has proven it.
+    package var redirectURI: String? { self["redirect_uri"] }
+
+    /// Whether nothing may be shown, as far as can be told before the request is valid.
+    package var wantsNoPage: Bool { self["prompt"] == "none" }
+}
+
+/// What the browser takes to a client.
+package enum ClientAnswer: Hashable, Sendable {
+    /// An address with the answer in its query.
+    case redirect(String)
+    /// A form to post there (OAuth 2.0 Form Post Response Mode §2).
+    case post(to: String, fields: [FormField])
+}
+
+/// A proven redirect URI and the `state` that goes with every answer there.
+package struct AnswerAddress: Hashable, Sendable {
+    package let redirectURI: String
+    let state: String?
+    /// `response_mode=form_post`
+    let isPosted: Bool
+
+    fileprivate init(redirectURI: String, state: String?, isPosted: Bool) {
+        self.redirectURI = redirectURI
+        self.state = state
+        self.isPosted = isPosted
+    }
+
+    /// With a code (RFC 6749 §4.1.2), and `iss` (RFC 9207 §2).
+    package func answer(code: GrantedCode, issuer: String) -> ClientAnswer {
+        answer([("code", code.reveal())], issuer)
+    }
+
+    /// With an error (RFC 6749 §4.1.2.1).
+    package func answer(_ error: ProviderError, issuer: String) -> ClientAnswer {
+        answer([("error", error.code.rawValue), ("error_description", error.text)], issuer)
+    }
+
+    private func answer(_ answer: [(String, String)], _ issuer: String) -> ClientAnswer {
+        let fields = answer + (state.map { [("state", $0)] } ?? []) + [("iss", issuer)]
+        if isPosted { return .post(to: redirectURI, fields: fields.map { FormField(name: $0, value: $1) }) }
+        let query = fields.map { "\($0)=\(PercentEncoding.encodeComponent($1))" }.joined(separator: "&")
+        return .redirect(AddressQuery.append(query, to: redirectURI))
+    }
+}
+
+/// `prompt`, as far as it changes anything: a registered client needs no consent.
+package enum AuthorizePrompt: Hashable, Sendable {
+    /// Nothing is shown.
+    case none
+    /// The person signs in again.
+    case login
+}
+
+/// An authorization request that may be answered with a code: client and redirect URI are proven, the rest is valid.
+package struct ValidatedAuthorizeRequest: Sendable {
+    package let client: OpenIDClient
+    package let address: AnswerAddress
+    package let scopes: [OpenIDScope]
+    let nonce: String?
+    let challenge: String?
+    package let prompt: AuthorizePrompt?
+    /// Seconds.
+    let maximumAge: Int64?
+    /// `id_token_hint`, not verified.
+    let hint: String?
+    /// What this server added when the person left for Apple; not opened.
+    let mark: String?
+
+    /// The longest `state` and `nonce`, in bytes: they are the client's own, and come back whole.
+    package static let maximumOpaque = 8_192
+
+    /// - Throws: an error for the client.
+    package init(
+        _ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress
+    ) throws(ProviderError) {
+        for name in Self.names where request.isRepeated(name) {
+            throw ProviderError(.invalidRequest, "\(name) is given more than once")
+        }
+        if request["request"] != nil { throw ProviderError(.requestNotSupported, "request objects are not supported") }
+        if request["request_uri"] != nil {
+            throw ProviderError(.requestURINotSupported, "request_uri is not supported")
+        }
+        guard let type = request["response_type"] else {
+            throw ProviderError(.invalidRequest, "response_type is missing")
+        }
+        guard type == "code" else { throw ProviderError(.unsupportedResponseType, "response_type must be code") }
+        guard ["query", "form_post"].contains(request["response_mode"] ?? "query") else {
+            throw ProviderError(.invalidRequest, "response_mode must be query or form_post")
+        }
+        self.client = client
+        self.address = address
+        let asked = OpenIDScope.parse(request["scope"] ?? "")
+        guard asked.contains(.openid) else { throw ProviderError(.invalidScope, "scope must contain openid") }
+        scopes = asked.filter(client.scopes.contains)
+        nonce = request["nonce"]
+        try Self.checkOpaque("state", address.state)
+        try Self.checkOpaque("nonce", nonce)
+        challenge = try Self.challenge(of: request, client)
+        prompt = try Self.prompt(of: request)
+        maximumAge = try Self.maximumAge(of: request)
+        hint = request["id_token_hint"]
+        mark = request[Self.markName]
+    }
+
+    /// Those that must not be given twice. Others are ignored, however often they come.
+    private static let names = [
+        "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+        "code_challenge_method", "prompt", "max_age", "id_token_hint", "request", "request_uri", "display",
+        "ui_locales", "login_hint", "acr_values", "claims", markName,
+    ]
+    static let markName = "bramley_mark"
+
+    /// Control characters would not survive the way through Apple (RFC 6749 Appendix A.5 has none).
+    private static func checkOpaque(_ name: String, _ text: String?) throws(ProviderError) {
+        guard let text else { return }
+        if text.utf8.count > maximumOpaque {
+            throw ProviderError(.invalidRequest, "\(name) is longer than \(maximumOpaque) bytes")
+        }
+        if !PlainLine.isPlain(text) { throw ProviderError(.invalidRequest, "\(name) has control characters") }
+    }
+
+    /// S256 alone (RFC 9700 §2.1.1): without a method it would be `plain` (RFC 7636 §4.3).
+    private static func challenge(
+        of request: AuthorizeRequest, _ client: OpenIDClient
+    ) throws(ProviderError) -> String? {
+        let method = request["code_challenge_method"]
+        guard let challenge = request["code_challenge"] else {
+            if method != nil { throw ProviderError(.invalidRequest, "code_challenge is missing") }
+            guard !client.isPublic, !client.requiresPKCE else {
+                throw ProviderError(.invalidRequest, "this client must send a code_challenge (RFC 7636)")
+            }
+            return nil
+        }
+        guard method == "S256" else { throw ProviderError(.invalidRequest, "code_challenge_method must be S256") }
+        guard Base64URL.decode(challenge)?.count == Digest256.size else {
+            throw ProviderError(.invalidRequest, "code_challenge must be 43 characters of base64url")
+        }
+        return challenge
+    }
+
+    private static func prompt(of request: AuthorizeRequest) throws(ProviderError) -> AuthorizePrompt? {
+        let words = (request["prompt"] ?? "").split(separator: " ")
+        if words.contains("none") {
+            guard words.count == 1 else { throw ProviderError(.invalidRequest, "prompt=none excludes other values") }
+            return AuthorizePrompt.none
+        }
+        // At Apple the person chooses the account (OIDC Core §3.1.2.1, `select_account`).
+        return words.contains("login") || words.contains("select_account") ? .login : nil
+    }
+
+    private static func maximumAge(of request: AuthorizeRequest) throws(ProviderError) -> Int64? {
+        guard let text = request["max_age"] else { return nil }
+        guard text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let age = Int64(text) else {
+            throw ProviderError(.invalidRequest, "max_age must be a number of seconds")
+        }
+        return age
+    }
+
+    /// The request again, in the query of a return target: what the answer depends on, and nothing else.
+    func query(mark: String) -> String {
+        var fields: [(String, String?)] = [
+            ("response_type", "code"), ("client_id", client.id.rawValue), ("redirect_uri", address.redirectURI),
+            ("scope", OpenIDScope.text(scopes)), ("state", address.state), ("nonce", nonce),
+            ("code_challenge", challenge), ("code_challenge_method", challenge.map { _ in "S256" }),
+            ("max_age", maximumAge.map { String($0) }), ("response_mode", address.isPosted ? "form_post" : nil),
+        ]
+        fields.append(("prompt", prompt == .login ? "login" : nil))
+        fields.append((Self.markName, mark))
+        return fields.compactMap { name, value in value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" } }
+            .joined(separator: "&")
+    }
+
+    /// What tells this request from another, for its mark.
+    var digest: Digest256 {
+        SHA256.hash(utf8: query(mark: ""))
+    }
+}
+
+/// What this server adds to a request when the person leaves for Apple, sealed: from when on a sign-in answers it, and
+/// whom it is about. Without it, `prompt=login` would lead to Apple again and again.
+struct AuthorizeMark: Hashable, Sendable {
+    var begunAt: Timestamp
+    /// Of the `id_token_hint`; nil: whoever signs in.
+    var subject: UserID?
+
+    static let maximumLength = 512
+
+    private static func purpose(_ hour: Int64) -> SealingPurpose { .other("openid-authorize/\(hour)") }
+
+    func seal(for request: ValidatedAuthorizeRequest, with keyring: SealingKeyring) -> String {
+        let plain =
+            request.digest.bytes + [UInt8](bigEndian: begunAt.milliseconds) + Array((subject?.rawValue ?? "").utf8)
+        return keyring.sealText(plain, issuedAt: begunAt, purpose: Self.purpose)
+    }
+
+    /// Nil when it is not ours, or another request's.
+    static func open(
+        _ text: String, for request: ValidatedAuthorizeRequest, with keyring: SealingKeyring
+    ) -> AuthorizeMark? {
+        guard let plain = keyring.openText(text, maximumLength: maximumLength, purpose: purpose), plain.count >= 40,
+            constantTimeEquals(Array(plain[..<32]), request.digest.bytes)
+        else { return nil }
+        let subject = String(decoding: plain[40...], as: UTF8.self)
+        return AuthorizeMark(
+            begunAt: Timestamp(milliseconds: Int64(bigEndianBytes: plain[32..<40])),
+            subject: subject.isEmpty ? nil : UserID(parsing: subject))
+    }
+}

@@ -1,0 +1,139 @@
+import Coding
+
+/// What an operator may register. Each answer is nil, or why not.
+package enum ClientRules {
+    /// Bytes of a redirect URI, and of a display name.
+    package static let uriLimit = 1_000
+    package static let nameLimit = 100
+    /// Of each list.
+    package static let listLimit = 50
+
+    /// Hosts on which a program on the visitor's own machine listens (RFC 8252 §7.3, §8.3).
+    static let loopbackHosts = ["127.0.0.1", "[::1]", "localhost"]
+
+    /// A redirect URI: https; http on a loopback host; for a public client also its own reversed-domain scheme
+    /// (RFC 8252 §7.1). The same for where a visitor returns after signing out.
+    package static func refusal(ofRedirectURI text: String, isPublic: Bool) -> String? {
+        if let problem = refusal(ofURI: text) { return problem }
+        if let url = AbsoluteURL(text) { return refusal(of: url) }
+        guard let scheme = scheme(of: text) else { return "it is not an absolute URI" }
+        guard isPublic else { return "its scheme is not https; only a public client may use its own scheme" }
+        guard scheme.contains(".") else {
+            return "its own scheme must be a reversed domain, such as com.example.app:/callback"
+        }
+        return nil
+    }
+
+    package static func refusal(ofName text: String) -> String? {
+        PlainLine.acceptsName(text, maximum: nameLimit)
+            ? nil : "a name has 1 to \(nameLimit) bytes, no control characters and no space at either end"
+    }
+
+    static func refusal(ofGroup text: String) -> String? {
+        UserLimits.accepts(group: text)
+            ? nil
+            : "a group has 1 to \(UserLimits.groupName) bytes, no commas, no control characters and no space at either end"
+    }
+
+    private static func refusal(ofURI text: String) -> String? {
+        if text.utf8.count > uriLimit { return "it is longer than \(uriLimit) bytes" }
+        // RFC 3986 §2: no other byte may be in a URI. A backslash would be read as a slash.
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#"<>"\^`{|}"#.utf8.contains($0) }) else {
+            return "it has a character that no URI may have"
+        }
+        // RFC 3986 allows a comma, but two addresses in one are a list.
+        if let rest = text.firstIndex(of: ",").map({ text[text.index(after: $0)...] }), rest.contains("://") {
+            return "it holds two addresses; give each by itself"
+        }
+        // RFC 6749 §3.1.2.
+        return text.contains("#") ? "it has a fragment" : nil
+    }
+
+    private static func refusal(of url: AbsoluteURL) -> String? {
+        guard url.hasPlainAuthority, let (host, port) = url.hostAndPort else {
+            return "its host is not plain: no user, no escapes, no wildcards"
+        }
+        if let port, UInt16(port) ?? 0 == 0 { return "its port is not a number" }
+        if !url.isSecure, !loopbackHosts.contains(host.lowercased()) {
+            return "http is only for 127.0.0.1, [::1] and localhost"
+        }
+        let segments = url.rest.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
+        return segments.contains { $0 == "." || $0 == ".." } ? "its path has a dot segment" : nil
+    }
+
+    /// RFC 3986 §3.1; nil without a scheme, and for http and https.
+    private static func scheme(of text: String) -> String? {
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let scheme = text[..<colon].lowercased()
+        let isPlain = scheme.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+                UInt8(ascii: "-"), UInt8(ascii: "+"):
+                true
+            default: false
+            }
+        }
+        let isLetter = scheme.utf8.first.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) } ?? false
+        return isPlain && isLetter && scheme != "http" && scheme != "https" ? scheme : nil
+    }
+}
+
+/// One thing that is wrong with a client.
+package struct ClientProblem: Hashable, Sendable, CustomStringConvertible {
+    /// What it is about, such as `redirect URI`.
+    package var subject: String
+    package var value: String?
+    package var reason: String
+
+    package var description: String { "\(value.map { "\(subject) \($0)" } ?? subject): \(reason)" }
+    /// Without what the operator wrote.
+    package var plain: String { "\(subject): \(reason)" }
+}
+
+extension OpenIDClient {
+    /// Everything that is wrong with it; empty for a client that can work.
+    /// - Parameter audiences: of assertions: no token of one kind may pass for the other (RFC 8725 §3.12).
+    package func problems(audiences: [String]) -> [ClientProblem] {
+        var problems: [ClientProblem] = []
+        func add(_ subject: String, _ value: String?, _ reason: String?) {
+            if let reason { problems.append(ClientProblem(subject: subject, value: value, reason: reason)) }
+        }
+        add("name", name, ClientRules.refusal(ofName: name))
+        if audiences.contains(where: { $0.isExactly(id.rawValue) }) {
+            add("client ID", id.rawValue, "it is an audience of assertions (assertion.audience)")
+        }
+        if redirectURIs.isEmpty { add("redirect URI", nil, "there is none") }
+        for (subject, uris) in [("redirect URI", redirectURIs), ("logout URI", logoutURIs)] {
+            for uri in uris { add(subject, uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic)) }
+        }
+        if let uri = backChannelLogoutURI {
+            add("back-channel logout URI", uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: false))
+        }
+        for (subject, list) in [("redirect URIs", redirectURIs), ("logout URIs", logoutURIs), ("groups", groups)]
+        where list.count > ClientRules.listLimit {
+            add(subject, nil, "there are more than \(ClientRules.listLimit)")
+        }
+        for group in groups { add("group", group, ClientRules.refusal(ofGroup: group)) }
+        if !scopes.contains(.openid) { add("scopes", nil, "openid is missing") }
+        return problems
+    }
+
+    /// Whether an answer may go there: the same, byte by byte (RFC 9700 §4.1.3). Only the loopback port of a public
+    /// client is free (RFC 8252 §7.3).
+    func accepts(redirectURI: String) -> Bool {
+        if redirectURIs.contains(where: { $0.isExactly(redirectURI) }) { return true }
+        guard isPublic, let asked = Self.withoutLoopbackPort(redirectURI) else { return false }
+        return redirectURIs.contains { Self.withoutLoopbackPort($0)?.isExactly(asked) == true }
+    }
+
+    private static func withoutLoopbackPort(_ text: String) -> String? {
+        guard let url = AbsoluteURL(text), !url.isSecure, url.hasPlainAuthority, let (host, port) = url.hostAndPort,
+            ClientRules.loopbackHosts.contains(String(host)), !text.contains("#")
+        else { return nil }
+        if let port {
+            // Only digits, and no leading zero: some parsers read that as octal.
+            guard let number = UInt16(port), number > 0, String(number) == port else { return nil }
+        }
+        return "http://\(host)\(url.rest)"
+    }
+}

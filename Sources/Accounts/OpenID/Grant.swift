@@ -1,0 +1,181 @@
+package import Coding
+package import Crypto
+
+/// What a person allowed a client by signing in, and the tokens that came of it: a code, then an access token, and with
+/// `offline_access` a refresh token. Ending the grant ends all of them.
+package struct Grant: Hashable, Sendable {
+    /// 48 bits of milliseconds and 80 random bits. It is part of every token, each of which has 256 random bits of its
+    /// own besides.
+    package struct ID: Hashable, Sendable {
+        package static let count = 16
+        package let bytes: [UInt8]
+
+        /// - Parameter bytes: exactly `count`, otherwise nil.
+        package init?(bytes: [UInt8]) {
+            guard bytes.count == Self.count else { return nil }
+            self.bytes = bytes
+        }
+
+        static func make(at now: Timestamp, random: any RandomSource) -> ID {
+            let time = [UInt8](bigEndian: now.milliseconds).suffix(6)
+            return ID(unchecked: time + random.bytes(count - 6))
+        }
+
+        private init(unchecked bytes: [UInt8]) {
+            self.bytes = bytes
+        }
+    }
+
+    /// A token's hash, and when it ends.
+    package struct Token: Hashable, Sendable {
+        package var hash: Digest256
+        package var expiresAt: Timestamp
+
+        package init(hash: Digest256, expiresAt: Timestamp) {
+            self.hash = hash
+            self.expiresAt = expiresAt
+        }
+    }
+
+    /// An access token, and what it may read: the grant's scopes, or fewer (RFC 6749 §6).
+    package struct Access: Hashable, Sendable {
+        package var hash: Digest256
+        package var expiresAt: Timestamp
+        package var scopes: [OpenIDScope]
+
+        package init(hash: Digest256, expiresAt: Timestamp, scopes: [OpenIDScope]) {
+            self.hash = hash
+            self.expiresAt = expiresAt
+            self.scopes = scopes
+        }
+    }
+
+    /// The refresh token, which each use replaces (RFC 9700 §4.14.2).
+    package struct Refresh: Hashable, Sendable {
+        package var hash: Digest256
+        /// The one before, and when it was used; nil before the first use.
+        package var former: Digest256?
+        package var usedAt: Timestamp?
+    }
+
+    package var id: ID
+    package var client: OpenIDClientID
+    package var user: UserID
+    /// The session in which it was given; `sid`.
+    package var session: SessionID
+    package var redirectURI: String
+    package var scopes: [OpenIDScope]
+    /// `nonce`, as sent.
+    package var nonce: String?
+    /// The S256 challenge (RFC 7636 §4.2).
+    package var challenge: String?
+    /// When the person signed in: `auth_time`.
+    package var authenticatedAt: Timestamp
+    package var code: Token
+    package var isCodeUsed: Bool = false
+    package var access: Access?
+    /// The one before a refresh, for calls in flight.
+    package var formerAccess: Access?
+    package var refresh: Refresh?
+    /// When nothing of it is of use any more: the end of the code, of the access token, or of an unused refresh token.
+    package var expiresAt: Timestamp
+}
+
+/// A grant with its person and its client, read together.
+package struct HeldGrant: Hashable, Sendable {
+    package var grant: Grant
+    package var user: User
+    package var userUpdatedAt: Timestamp
+    /// When its session ends unless it is used before; nil when it has ended.
+    package var sessionEnd: Timestamp?
+    /// What its client may ask for now, and who may use it.
+    package var clientScopes: [OpenIDScope]
+    package var clientGroups: [String]
+
+    /// Whether the person may be here and use the client: nothing outlives that right.
+    var isAdmitted: Bool {
+        user.state == .active && OpenIDClient.admits(clientGroups, groups: user.groups)
+    }
+
+    /// Whether it has a refresh token that its client may still use.
+    var mayRefresh: Bool { grant.refresh != nil && clientScopes.contains(.offlineAccess) }
+
+    /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11).
+    var isLive: Bool { isAdmitted && (sessionEnd != nil || mayRefresh) }
+
+    /// Those that the client may still ask for.
+    func allowed(_ scopes: [OpenIDScope]) -> [OpenIDScope] { scopes.filter(clientScopes.contains) }
+}
+
+/// A secret that belongs to a grant: its kind's prefix, and base64url of the grant's id and 256 random bits. The database
+/// holds only its SHA-256.
+package protocol GrantToken: Redacted {
+    static var prefix: String { get }
+    var text: String { get }
+    var grant: Grant.ID { get }
+    init(unchecked text: String, grant: Grant.ID)
+}
+
+extension GrantToken {
+    static func make(_ grant: Grant.ID, secret: [UInt8]) -> Self {
+        Self(unchecked: prefix + Base64URL.encode(grant.bytes + secret), grant: grant)
+    }
+
+    /// Nil for anything that is not of this kind.
+    package init?(parsing text: String) {
+        guard text.utf8.count == Self.prefix.utf8.count + 64, text.utf8.starts(with: Self.prefix.utf8),
+            let bytes = Base64URL.decode(String(text.dropFirst(Self.prefix.count))),
+            let id = Grant.ID(bytes: Array(bytes.prefix(Grant.ID.count)))
+        else { return nil }
+        self.init(unchecked: text, grant: id)
+    }
+
+    package var hash: Digest256 { SHA256.hash(utf8: text) }
+
+    /// The text itself, for its client. Review every call.
+    package func reveal() -> String { text }
+}
+
+/// An authorization code (RFC 6749 §4.1.2), `boc_…`.
+package struct GrantedCode: GrantToken {
+    package static var prefix: String { "boc_" }
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+}
+
+/// An access token for userinfo and introspection, `boa_…`.
+package struct GrantedAccessToken: GrantToken {
+    package static var prefix: String { "boa_" }
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+}
+
+/// A refresh token, `bor_…`. Of its 256 bits, the second half is a keyed tag of the rest: only a token that was issued may
+/// end a grant.
+package struct GrantedRefreshToken: GrantToken {
+    package static var prefix: String { "bor_" }
+    /// Bytes of each half.
+    static let half = 16
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+
+    /// - Parameter seed: `half` bytes.
+    static func issue(_ grant: Grant.ID, seed: [UInt8], with keyring: SealingKeyring) -> GrantedRefreshToken {
+        make(grant, secret: seed + (tags(grant.bytes + seed, keyring).first ?? []))
+    }
+
+    /// Whether it was issued here, under a key that is still in the ring.
+    func isIssued(by keyring: SealingKeyring) -> Bool {
+        guard let bytes = Base64URL.decode(String(text.dropFirst(Self.prefix.count))) else { return false }
+        let tag = Array(bytes.suffix(Self.half))
+        return Self.tags(Array(bytes.dropLast(Self.half)), keyring).contains { constantTimeEquals($0, tag) }
+    }
+
+    /// Under each key of the ring, the current one first.
+    private static func tags(_ bytes: [UInt8], _ keyring: SealingKeyring) -> [[UInt8]] {
+        keyring.keyedHashes(of: bytes, purpose: .other("openid-refresh-token/issued")).map { Array($0.prefix(half)) }
+    }
+}

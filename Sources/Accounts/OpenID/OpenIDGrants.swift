@@ -1,0 +1,197 @@
+package import Coding
+package import Crypto
+package import Storage
+
+extension Grant.ID: ColumnBindable, ColumnReadable {
+    init?(_ column: ColumnValue) {
+        guard let bytes = [UInt8](column) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    var column: ColumnValue { .blob(bytes) }
+}
+
+extension HeldGrant {
+    private static let columns = Accounts.columns(
+        "g.id", "g.client", "g.user", "g.session", "g.redirect_uri", "g.scopes", "g.nonce", "g.challenge",
+        "g.authenticated_at", "g.code_hash", "g.code_expires_at", "g.is_code_used", "g.access_hash",
+        "g.access_expires_at", "g.access_scopes", "g.former_access_hash", "g.former_access_expires_at",
+        "g.former_access_scopes", "g.refresh_hash", "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
+
+    fileprivate static let byID = """
+        SELECT \(columns), u.updated_at AS "u.updated_at", s.last_seen_at AS "s.last_seen_at", \
+        s.expires_at AS "s.expires_at", c.scopes AS "c.scopes", c.groups AS "c.groups", \(User.columns) \
+        FROM openid_grant g JOIN user u ON u.id = g.user JOIN openid_client c ON c.id = g.client \
+        JOIN apple_identity i ON i.user = u.id \
+        AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1) \
+        LEFT JOIN session s ON s.id = g.session WHERE g.id = ?
+        """
+
+    /// - Parameter limits: of sessions.
+    fileprivate init(_ row: Row, _ limits: SessionLimits, at now: Timestamp) throws(StoreError) {
+        let scopes: TextList = try row["g.scopes"]
+        var grant = Grant(
+            id: try row["g.id"], client: try row["g.client"], user: try row["g.user"], session: try row["g.session"],
+            redirectURI: try row["g.redirect_uri"], scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) },
+            nonce: try row["g.nonce"], challenge: try row["g.challenge"],
+            authenticatedAt: try row["g.authenticated_at"],
+            code: Grant.Token(hash: try row["g.code_hash"], expiresAt: try row["g.code_expires_at"]),
+            isCodeUsed: try row["g.is_code_used"], expiresAt: try row["g.expires_at"])
+        grant.access = try Self.access(row, "access", grant.scopes)
+        grant.formerAccess = try Self.access(row, "former_access", grant.scopes)
+        if let hash: Digest256 = try row["g.refresh_hash"] {
+            grant.refresh = Grant.Refresh(
+                hash: hash, former: try row["g.former_refresh_hash"], usedAt: try row["g.refreshed_at"])
+        }
+        var end: Timestamp?
+        if let lastSeenAt: Timestamp = try row["s.last_seen_at"] {
+            end = limits.end(lastSeenAt: lastSeenAt, expiresAt: try row["s.expires_at"])
+        }
+        let (clientScopes, clientGroups): (TextList, TextList) = (try row["c.scopes"], try row["c.groups"])
+        self.init(
+            grant: grant, user: try User(row), userUpdatedAt: try row["u.updated_at"],
+            sessionEnd: end.flatMap { now < $0 ? $0 : nil },
+            clientScopes: clientScopes.items.compactMap { OpenIDScope(rawValue: $0) },
+            clientGroups: clientGroups.items)
+    }
+
+    /// - Parameter scopes: of the grant, where the token has no others.
+    private static func access(
+        _ row: Row, _ name: String, _ scopes: [OpenIDScope]
+    ) throws(StoreError) -> Grant.Access? {
+        guard let hash: Digest256 = try row["g.\(name)_hash"],
+            let end: Timestamp = try row["g.\(name)_expires_at"]
+        else { return nil }
+        let own: TextList? = try row["g.\(name)_scopes"]
+        return Grant.Access(
+            hash: hash, expiresAt: end, scopes: own?.items.compactMap { OpenIDScope(rawValue: $0) } ?? scopes)
+    }
+}
+
+extension Snapshot {
+    fileprivate func grant(_ id: Grant.ID) throws -> HeldGrant? {
+        try firstRow(HeldGrant.byID, [id]).map { try HeldGrant($0, context.sessionLimits, at: now) }
+    }
+}
+
+extension Transaction {
+    fileprivate func insert(_ grant: Grant) throws {
+        try run(
+            """
+            INSERT INTO openid_grant (id, client, user, session, redirect_uri, scopes, nonce, challenge,
+            authenticated_at, code_hash, code_expires_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                grant.id, grant.client, grant.user, grant.session, grant.redirectURI,
+                TextList(grant.scopes.map(\.rawValue)), grant.nonce, grant.challenge, grant.authenticatedAt,
+                grant.code.hash, grant.code.expiresAt, grant.expiresAt,
+            ])
+    }
+
+    /// Writes what can change of a grant.
+    fileprivate func update(_ grant: Grant) throws {
+        try run(
+            """
+            UPDATE openid_grant SET is_code_used = ?, access_hash = ?, access_expires_at = ?, access_scopes = ?,
+            former_access_hash = ?, former_access_expires_at = ?, former_access_scopes = ?, refresh_hash = ?,
+            former_refresh_hash = ?, refreshed_at = ?, expires_at = ? WHERE id = ?
+            """,
+            [
+                grant.isCodeUsed, grant.access?.hash, grant.access?.expiresAt, Self.scopes(of: grant.access),
+                grant.formerAccess?.hash, grant.formerAccess?.expiresAt, Self.scopes(of: grant.formerAccess),
+                grant.refresh?.hash, grant.refresh?.former, grant.refresh?.usedAt, grant.expiresAt, grant.id,
+            ])
+    }
+
+    private static func scopes(of access: Grant.Access?) -> TextList? {
+        access.map { TextList($0.scopes.map(\.rawValue)) }
+    }
+
+    /// Ends what a session allowed, except what outlives it.
+    func endGrants(ofSession session: SessionID) throws {
+        try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
+    }
+
+    /// Ends what a person allowed clients whose groups they have left, and tells those.
+    /// - Parameter user: as written, with the journal entry about it.
+    func endLeftClients(_ user: User) throws {
+        let clients = try rows(
+            """
+            SELECT c.id, c.groups FROM openid_client c WHERE c.groups <> '[]'
+            AND EXISTS (SELECT 1 FROM openid_grant g WHERE g.user = ? AND g.client = c.id)
+            """, [user.id])
+        for row in clients {
+            let groups: TextList = try row["groups"]
+            guard !OpenIDClient.admits(groups.items, groups: user.groups) else { continue }
+            let client: OpenIDClientID = try row["id"]
+            try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user.id, client])
+            try queueLogout(of: client)
+        }
+    }
+
+    /// Ends what a person allowed in sessions that have ended, refresh tokens too: they may not be here any more.
+    func endGrants(of user: UserID) throws {
+        try run(
+            "DELETE FROM openid_grant WHERE user = ?1 AND session NOT IN (SELECT id FROM session WHERE user = ?1)",
+            [user])
+    }
+}
+
+extension Database {
+    /// Stores a grant, and that its client is to learn of the session's end.
+    /// - Returns: false when its session has ended.
+    package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            transaction.claim(.session(grant.session))
+            guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
+            try transaction.insert(grant)
+            try transaction.recordParticipant(grant.client, in: grant.session)
+            return true
+        }
+    }
+
+    /// Keeps the query of an authorization request; forgets those that have expired.
+    /// - Returns: false when as many are kept as may be.
+    package func keepAuthorizeRequest(
+        _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
+            // 32 KB each: one address after another could fill the disk.
+            let count: Int = try transaction.value("SELECT count(*) FROM authorize_request") ?? 0
+            guard count < 1_000 else { return false }
+            try transaction.run(
+                "INSERT INTO authorize_request (id, query, expires_at) VALUES (?, ?, ?)", [id, query, end])
+            return true
+        }
+    }
+
+    package func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> String? {
+        try await read(at: now) { snapshot in
+            try snapshot.value("SELECT query FROM authorize_request WHERE id = ? AND expires_at > ?", [id, now])
+        }
+    }
+
+    package func grant(_ id: Grant.ID, at now: Timestamp) async throws(StoreError) -> HeldGrant? {
+        try await read(at: now) { snapshot in try snapshot.grant(id) }
+    }
+
+    /// One isolated transaction: reads the grant, asks `change` what becomes of it, and writes that. `change` may run
+    /// twice, so it must have no effects.
+    package func changeGrant<Answer: Sendable>(
+        _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)
+    ) async throws(StoreError) -> Answer {
+        try await write(at: now) { transaction in
+            transaction.claim(.grant(id.bytes))
+            let held = try transaction.grant(id)
+            if let held { transaction.claim(.session(held.grant.session), .user(held.user.id)) }
+            let (what, answer) = change(held)
+            switch what {
+            case .keep: break
+            case .replace(let grant): try transaction.update(grant)
+            case .end: try transaction.run("DELETE FROM openid_grant WHERE id = ?", [id])
+            }
+            return answer
+        }
+    }
+}

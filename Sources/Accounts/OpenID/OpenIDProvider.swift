@@ -1,0 +1,434 @@
+package import Coding
+package import Crypto
+package import Storage
+
+/// Why a request of a client failed.
+package enum ProviderFailure: StoreFailure, Hashable, Sendable {
+    case refused(ProviderError)
+    case store(StoreError)
+
+    package init(store error: StoreError) { self = .store(error) }
+}
+
+/// The OpenID provider (OIDC Core): what its endpoints decide, without a byte of HTTP.
+package struct OpenIDProvider: Sendable {
+    /// Seconds.
+    package static let codeLifetime: Int64 = 60
+    package static let accessLifetime: Int64 = 3_600
+    /// How long a refresh token lives that is not used.
+    package static let refreshLifetime: Int64 = 90 * 86_400
+    /// Within this time a repeated request, whose answer was lost, gets the same one.
+    static let refreshGrace: Int64 = 10
+    /// How long a person may take at Apple before they are sent there again.
+    static let markLifetime: Int64 = 3_600
+
+    package let issuer: String
+    package let database: Database
+    /// Of assertions.
+    private let audiences: [String]
+    let tokens: IDTokens
+    let keyring: SealingKeyring
+    let clock: any WallClock
+    let random: any RandomSource
+    private let uses = UseTimes<OpenIDClientID>()
+    private let refusals = UseTimes<OpenIDClientID>()
+
+    package init(
+        issuer: String, audiences: [String], database: Database, keys: SigningKeys, keyring: SealingKeyring,
+        clock: any WallClock, random: any RandomSource
+    ) {
+        self.issuer = issuer
+        self.audiences = audiences
+        self.database = database
+        tokens = IDTokens(issuer: issuer, keys: keys)
+        self.keyring = keyring
+        self.clock = clock
+        self.random = random
+    }
+
+    // MARK: Authorization
+
+    /// The answer to a valid authorization request.
+    package enum AuthorizeAnswer: Sendable {
+        case code(GrantedCode)
+        /// The client is told.
+        case error(ProviderError)
+        /// The person must sign in; afterwards the same path with this query.
+        case signIn(query: String)
+        /// The person may not use the client, which is told if they want.
+        case notAllowed(ProviderError)
+    }
+
+    /// - Parameter signedIn: the browser's live session, if any.
+    package func authorize(
+        _ request: ValidatedAuthorizeRequest, signedIn: SignedIn?, isCancelled: Bool
+    ) async throws(StoreError) -> AuthorizeAnswer {
+        let now = clock.now()
+        if isCancelled { return .error(ProviderError(.accessDenied, "the sign-in was cancelled")) }
+        let known = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
+            .flatMap { now < $0.begunAt.adding(seconds: Self.markLifetime) ? $0 : nil }
+        var subject = known?.subject
+        if known == nil, let hint = request.hint {
+            guard let verified = try await tokens.verify(hint: hint, at: now) else {
+                return .error(ProviderError(.loginRequired, "id_token_hint is no ID token of this server"))
+            }
+            subject = verified.user
+        }
+        let mark = AuthorizeMark(begunAt: now, subject: subject)
+        var login: AuthorizeAnswer {
+            .signIn(
+                query: request.query(
+                    mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
+        }
+        let isSilent = request.prompt == AuthorizePrompt.none
+        guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else {
+            return isSilent ? .error(ProviderError(.loginRequired, "the person must sign in")) : login
+        }
+        if let subject, subject != signedIn.user.id {
+            let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
+            return isSettled || isSilent
+                ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
+        }
+        guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.groups) else {
+            let error = ProviderError(.accessDenied, "the person may not use this client")
+            return isSilent ? .error(error) : .notAllowed(error)
+        }
+        let (grant, code) = grant(request, signedIn, at: now)
+        // Ended in the meantime.
+        guard try await database.saveGrant(grant, at: now) else { return login }
+        return .code(code)
+    }
+
+    /// Keeps a request that is too long for the way through Apple, while its person is there.
+    /// - Parameter query: as `AuthorizeAnswer.signIn` has it.
+    /// - Returns: what names it; nil while there are too many.
+    package func keep(_ query: String) async throws(StoreError) -> String? {
+        let (id, now) = (Base64URL.encode(random.bytes(16)), clock.now())
+        let isKept = try await database.keepAuthorizeRequest(
+            SHA256.hash(utf8: id), query, until: now.adding(seconds: Self.markLifetime), at: now)
+        return isKept ? id : nil
+    }
+
+    /// - Parameter id: from `keep`.
+    /// - Returns: the query; nil once it has expired.
+    package func kept(_ id: String) async throws(StoreError) -> String? {
+        try await database.keptAuthorizeRequest(SHA256.hash(utf8: id), at: clock.now())
+    }
+
+    private func grant(
+        _ request: ValidatedAuthorizeRequest, _ signedIn: SignedIn, at now: Timestamp
+    ) -> (Grant, GrantedCode) {
+        let id = Grant.ID.make(at: now, random: random)
+        let code = GrantedCode.make(id, secret: random.bytes(32))
+        let session = signedIn.session
+        let grant = Grant(
+            id: id, client: request.client.id, user: signedIn.user.id, session: session.id,
+            redirectURI: request.address.redirectURI, scopes: request.scopes, nonce: request.nonce,
+            challenge: request.challenge, authenticatedAt: session.createdAt,
+            code: Grant.Token(hash: code.hash, expiresAt: now.adding(seconds: Self.codeLifetime)),
+            expiresAt: now.adding(seconds: Self.codeLifetime))
+        return (grant, code)
+    }
+
+    // MARK: Clients
+
+    /// - Returns: nil also for a client with the name of an assertion's audience, which may have been configured later: no
+    ///   token passes for another kind (RFC 8725 §3.12).
+    package func client(_ id: OpenIDClientID) async throws(StoreError) -> OpenIDClient? {
+        audiences.contains { $0.isExactly(id.rawValue) } ? nil : try await database.openIDClient(id)
+    }
+
+    /// The client of a request, proven. A wrong secret is recorded for the operator.
+    package func authenticate(_ request: ProviderRequest) async throws(ProviderFailure) -> OpenIDClient {
+        let now = clock.now()
+        let client = try await ProviderFailure.mapping(await client(request.credential.id))
+        func refused(_ cause: String) -> ProviderFailure {
+            .refused(Self.unknownClient.caused(by: "client \(request.credential.id): \(cause)"))
+        }
+        guard let client else { throw refused("unknown") }
+        switch (request.credential, client.secrets) {
+        case (.none, nil): return client
+        case (.basic(_, let candidates), let secrets?):
+            if candidates.contains(where: { secrets.accept($0, at: now) }) { return client }
+        case (.post(_, let secret), let secrets?):
+            if secrets.accept(secret, at: now) { return client }
+        case (.none, _?), (.basic, nil), (.post, nil): break
+        }
+        await touch(client, isRefused: true, at: now)
+        throw refused("wrong authentication")
+    }
+
+    private static let unknownClient = ProviderError(.invalidClient, "unknown client, or wrong client authentication")
+
+    /// For the operator's information: a store that cannot write refuses nobody.
+    private func touch(_ client: OpenIDClient, isRefused: Bool, at now: Timestamp) async {
+        let isDue =
+            isRefused
+            ? refusals.isDue(client.id, last: client.lastRefusedAt, at: now)
+            : uses.isDue(client.id, last: client.lastUsedAt, at: now)
+        guard isDue else { return }
+        try? await database.touchOpenIDClient(client.id, isRefused: isRefused, at: now)
+    }
+
+    // MARK: Tokens
+
+    /// The answer of the token endpoint (OIDC Core §3.1.3.3, §12.2).
+    package struct TokenAnswer: Sendable {
+        package var access: GrantedAccessToken
+        package var idToken: Secret
+        package var refresh: GrantedRefreshToken?
+        /// Seconds.
+        package var expiresIn: Int64
+        package var scopes: [OpenIDScope]
+    }
+
+    /// - Parameter client: proven.
+    package func tokens(
+        for request: ProviderRequest, of client: OpenIDClient
+    ) async throws(ProviderFailure) -> TokenAnswer {
+        let asked: TokenRequest
+        do throws(ProviderError) { asked = try TokenRequest(request) } catch { throw .refused(error) }
+        let answer: TokenAnswer
+        switch asked {
+        case .code(let code, let redirectURI, let verifier):
+            answer = try await exchange(code, redirectURI: redirectURI, verifier: verifier, client)
+        case .refresh(let token, let scopes): answer = try await refresh(token, scopes, client)
+        }
+        await touch(client, isRefused: false, at: clock.now())
+        return answer
+    }
+
+    private func exchange(
+        _ code: GrantedCode, redirectURI: String, verifier: String?, _ client: OpenIDClient
+    ) async throws(ProviderFailure) -> TokenAnswer {
+        let now = clock.now()
+        let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
+        let refresh = GrantedRefreshToken.issue(
+            code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
+        let result = try await ProviderFailure.mapping(
+            await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
+                guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
+                else { return (.keep, .refused("unknown")) }
+                // RFC 6749 §4.1.2: somebody else has it too.
+                if held.grant.isCodeUsed { return (.end, .refused("used before: its tokens have ended")) }
+                if let cause = Self.refusal(
+                    of: held, redirectURI: redirectURI, verifier: verifier, at: now)
+                {
+                    return (.keep, .refused(cause))
+                }
+                let scopes = held.allowed(held.grant.scopes)
+                held.grant.isCodeUsed = true
+                held.grant.access = Grant.Access(
+                    hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
+                held.grant.expiresAt = held.accessEnd(at: now)
+                if scopes.contains(.offlineAccess) {
+                    held.grant.refresh = Grant.Refresh(hash: refresh.hash)
+                    held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)
+                    held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
+                }
+                return (.replace(held.grant), .granted(held))
+            })
+        let held: HeldGrant
+        switch result {
+        case .granted(let found): held = found
+        case .refused(let cause): throw .refused(TokenRequest.refusedCode.caused(by: cause))
+        case .scope(let error): throw .refused(error)
+        }
+        return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
+    }
+
+    /// Why a code that is known and unused gets no tokens; nil when it does.
+    private static func refusal(
+        of held: HeldGrant, redirectURI: String, verifier: String?, at now: Timestamp
+    ) -> String? {
+        if now >= held.grant.code.expiresAt { return "expired" }
+        if !held.grant.redirectURI.isExactly(redirectURI) {
+            return "redirect_uri is \(redirectURI.prefix(200)), the code was for \(held.grant.redirectURI)"
+        }
+        if !proves(verifier, held.grant.challenge) { return "code_verifier" }
+        if held.sessionEnd == nil { return "the session has ended" }
+        return held.isAdmitted ? nil : "the person may no longer use the client"
+    }
+
+    /// RFC 7636 §4.6. One without the other proves nothing (RFC 9700 §4.8.2).
+    private static func proves(_ verifier: String?, _ challenge: String?) -> Bool {
+        guard let verifier, let challenge else { return verifier == nil && challenge == nil }
+        guard (43...128).contains(verifier.utf8.count) else { return false }
+        return constantTimeEquals(
+            Array(Base64URL.encode(SHA256.hash(utf8: verifier).bytes).utf8), Array(challenge.utf8))
+    }
+
+    private enum Granted: Sendable {
+        /// With the cause, for the log.
+        case refused(String)
+        case scope(ProviderError)
+        case granted(HeldGrant)
+    }
+
+    private func refresh(
+        _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
+    ) async throws(ProviderFailure) -> TokenAnswer {
+        let now = clock.now()
+        let isIssued = token.isIssued(by: keyring)
+        // Derived from the old one, so that the same request gets the same answer, in another process too.
+        let candidates = successors(of: token)
+        let result = try await ProviderFailure.mapping(
+            await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
+                guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
+                    return (.keep, .refused("unknown or ended"))
+                }
+                if now >= held.grant.expiresAt { return (.keep, .refused("expired")) }
+                guard held.isAdmitted, held.mayRefresh else {
+                    return (.keep, .refused("the client or the person may no longer use it"))
+                }
+                if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
+                    usedAt.isWithin(Self.refreshGrace, of: now)
+                {
+                    return (.keep, .granted(held))
+                }
+                guard constantTimeEquals(refresh.hash, token.hash) else {
+                    // RFC 9700 §4.14.2: an old one is in two hands. One that was never issued is in nobody's.
+                    return isIssued
+                        ? (.end, .refused("used before: its tokens have ended")) : (.keep, .refused("forged"))
+                }
+                guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .scope(Self.wider)) }
+                let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
+                return (.replace(next.grant), .granted(next))
+            })
+        switch result {
+        case .refused(let cause): throw .refused(TokenRequest.refusedRefresh.caused(by: cause))
+        case .scope(let error): throw .refused(error)
+        case .granted(let held):
+            guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
+                let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
+            else { throw .refused(TokenRequest.refusedRefresh) }
+            return try await answer(held, next.access, next.refresh, isFirst: false, at: usedAt)
+        }
+    }
+
+    private static let wider = ProviderError(.invalidScope, "the scope is wider than what was granted")
+
+    /// Under each key of the ring, the current one first.
+    private func successors(of token: GrantedRefreshToken) -> [Successors] {
+        let message = Array(token.reveal().utf8)
+        let access = keyring.keyedHashes(of: message, purpose: .other("openid-access-token"))
+        let refresh = keyring.keyedHashes(of: message, purpose: .other("openid-refresh-token"))
+        return zip(access, refresh).map { access, seed in
+            Successors(
+                access: .make(token.grant, secret: access),
+                refresh: .issue(token.grant, seed: Array(seed.prefix(GrantedRefreshToken.half)), with: keyring))
+        }
+    }
+
+    private func answer(
+        _ held: HeldGrant, _ access: GrantedAccessToken, _ refresh: GrantedRefreshToken?, isFirst: Bool,
+        at moment: Timestamp
+    ) async throws(ProviderFailure) -> TokenAnswer {
+        let idToken = try await ProviderFailure.mapping(
+            await tokens.make(of: held, access: access, isFirst: isFirst, at: moment))
+        let end = held.grant.access?.expiresAt ?? moment
+        return TokenAnswer(
+            access: access, idToken: Secret(idToken), refresh: refresh,
+            expiresIn: max(0, (end.milliseconds - moment.milliseconds) / 1_000), scopes: held.accessScopes)
+    }
+
+    // MARK: What tokens open
+
+    /// The grant of a live access token, which is its `access`; nil for anything else. Its scopes are those that the
+    /// client may still ask for.
+    package func grant(access text: String) async throws(StoreError) -> HeldGrant? {
+        guard let token = GrantedAccessToken(parsing: text) else { return nil }
+        let now = clock.now()
+        guard var held = try await database.grant(token.grant, at: now), held.isLive else { return nil }
+        let known = [held.grant.access, held.grant.formerAccess].compactMap(\.self)
+        guard let access = known.first(where: { constantTimeEquals($0.hash, token.hash) }), now < access.expiresAt
+        else { return nil }
+        held.grant.access = access
+        return held
+    }
+
+    /// The claims of userinfo (OIDC Core §5.3).
+    package func claims(of held: HeldGrant) -> JSONObject { PersonClaims.of(held, held.accessScopes) }
+
+    /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
+    /// alone. Unknown ones are ended already.
+    package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(ProviderFailure) {
+        guard let text = request["token"] else {
+            throw .refused(ProviderError(.invalidRequest, "token is missing"))
+        }
+        let now = clock.now()
+        if let token = GrantedRefreshToken(parsing: text) {
+            try await ProviderFailure.mapping(
+                await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
+                    guard let held, held.grant.client == client.id, let refresh = held.grant.refresh,
+                        [refresh.hash, refresh.former].contains(where: {
+                            $0.map { constantTimeEquals($0, token.hash) } ?? false
+                        })
+                    else { return (.keep, false) }
+                    return (.end, true)
+                })
+        } else if let token = GrantedAccessToken(parsing: text) {
+            try await ProviderFailure.mapping(
+                await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
+                    guard var grant = held?.grant, grant.client == client.id else { return (.keep, false) }
+                    let before = grant
+                    func without(_ access: Grant.Access?) -> Grant.Access? {
+                        access.flatMap { constantTimeEquals($0.hash, token.hash) ? nil : $0 }
+                    }
+                    grant.access = without(grant.access)
+                    grant.formerAccess = without(grant.formerAccess)
+                    return grant == before ? (.keep, false) : (.replace(grant), true)
+                })
+        }
+    }
+}
+
+/// What a refresh token is exchanged for.
+private struct Successors: Sendable {
+    var access: GrantedAccessToken
+    var refresh: GrantedRefreshToken
+}
+
+extension Timestamp {
+    /// Whether it is that near, in seconds, before or after: two servers' clocks differ.
+    fileprivate func isWithin(_ seconds: Int64, of other: Timestamp) -> Bool {
+        abs(milliseconds - other.milliseconds) <= seconds * 1_000
+    }
+}
+
+extension HeldGrant {
+    /// What its access token may read now.
+    package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes) }
+
+    /// After a refresh. The access token before stays for a moment: calls are in flight with it.
+    fileprivate func renewed(
+        by next: Successors, former: Digest256, _ scopes: [OpenIDScope]?, at now: Timestamp
+    ) -> HeldGrant {
+        var held = self
+        held.grant.refresh = Grant.Refresh(hash: next.refresh.hash, former: former, usedAt: now)
+        held.grant.formerAccess = grant.access
+        let end = now.adding(seconds: OpenIDProvider.refreshGrace)
+        if let access = grant.access { held.grant.formerAccess?.expiresAt = min(access.expiresAt, end) }
+        held.grant.access = Grant.Access(
+            hash: next.access.hash, expiresAt: now.adding(seconds: OpenIDProvider.accessLifetime),
+            scopes: allowed(scopes ?? grant.scopes))
+        held.grant.expiresAt = now.adding(seconds: OpenIDProvider.refreshLifetime)
+        return held
+    }
+
+    /// An access token without a refresh token ends with its session.
+    fileprivate func accessEnd(at now: Timestamp) -> Timestamp {
+        let end = now.adding(seconds: OpenIDProvider.accessLifetime)
+        return sessionEnd.map { min(end, $0) } ?? end
+    }
+}
+
+extension ValidatedAuthorizeRequest {
+    /// Whether the session's sign-in is recent enough (OIDC Core §3.1.2.1).
+    fileprivate func isAnswered(by session: Session, _ mark: AuthorizeMark?, at now: Timestamp) -> Bool {
+        // The sign-in that this request has led to.
+        if let mark, session.createdAt >= mark.begunAt { return true }
+        if prompt == .login { return false }
+        return maximumAge.map { now < session.createdAt.adding(seconds: $0) } ?? true
+    }
+}

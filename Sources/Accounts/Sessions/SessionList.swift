@@ -1,0 +1,74 @@
+package import Coding
+package import Storage
+
+// Lists of sessions, as their person, operators and programs see them.
+extension Database {
+    /// At most `limit` of them after `cursor`; of one user, or of all.
+    package func sessions(
+        of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int,
+        at now: Timestamp
+    ) async throws(StoreError) -> SessionPage {
+        try await read(at: now) { snapshot in
+            try snapshot.sessions(of: user, by: order, after: cursor, limit: limit)
+        }
+    }
+
+    /// How many sessions there are, ended ones included that nobody has deleted yet.
+    package func sessionCount() async throws(StoreError) -> Int {
+        try await readCounting { snapshot in try snapshot.count("SELECT count(*) FROM session") }
+    }
+
+    /// How many live sessions the user has.
+    package func sessionCount(of user: UserID, at now: Timestamp) async throws(StoreError) -> Int {
+        try await read(at: now) { snapshot in try snapshot.sessionCount(of: user) }
+    }
+
+    /// Ends every session that exists at `now`, in transactions of a few hundred, so that a server waits for none of
+    /// them long. Sessions created in the meantime stay.
+    /// - Parameter progress: told after each transaction how many it has ended.
+    /// - Returns: how many were ended.
+    package func endAllSessions(
+        cause: SessionEndCause, at now: Timestamp, progress: (Int) -> Void = { _ in }
+    ) async throws(StoreError) -> Int {
+        try await inPieces(at: now, progress: progress) { transaction, limit in
+            try transaction.endSessions(
+                where: "s.token_hash IN (SELECT token_hash FROM session WHERE created_at <= ? LIMIT ?)",
+                [now, limit], cause: cause)
+        }
+    }
+}
+
+extension Snapshot {
+    func sessions(
+        of user: UserID?, by order: SessionOrder, after cursor: SessionCursor?, limit: Int
+    ) throws -> SessionPage {
+        var wanted = Conditions()
+        wanted.add(
+            "s.expires_at > ? AND s.last_seen_at > ?",
+            [now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
+        if let user { wanted.add("s.user = ?", [user]) }
+        let column = order.column
+        if let cursor { wanted.add("(\(column), s.id) < (?, ?)", [cursor.time, cursor.id]) }
+        let (items, isLast) = try page(
+            "SELECT \(Session.columns) FROM session s \(wanted.clause) ORDER BY \(column) DESC, s.id DESC LIMIT ?",
+            wanted.arguments, limit: limit
+        ) { try Session($0) }
+        return SessionPage(items: items, next: isLast ? nil : items.last.map { SessionCursor($0, by: order) })
+    }
+
+    /// How many live sessions the user has.
+    func sessionCount(of user: UserID) throws -> Int {
+        try count(
+            "SELECT count(*) FROM session s WHERE s.user = ? AND s.expires_at > ? AND s.last_seen_at > ?",
+            [user, now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
+    }
+}
+
+extension SessionOrder {
+    fileprivate var column: String {
+        switch self {
+        case .newest: "s.created_at"
+        case .lastUsed: "s.last_seen_at"
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package import Coding
+package import Crypto
+package import Storage
+
+/// One loop's synchronous look-up: its own read-only connection and one prepared statement. The statement is reset
+/// before every answer, so no read transaction outlives a call.
+private final class ConnectionSessionReader: SessionReader {
+    private let connection: any EngineConnection
+    private let context: StoreContext
+
+    init(_ connection: any EngineConnection, _ context: StoreContext) {
+        self.connection = connection
+        self.context = context
+    }
+
+    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
+        do {
+            return try Snapshot(connection, context, at: now).signedIn(token)
+        } catch {
+            throw StoreError(error)
+        }
+    }
+}
+
+extension Database: SessionDirectory {
+    package func makeReader() throws(StoreError) -> any SessionReader {
+        if let sharedSessions { return SharedSessionReader(sharedSessions) }
+        do {
+            guard let connection = try store.engine.loopConnection() else {
+                throw StoreError.inconsistent("no connection for an event loop")
+            }
+            return ConnectionSessionReader(connection, context)
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    /// The live session of this token with its user (in any state); nil when unknown, ended or expired.
+    ///
+    /// Where a look-up is a trip, from the cache while it is trusted; otherwise asks. Whoever hears nothing from the
+    /// database is told so, and nobody is signed in or out by what was true a while ago.
+    package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        guard let sharedSessions else { return try await lookUp(at: now) { try $0.signedIn(token) } }
+        if invalidations.trust.holds(at: now), let kept = sharedSessions.kept(token, at: now) { return kept }
+        return try await StorePatience.within(Self.longestLookUp) { () async throws(StoreError) -> SignedIn? in
+            try await ask(sharedSessions, token, at: now)
+        }
+    }
+
+    /// Of a session. With what else a check does, the answer is there within two seconds.
+    private static var longestLookUp: Duration { .milliseconds(1_250) }
+
+    private func ask(
+        _ shared: SharedSessions, _ token: Digest256, at now: Timestamp
+    ) async throws(StoreError) -> SignedIn? {
+        try await store.engine.ensureTrust(at: now)
+        if let kept = shared.kept(token, at: now) { return kept }
+        let generation = invalidations.generation
+        let found = try await lookUp(at: now) { try $0.signedIn(token) }
+        try await store.engine.ensureTrust(at: now)
+        shared.keep(token, found, readAt: generation)
+        return found
+    }
+}

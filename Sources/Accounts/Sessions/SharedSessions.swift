@@ -1,0 +1,121 @@
+import Coding
+import Crypto
+import Synchronization
+
+/// The sessions that requests have read lately, for all loops of the process.
+///
+/// A loop must not wait for the network: on a miss of its own cache it looks here, and what is not here either is read
+/// by the request, off the loop, and kept: here, and for the loops that missed it. There are few places here, and a
+/// loop's cache has many.
+final class SharedSessions: Sendable {
+    typealias Found = (found: SignedIn, readAt: UInt64)
+
+    private struct State {
+        /// From a token to the place of its session.
+        let cache: SessionCache
+        var sessions: [SignedIn] = []
+        var next = 0
+        /// The loops that have asked for a session that is being read. Most tokens that are not here are nobody's.
+        var missing: [Digest256: Set<Int>] = [:]
+        /// For each loop, what it has not taken yet.
+        var found: [[Found]] = []
+    }
+
+    /// More are forgotten, and asked for again.
+    private static let waiting = 4_096
+
+    private let limits: SessionLimits
+    private let capacity: Int
+    private let state: Mutex<State>
+
+    init(invalidations: SessionInvalidations, limits: SessionLimits, capacity: Int = 16_384) {
+        let cache = SessionCache(
+            reader: NoReader(), invalidations: invalidations, limits: limits, memory: capacity * 100,
+            valueSize: MemoryLayout<UInt32>.size)
+        self.limits = limits
+        self.capacity = capacity
+        state = Mutex(State(cache: cache))
+    }
+
+    /// A session that may be answered without asking the database. Not one whose `lastSeenAt` is due to be written: then
+    /// it is read again, so that what is shown of it stays true to a minute.
+    func kept(_ token: Digest256, at now: Timestamp) -> SignedIn? {
+        state.withLock { state in
+            var found: SignedIn?
+            _ = state.cache.kept(token, at: now) { place, _ in
+                found = state.sessions[place.indices.reduce(0) { $0 << 8 | Int(place[$1]) }]
+                return true
+            }
+            // Another may be in its place by now.
+            guard let session = found?.session, session.tokenHash == token,
+                now < session.lastSeenAt.adding(milliseconds: limits.touchInterval)
+            else { return nil }
+            return found
+        }
+    }
+
+    /// A loop's number here.
+    func join() -> Int {
+        state.withLock { state in
+            state.found.append([])
+            return state.found.count - 1
+        }
+    }
+
+    /// The same for a loop, which is given the session once it is read.
+    func kept(_ token: Digest256, for loop: Int, at now: Timestamp) -> SignedIn? {
+        if let found = kept(token, at: now) { return found }
+        state.withLock { state in
+            if state.missing.count >= Self.waiting { state.missing.removeAll() }
+            state.missing[token, default: []].insert(loop)
+        }
+        return nil
+    }
+
+    func takeFound(_ loop: Int) -> [Found] {
+        state.withLock { state in
+            var found: [Found] = []
+            swap(&found, &state.found[loop])
+            return found
+        }
+    }
+
+    /// Keeps what was read, unless something was invalidated since before the read.
+    /// - Parameters:
+    ///   - token: what was asked for.
+    ///   - found: nil when it is nobody's.
+    ///   - generation: of the invalidations, taken before the read.
+    func keep(_ token: Digest256, _ found: SignedIn?, readAt generation: UInt64) {
+        state.withLock { state in
+            let loops = state.missing.removeValue(forKey: token)
+            guard let found else { return }
+            for loop in loops ?? [] where state.found[loop].count < Self.waiting {
+                state.found[loop].append((found, generation))
+            }
+            let place = state.next
+            state.next = (place + 1) % capacity
+            if place == state.sessions.count { state.sessions.append(found) } else { state.sessions[place] = found }
+            let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: place >> $0) }
+            state.cache.keep(bytes, of: found, readAt: generation)
+        }
+    }
+
+    private final class NoReader: SessionReader {
+        func signedIn(token: Digest256, at now: Timestamp) -> SignedIn? { nil }
+    }
+}
+
+/// A loop's view of them.
+final class SharedSessionReader: SessionReader {
+    private let sessions: SharedSessions
+    private let loop: Int
+
+    init(_ sessions: SharedSessions) {
+        self.sessions = sessions
+        loop = sessions.join()
+    }
+
+    func signedIn(token: Digest256, at now: Timestamp) -> SignedIn? { sessions.kept(token, for: loop, at: now) }
+
+    func takeFound() -> [SharedSessions.Found] { sessions.takeFound(loop) }
+}

@@ -1,0 +1,121 @@
+import Coding
+import Crypto
+import Storage
+
+// The part of a sign-in that is done once for all duplicates of a post.
+extension SignIn {
+    func work(
+        form: CallbackForm, opened: OpenedState, browser: BrowserBinding, device: Device, keptName: String?
+    ) async -> SignInOutcome {
+        let tokens = BrowserTokens(of: browser, with: keyring)
+        var subject: AppleSubject?
+        do throws(SignInFailure) {
+            if let used = try await usedAttempt(opened) {
+                return try await outcome(ofRepeated: used, form, tokens, opened)
+            }
+            if let person = try await linking?.waitingPerson(of: opened) { return .asksExisting(person) }
+            let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
+            let claims = try await verify(callback)
+            subject = claims.subject
+            let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
+            if let consent = consent(of: callback, claims, kept: kept) {
+                // Apple sends the name only once. Committed before Apple is asked, it survives a failing exchange.
+                try await SignInFailure.mapping(
+                    await database.saveFirstConsent(
+                        team: consent.team, subject: consent.subject, name: consent.name, at: clock.now()))
+            } else {
+                // Otherwise the code would be spent for nothing, and the same post later could not succeed.
+                try await SignInFailure.mapping(await database.store.requireWrites(at: clock.now()))
+            }
+            let name = callback.name ?? kept
+            let identity = try await exchange(callback, claims)
+            let attempt = SignInAttempt(
+                id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
+                replacing: opened.attempt.replacing)
+            let waiting = try await linking?.keepWaiting(
+                identity, name: name, attempt: attempt, opened, browser, device)
+            if let person = waiting {
+                return .asksExisting(person)
+            }
+            let result = try await complete(
+                identity, attempt: attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
+            if case .alreadyUsed(let used) = result {
+                return try await outcome(ofRepeated: used, by: claims.subject, tokens, opened)
+            }
+            return try outcome(of: result, tokens, opened: opened)
+        } catch {
+            // Another process may have received a duplicate and sent the code first, as during a hand-over.
+            if case .codeRefused = error, let subject,
+                let repeated = await outcome(ofOvertaken: opened, by: subject, tokens)
+            {
+                return repeated
+            }
+            return .failed(error, retry: opened.returnTo)
+        }
+    }
+
+    private func usedAttempt(_ opened: OpenedState) async throws(SignInFailure) -> UsedAttempt? {
+        try await SignInFailure.mapping(await database.usedAttempt(opened.id, at: clock.now()))
+    }
+
+    /// Who has the browser's binding alone gets no token: it takes what Apple signed for this attempt.
+    private func outcome(
+        ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: OpenedState
+    ) async throws(SignInFailure) -> SignInOutcome {
+        guard let callback = try? ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID),
+            let claims = try? await verify(callback)
+        else { return outcome(of: used, opened: opened) }
+        return try await outcome(ofRepeated: used, by: claims.subject, tokens, opened)
+    }
+
+    /// The outcome of an attempt that was used before. The same person's post, on another machine or after a restart,
+    /// gets its session for as long as `CallbackAnswers` would give it.
+    private func outcome(
+        ofRepeated used: UsedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens, _ opened: OpenedState
+    ) async throws(SignInFailure) -> SignInOutcome {
+        let outcome = outcome(of: used, opened: opened)
+        guard case .alreadySignedIn = outcome, let id = used.session, let began = used.sessionBegan else {
+            return outcome
+        }
+        let now = clock.now()
+        // Negative when the other process made it after this look began, or by a clock that is a little ahead.
+        let age = now.milliseconds - began.milliseconds
+        guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { return outcome }
+        for token in tokens.all(of: id, since: began) {
+            let found = try await SignInFailure.mapping(await database.signedIn(token: token.hash, at: now))
+            guard let found, found.user.appleSubject == subject else { continue }
+            return .signedIn(token: token, session: found.session, returnTo: opened.returnTo)
+        }
+        return outcome
+    }
+
+    /// The outcome of a post whose code another process has sent; nil when none has. On a shared database that process
+    /// may still be waiting for Apple.
+    private func outcome(
+        ofOvertaken opened: OpenedState, by subject: AppleSubject, _ tokens: BrowserTokens
+    ) async -> SignInOutcome? {
+        for attempt in 0..<(database.store.isShared ? 30 : 1) {
+            if attempt > 0 { try? await Task.sleep(for: .milliseconds(100)) }
+            if let used = try? await usedAttempt(opened) {
+                return try? await outcome(ofRepeated: used, by: subject, tokens, opened)
+            }
+        }
+        return nil
+    }
+
+    func outcome(
+        of result: SignInResult, _ tokens: BrowserTokens, opened: OpenedState
+    ) throws(SignInFailure) -> SignInOutcome {
+        switch result {
+        case .signedIn(_, let session, _):
+            let token = tokens.all(of: session.id, since: session.createdAt).first { $0.hash == session.tokenHash }
+            guard let token else { return .alreadySignedIn(returnTo: opened.returnTo) }
+            return .signedIn(token: token, session: session, returnTo: opened.returnTo)
+        case .alreadyUsed(let used): return outcome(of: used, opened: opened)
+        case .pending(let user): return .pending(user)
+        case .disabled(let user): return .disabled(user)
+        case .closed: return .closed
+        case .revoked: throw .revoked
+        }
+    }
+}

@@ -1,0 +1,186 @@
+package import Coding
+package import Crypto
+package import Logging
+import Storage
+
+/// What sign-ins and links depend on.
+package struct SignInParts: Sendable {
+    let provider: any IdentityProvider
+    let database: Database
+    let keyring: SealingKeyring
+    let configuration: SignInConfiguration
+    let clock: any WallClock
+    let random: any RandomSource
+    let identifiers: RandomIdentifier
+    let logger: Logger
+
+    package init(
+        provider: any IdentityProvider, database: Database, keyring: SealingKeyring,
+        configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.provider = provider
+        self.database = database
+        self.keyring = keyring
+        self.configuration = configuration
+        self.clock = clock
+        self.random = random
+        identifiers = RandomIdentifier(random: BufferedRandom(random))
+        self.logger = logger
+    }
+}
+
+/// The steps that sign-ins of browsers and apps, and links, have in common.
+package protocol SignInSteps: Sendable {
+    var parts: SignInParts { get }
+}
+
+extension SignInSteps {
+    var provider: any IdentityProvider { parts.provider }
+    var database: Database { parts.database }
+    var keyring: SealingKeyring { parts.keyring }
+    var configuration: SignInConfiguration { parts.configuration }
+    var clock: any WallClock { parts.clock }
+    var random: any RandomSource { parts.random }
+    var identifiers: RandomIdentifier { parts.identifiers }
+    var logger: Logger { parts.logger }
+
+    /// - Parameter link: what Apple's answer is for, instead of a sign-in.
+    func begin(
+        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String?, link: LinkID?,
+        errorReturn: ReturnTarget? = nil
+    ) -> Attempt {
+        let now = clock.now()
+        let nonce = random.bytes(SealedAttempt.nonceByteCount)
+        let sealed = SealedAttempt(
+            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
+            language: language, link: link, errorReturn: errorReturn?.location)
+        return Attempt(
+            state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
+            expiresAt: now.adding(seconds: configuration.attemptLifetime),
+            renewAfter: max(1, configuration.attemptLifetime * 2 / 5))
+    }
+
+    /// Apple's authorize endpoint for this attempt, for a 303 or a link.
+    package func authorizeURL(for attempt: Attempt) -> String {
+        provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
+    }
+
+    /// An attempt from the future would live longer than it may; a minute covers a clock being corrected.
+    func isStale(issuedAt: Timestamp) -> Bool {
+        let now = clock.now()
+        return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
+    }
+
+    // MARK: Apple's answer
+
+    /// Verifies what came through the browser or the app.
+    func verify(_ callback: borrowing ValidatedCallback) async throws(SignInFailure) -> IdentityClaims {
+        try await provider.verify(
+            identityToken: callback.identityToken, authorizationCode: callback.code, nonce: callback.nonce,
+            clientIDs: callback.clients)
+    }
+
+    /// The accompanying name, to be stored before Apple is asked; nil when there is none.
+    /// - Parameter kept: the name the browser kept from an earlier attempt.
+    func consent(
+        of callback: borrowing ValidatedCallback, _ claims: IdentityClaims, kept: PersonName? = nil
+    ) -> FirstConsent? {
+        guard let name = callback.name ?? kept, !name.isEmpty else { return nil }
+        return FirstConsent(team: provider.team, subject: claims.subject, name: name)
+    }
+
+    /// Exchanges the code. Consumes the callback: a code is sent once.
+    func exchange(
+        _ callback: consuming ValidatedCallback, _ claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        let identity = try await provider.exchange(
+            authorizationCode: callback.code, nonce: callback.nonce, claims: claims)
+        // The provider compares the tokens; this also logs if the person is not who the browser said.
+        guard identity.claims.subject == claims.subject, identity.claims.clientID == claims.clientID else {
+            throw .tokenMismatch("the exchange returned another person or client")
+        }
+        return identity
+    }
+
+    /// What the one transaction stores.
+    /// - Parameters:
+    ///   - team: the team of the identity's subject.
+    func record(
+        of identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device,
+        team: TeamID, policy: SignUpPolicy, at now: Timestamp
+    ) -> SignInRecord {
+        SignInRecord(
+            attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
+            attemptExpiresAt: rowEnd(of: attempt), team: team, claims: identity.claims,
+            sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
+            policy: policy, newUser: identifiers.make(),
+            session: NewSession(
+                id: identifiers.make(at: now), token: token, kind: kind, device: device,
+                expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
+            replacing: attempt.replacing, now: now,
+            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
+    }
+
+    /// The one transaction.
+    func complete(
+        _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device
+    ) async throws(SignInFailure) -> SignInResult {
+        let record = record(
+            of: identity, attempt: attempt, kind: kind, token: token, device: device, team: provider.team,
+            policy: configuration.signUp, at: clock.now())
+        return try await SignInFailure.mapping(await database.completeSignIn(record))
+    }
+
+    /// When the attempt's rows may be deleted.
+    func rowEnd(of attempt: SignInAttempt) -> Timestamp {
+        attempt.issuedAt.adding(seconds: configuration.attemptLifetime + RetentionPolicy.usedAttempts)
+    }
+
+    /// The refresh token as stored: bound to its person and client.
+    func seal(_ token: RefreshToken?, claims: IdentityClaims) -> [UInt8]? {
+        guard let token else { return nil }
+        let context = RefreshToken.sealingContext(
+            team: provider.team, subject: claims.subject, clientID: claims.clientID)
+        return keyring.seal(Array(token.value.utf8), purpose: .refreshToken, context: context)
+    }
+
+    /// The name a browser kept, for the person who now signs in.
+    func name(keptAs text: String?, for subject: AppleSubject) -> PersonName? {
+        guard let text, let kept = KeptName.open(text, with: keyring, at: clock.now()), kept.subject == subject,
+            !kept.name.isEmpty
+        else { return nil }
+        return kept.name
+    }
+
+    // MARK: One code, sent once
+
+    /// Claims the right to send the code; false when an identical request has it and may still be running.
+    func claimCode(
+        _ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?
+    ) async throws(SignInFailure) -> Bool {
+        let now = clock.now()
+        let claim = ExchangeClaim(
+            attempt: attempt.id, request: request, begunAt: now, expiresAt: rowEnd(of: attempt))
+        let result = try await SignInFailure.mapping(await database.beginExchange(claim, consent: consent))
+        guard case .taken(let other, let begunAt, let isSpent) = result else { return true }
+        guard constantTimeEquals(other.bytes, request.bytes) else { throw .replayed }
+        if isSpent || now >= begunAt.adding(seconds: ExchangeClaim.flightTime) || now < begunAt {
+            throw .codeRefused("the code was sent to Apple before, and nothing came of it")
+        }
+        return false
+    }
+
+    /// Records after a failed exchange whether the code may be sent again.
+    func settled(_ attempt: Digest256, after failure: SignInFailure) async -> SignInFailure {
+        // A claim that cannot be settled ends with its flight time; then the code counts as spent.
+        try? await database.settleExchange(attempt, isSpent: !failure.leavesCodeUnused)
+        return failure
+    }
+}
+
+extension RefreshToken {
+    /// The context of a refresh token's seal: `team|sub|clientID`.
+    package static func sealingContext(team: TeamID, subject: AppleSubject, clientID: ClientID) -> [UInt8] {
+        Array("\(team.rawValue)|\(subject.rawValue)|\(clientID.rawValue)".utf8)
+    }
+}

@@ -1,0 +1,268 @@
+package import Coding
+package import Crypto
+package import Storage
+
+extension Database {
+    /// Stores the name given at first consent before Apple is asked. Replaces an existing row's name, and restarts its
+    /// age. Rows expire after 30 days.
+    package func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(StoreError) {
+        try await write(at: now) { transaction in
+            try transaction.saveFirstConsent(FirstConsent(team: team, subject: subject, name: name))
+        }
+    }
+
+    /// The used attempt, for replays; nil when never used. `sessionIsLive` says whether its session still lives.
+    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
+        try await lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
+    }
+
+    /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, moves the name from
+    /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates the
+    /// new one and writes the events. Applies `SignUpPolicy` to new people.
+    package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
+        try await write(at: record.now) { transaction in try transaction.completeSignIn(record) }
+    }
+}
+
+extension Snapshot {
+    fileprivate func usedAttempt(_ id: Digest256) throws -> UsedAttempt? {
+        let row = try firstRow(
+            """
+            SELECT a.binding_hash, a.session, s.created_at, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
+            LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
+            """, [id])
+        guard let row else { return nil }
+        var isLive = false
+        if let lastSeenAt: Timestamp = try row["last_seen_at"] {
+            isLive = now < context.sessionLimits.end(lastSeenAt: lastSeenAt, expiresAt: try row["expires_at"])
+        }
+        return UsedAttempt(
+            bindingHash: try row["binding_hash"], session: try row["session"], sessionBegan: try row["created_at"],
+            sessionIsLive: isLive, refusal: try row["refusal"])
+    }
+
+    /// Whether Apple has reported, since the attempt began, the end of this person's consent at or after this sign-in's
+    /// `iat`: a notification that arrived during the code exchange ended what existed, and must end what results from
+    /// it too. One that arrived earlier concerns earlier sign-ins, though `iat` has whole seconds and may tie.
+    private func wasRevoked(_ record: SignInRecord) throws -> Bool {
+        let names = [record.claims.subject] + (try formerSubjects(of: record.claims, team: record.team))
+        return try names.contains { name in
+            try exists(
+                """
+                SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
+                AND \(EndQuery.isEnd) LIMIT 1
+                """, [name, record.claims.issuedAt, record.attemptIssuedAt])
+        }
+    }
+
+    /// Whether Apple has ended, or may be ending, what this sign-in brings.
+    func hasEnded(_ record: SignInRecord) throws -> Bool {
+        let hashes = context.subjectHashes.all(record.team, record.claims)
+        return try wasRevoked(record) || isRevocationInFlight(hashes)
+            || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
+    }
+}
+
+// The steps of the one transaction.
+extension Transaction {
+    func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
+        claim(.attempt(record.attempt), .subject(record.claims.subject))
+        if let name = record.claims.transferSubject { claim(.transfer(TransferSubject(name))) }
+        if let replaced = record.replacing { claim(.session(replaced)) }
+        if record.session.kind == .browser { claim(.browser(record.bindingHash)) }
+        if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
+        if try hasEnded(record) {
+            // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
+            // then the consent is valid, and Apple does not send the name again.
+            try refuse(nil, record, .revoked, .revoked)
+            return .revoked
+        }
+        guard let person = try admit(record) else {
+            try refuse(nil, record, .closed, .signUpClosed)
+            return .closed
+        }
+        if person.isNew { try cancelRevocations(context.subjectHashes.all(record.team, record.claims)) }
+        let user = person.user
+        switch user.state {
+        case .pending:
+            try refuse(user.id, record, .pending, .userPending)
+            return .pending(user.id)
+        case .disabled:
+            try refuse(user.id, record, .disabled, .userDisabled)
+            return .disabled(user.id)
+        case .active:
+            return .signedIn(user: user, session: try makeSession(record, person: person), isNewUser: person.isNew)
+        }
+    }
+
+    private func markUsed(_ record: SignInRecord, session: SessionID? = nil, refusal: SignInRefusal? = nil) throws {
+        try run(
+            "INSERT INTO used_attempt (attempt, binding_hash, session, refusal, expires_at) VALUES (?, ?, ?, ?, ?)",
+            [record.attempt, record.bindingHash, session, refusal, record.attemptExpiresAt])
+    }
+
+    private func refuse(
+        _ user: UserID?, _ record: SignInRecord, _ refusal: SignInRefusal, _ reason: ReasonCode
+    ) throws {
+        try markUsed(record, refusal: refusal)
+        try audit(.signInRefused, user: user, reason: reason.rawValue)
+    }
+
+    /// Finds or creates the person, and applies everything this sign-in says about them; nil when sign-up is closed to
+    /// them.
+    func admit(_ record: SignInRecord) throws -> Person? {
+        let known = try knownPerson(record)
+        if known == nil, record.policy == .closed {
+            // A new person who is refused leaves no name behind.
+            try forgetFirstConsent(of: record.claims.subject, team: record.team)
+            return nil
+        }
+        let consent = try firstRow(
+            "SELECT given_name, family_name FROM first_consent WHERE team = ? AND subject = ?",
+            [record.team, record.claims.subject]
+        ).map { PersonName(given: try $0["given_name"], family: try $0["family_name"]) }
+        if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
+
+        if let known { claim(.user(known.user.id)) }
+        let person = try known.map { try update($0, record, consent) } ?? insert(record, consent)
+        try storeCredential(record, identity: person.identity)
+        return person
+    }
+
+    /// The user with this identity; moved here first if they come from another team.
+    func knownPerson(_ record: SignInRecord) throws -> Person? {
+        if let person = try person(team: record.team, subject: record.claims.subject) { return person }
+        return try welcome(record.claims, to: record.team)
+            ? try person(team: record.team, subject: record.claims.subject) : nil
+    }
+
+    private func insert(_ record: SignInRecord, _ consent: PersonName?) throws -> Person {
+        let state: User.State = record.policy == .approval ? .pending : .active
+        let user = User(
+            id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
+        let told = LastTold(record.claims)
+        try run(
+            """
+            INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
+            real_user_status, created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                user.id, user.state, user.name.given, user.name.family, user.email?.address,
+                user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus, now, now,
+                user.name.indexed,
+            ])
+        try index(user.id, user.name, createdAt: now)
+        let identity = context.rowNumbers.next(context.identifiers, at: now)
+        try run(
+            """
+            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
+            credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
+            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                identity, user.id, record.team, record.claims.subject, record.claims.transferSubject,
+                user.identityCredential.state, user.identityCredential.changedAt, user.identityCredential.cause,
+                record.claims.issuedAt, told.email, told.realUserStatus, now,
+            ])
+        try self.record(.userCreated, user: user.id)
+        if state == .pending { try self.record(.userPending, user: user.id) }
+        return Person(user: user, identity: identity, isNew: true)
+    }
+
+    private func update(_ known: Person, _ record: SignInRecord, _ consent: PersonName?) throws -> Person {
+        var person = known
+        var told = try lastTold(of: person.user.id)
+        let fields = person.user.absorb(record.claims, firstConsent: consent, told: &told)
+        if person.user.identityCredential != known.user.identityCredential {
+            try update(person.user.identityCredential, ofIdentity: person.identity)
+            invalidate(.user(person.user.id))
+        }
+        try run(
+            """
+            UPDATE apple_identity SET transfer_subject =
+            CASE WHEN transfer_target IS NOT NULL THEN transfer_subject
+            WHEN ?2 >= last_sign_in_issued_at THEN coalesce(?1, transfer_subject)
+            ELSE coalesce(transfer_subject, ?1) END,
+            last_sign_in_issued_at = max(last_sign_in_issued_at, ?2), email_told_at = ?3,
+            real_user_status_told_at = ?4 WHERE id = ?5
+            """,
+            [record.claims.transferSubject, record.claims.issuedAt, told.email, told.realUserStatus, person.identity])
+        if !fields.isEmpty {
+            try update(person.user)
+            try self.record(.userUpdated, user: person.user.id, fields: fields)
+            invalidate(.user(person.user.id))
+        }
+        return person
+    }
+
+    /// Keeps the refresh token of the latest sign-in by Apple's clock.
+    private func storeCredential(_ record: SignInRecord, identity: Int64) throws {
+        guard let sealed = record.sealedRefreshToken else { return }
+        try run(
+            """
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state, next_check_at)
+            VALUES (?, ?, ?, ?, 'authorized', ?)
+            ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
+            issued_at = excluded.issued_at, state = excluded.state, cause = NULL,
+            next_check_at = excluded.next_check_at, checked_at = NULL, check_failures = 0, held_back_at = NULL
+            WHERE excluded.issued_at >= apple_credential.issued_at OR apple_credential.sealed_refresh_token IS NULL
+            """, [identity, record.claims.clientID, sealed, record.claims.issuedAt, record.firstCheckAt])
+        try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
+    }
+
+    /// Renews the session that the person has in this browser, or creates one; ends another person's.
+    func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
+        let kept = try predecessor(of: record, user: person.user.id)
+        let new = record.session
+        let id = kept?.id ?? new.id
+        let shared = kept.flatMap { record.sharesToken(of: $0) ? $0 : nil }
+        let session = Session(
+            id: id, tokenHash: shared?.tokenHash ?? new.token.hash(of: id, since: now), kind: new.kind,
+            user: person.user.id, clientID: record.claims.clientID, device: new.device,
+            issuedAt: record.claims.issuedAt, createdAt: shared?.createdAt ?? now, lastSeenAt: now,
+            expiresAt: new.expiresAt)
+        if let kept {
+            // What caches keep of it ends too.
+            try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
+            invalidate(.token(kept.tokenHash))
+        }
+        try run(
+            """
+            INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
+            created_at, last_seen_at, expires_at, examine_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                session.tokenHash, session.id, session.kind, session.user, person.identity, session.clientID,
+                session.device.userAgent, session.device.address, session.issuedAt, session.createdAt,
+                session.lastSeenAt, session.expiresAt,
+                examination(ofSessionEnding: context.sessionLimits.end(of: session)),
+            ])
+        try markUsed(record, session: session.id)
+        try self.record(
+            .sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
+        if !person.isNew, kept == nil { try endExcessSessions(of: session.user) }
+        return session
+    }
+
+    /// The session of the same person in the same browser, which goes on under a new token: what programs know of it
+    /// (`sid`) stays. It is the one that the browser had when the attempt began, or one that another of its windows has
+    /// made meanwhile. What the browser had of somebody else ends.
+    private func predecessor(of record: SignInRecord, user: UserID) throws -> Session? {
+        guard record.session.kind == .browser else { return nil }
+        let sessions = try rows(
+            """
+            SELECT \(Session.columns) FROM session s WHERE s.id IN (SELECT CAST(?1 AS TEXT)
+            UNION SELECT session FROM used_attempt WHERE binding_hash = ?2 AND session IS NOT NULL)
+            ORDER BY s.created_at DESC, s.id DESC
+            """, [record.replacing, record.bindingHash]
+        ).map { try Session($0) }
+        for session in sessions { claim(.session(session.id)) }
+        let kept = sessions.first { $0.user == user && now < context.sessionLimits.end(of: $0) }
+        for session in sessions where session.id != kept?.id {
+            try endSessions(where: "s.id = ?", [session.id], cause: .replaced)
+        }
+        return kept
+    }
+}

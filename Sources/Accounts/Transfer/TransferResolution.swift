@@ -1,0 +1,64 @@
+import Coding
+import Crypto
+
+// Which person a subject means during a move from one team to another.
+extension Snapshot {
+    /// The identity that a subject means to `team`: its own; or that of a team that transferred its people, and then
+    /// their present identity. Somebody who left `team` is known by where they went.
+    func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
+        let own: Int64? = try value(
+            "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?", [team, subject])
+        if let own { return own }
+        let former = try rows(
+            """
+            SELECT coalesce(o.moved_to, o.id) AS id FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
+            WHERE o.subject = ? AND o.transfer_target IS NOT NULL AND coalesce(n.team, o.transfer_target) = ? LIMIT 2
+            """, [subject, team])
+        // Two teams may have used one subject for two people; then it names nobody.
+        return former.count == 1 ? try former[0]["id"] : nil
+    }
+
+    /// Other identifiers of a sign-in's person: their subjects under teams they came from.
+    func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [AppleSubject] {
+        try rows(
+            """
+            SELECT subject FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?2 UNION
+            SELECT o.subject FROM apple_identity n JOIN apple_identity o ON o.moved_to = n.id
+            WHERE n.team = ?1 AND n.subject = ?3
+            """, [team, claims.transferSubject, claims.subject]
+        ).map { try $0["subject"] }
+    }
+}
+
+extension SubjectHashes {
+    /// For a deleted person on the way to another team: the hash that identifies them when they arrive there.
+    func transfer(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
+        keyring.keyedHash(of: transferMessage(target, subject), purpose: Self.transferPurpose)
+    }
+
+    /// The hashes under which a deletion of this person may be queued: of their subject, and of their transfer subject.
+    func all(_ team: TeamID, _ claims: IdentityClaims) -> [[UInt8]] {
+        let named = claims.transferSubject.map { TransferSubject($0) }.map { name in
+            keyring.keyedHashes(of: transferMessage(team, name), purpose: Self.transferPurpose)
+        }
+        return all(team, claims.subject) + (named ?? [])
+    }
+
+    private static var transferPurpose: SealingPurpose { .other("transfer-hash") }
+
+    private func transferMessage(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
+        Array("\(target.rawValue)/\(subject.rawValue)".utf8)
+    }
+}
+
+extension AppleNotification {
+    var isAboutEmail: Bool { kind == .emailEnabled || kind == .emailDisabled }
+}
+
+extension User {
+    /// Whether this is their address. A notification need not name one.
+    func has(_ address: EmailAddress?) -> Bool {
+        guard let mine = email?.address, let address else { return false }
+        return mine.isExactly(address.address)
+    }
+}

@@ -1,0 +1,172 @@
+package import Coding
+package import Storage
+
+/// Where a page of a list ended: the last user's position in the order of creation, in a search by name behind the word
+/// that was found.
+package struct UserCursor: Hashable, Sendable {
+    package var createdAt: Timestamp
+    package var id: UserID
+    package var word: String?
+
+    package init(createdAt: Timestamp, id: UserID, word: String? = nil) {
+        self.createdAt = createdAt
+        self.id = id
+        self.word = word
+    }
+}
+
+/// Selects users; nil values select all.
+package struct UserFilter: Hashable, Sendable {
+    package var state: User.State?
+    package var group: String?
+    /// The whole address; ASCII letters match in either case. Several people may have it.
+    package var email: String?
+    /// Beginnings of words of the name (`SearchWords`).
+    package var name: String?
+
+    package init(
+        state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil
+    ) {
+        self.state = state
+        self.group = group
+        self.email = email
+        self.name = name
+    }
+
+    package func accepts(_ user: User) -> Bool {
+        (state == nil || state == user.state)
+            && (group.map { group in user.groups.contains { $0.isExactly(group) } } ?? true)
+            && (email.map { Self.folded($0) == user.email.map { Self.folded($0.address) } } ?? true)
+            && (name.flatMap(SearchWords.query).map { SearchWords.finds($0, in: user.name) } ?? true)
+    }
+
+    /// Bytes with ASCII capitals in lower case, as the store compares.
+    private static func folded(_ address: String) -> [UInt8] {
+        address.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+}
+
+/// A condition on the user for a change to be made, evaluated in its transaction: no other write comes between.
+package typealias UserCondition = @Sendable (User) -> Bool
+
+/// A page of users and where the next page begins.
+package struct UserPage: Hashable, Sendable {
+    /// Oldest first; those found by name in the order of the words that were found. Fewer than asked for when many who
+    /// have one property had to be looked through for another.
+    package var items: [User]
+    /// Nil when there are no more.
+    package var next: UserCursor?
+
+    package init(items: [User], next: UserCursor?) {
+        self.items = items
+        self.next = next
+    }
+}
+
+/// Changes to a user by an application or the operator; nil leaves a field as it is.
+package struct UserPatch: Hashable, Sendable {
+    /// The application's own id; an inner nil removes it.
+    package var externalID: String??
+    package var groups: [String]?
+    /// `active` approves and enables; `disabled` ends every session.
+    package var state: User.State?
+    /// Groups that whoever asks may neither give nor take, nor give back by approving or enabling somebody in them:
+    /// `operator.groups`, for everybody who is no operator.
+    package var protectedGroups: [String]
+
+    package init(
+        externalID: String?? = nil, groups: [String]? = nil, state: User.State? = nil, protectedGroups: [String] = []
+    ) {
+        self.externalID = externalID
+        self.groups = groups
+        self.state = state
+        self.protectedGroups = protectedGroups
+    }
+
+    package var isEmpty: Bool { externalID == nil && groups == nil && state == nil }
+}
+
+extension User {
+    package func applying(_ patch: UserPatch) -> User {
+        var user = self
+        if let externalID = patch.externalID { user.externalID = externalID }
+        if let groups = patch.groups { user.groups = groups }
+        if let state = patch.state { user.state = state }
+        return user
+    }
+
+    /// Whether a patch gives or takes one of its protected groups.
+    package func isProtected(from patch: UserPatch) -> Bool {
+        let after = applying(patch)
+        let becomesActive = state != .active && after.state == .active
+        return patch.protectedGroups.contains { group in
+            let (had, has) = (groups.contains(where: group.isExactly), after.groups.contains(where: group.isExactly))
+            return had != has || has && becomesActive
+        }
+    }
+}
+
+package enum UserPatchResult: Hashable, Sendable {
+    /// The user after the patch. When nothing changed, nothing was written and no event recorded.
+    case patched(User)
+    case unknown
+    /// Another user has this external id.
+    case externalIDTaken(by: UserID)
+    /// The condition does not, or no longer, hold; nothing was written.
+    case conditionFailed
+    /// The patch would give or take a protected group; nothing was written.
+    case groupProtected
+}
+
+package enum UserDeletion: Hashable, Sendable {
+    /// Nobody has this id, or nobody any more.
+    case unknown
+    /// The condition does not, or no longer, hold; nothing was written.
+    case conditionFailed
+    /// Deleted, with this many refresh tokens queued for revocation. With none, Apple is not notified.
+    case deleted(revocations: Int)
+
+    /// Whether Apple is told; nil when nobody was deleted.
+    package var appleIsTold: Bool? {
+        if case .deleted(let revocations) = self { revocations > 0 } else { nil }
+    }
+}
+
+/// Limits on what an application stores with a user.
+package enum UserLimits {
+    /// Bytes of UTF-8.
+    package static let externalID = 255
+    package static let groupName = 64
+    package static let groups = 64
+    /// Users in one page of a list.
+    package static let pageSize = 200
+
+    /// Whether this is a valid external id: 1 to 255 bytes without control characters.
+    package static func accepts(externalID: String) -> Bool {
+        PlainLine.accepts(externalID, maximum: Self.externalID)
+    }
+
+    /// Whether these are valid groups: at most 64 different names.
+    package static func accepts(groups: [String]) -> Bool {
+        groups.count <= Self.groups && Set(groups.map { Array($0.utf8) }).count == groups.count
+            && groups.allSatisfy(accepts(group:))
+    }
+
+    /// Whether this can be the name of a group: 1 to 64 bytes that read back from a list as they are. Commas separate
+    /// groups in the proxy's field.
+    package static func accepts(group: String) -> Bool {
+        PlainLine.acceptsName(group, maximum: groupName) && !group.utf8.contains(UInt8(ascii: ","))
+    }
+}
+
+extension Database {
+    package func patchUser(
+        _ id: UserID, _ patch: UserPatch, at now: Timestamp
+    ) async throws(StoreError) -> UserPatchResult {
+        try await patchUser(id, patch, if: nil, at: now)
+    }
+
+    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
+        try await deleteUser(id, if: nil, at: now)
+    }
+}

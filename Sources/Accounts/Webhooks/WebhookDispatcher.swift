@@ -1,0 +1,178 @@
+package import Coding
+package import Crypto
+package import Logging
+import Storage
+import Synchronization
+
+/// Delivers events from the journal to the endpoints.
+///
+/// All state that matters is in the store: what waits, how often it failed, when it is due. A process that is killed at
+/// any point causes at most one event to be sent again, under the same id.
+package final class WebhookDispatcher: Sendable {
+    private let database: Database
+    private let sender: any WebhookSender
+    private let targets: [String: WebhookTarget]
+    private let logoutTokens: any LogoutTokenSource
+    private let policy: WebhookPolicy
+    private let clock: any WallClock
+    private let random: any RandomSource
+    private let logger: Logger
+    private let lease: LeaseHold
+    private let rest = StoreRest()
+    private let lines: Mutex<WebhookLines>
+
+    /// - Parameter targets: the endpoints and what to send them. An endpoint in the store that is not among them, which
+    ///   another process may have created, is left to that process.
+    package init(
+        database: Database, sender: any WebhookSender,
+        targets: [WebhookTarget], logoutTokens: any LogoutTokenSource, policy: WebhookPolicy = .standard,
+        clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.database = database
+        self.sender = sender
+        self.targets = Dictionary(targets.map { ($0.url, $0) }) { first, _ in first }
+        self.logoutTokens = logoutTokens
+        self.policy = policy
+        self.clock = clock
+        self.random = random
+        self.logger = logger
+        lease = LeaseHold(.webhooks, in: database, seconds: policy.lease, random: random)
+        lines = Mutex(WebhookLines(capacity: policy.concurrency))
+    }
+
+    /// Delivers until `pause` says that the process is ending and deliveries in flight are answered.
+    /// - Parameter pause: waits well below a second; false ends the work.
+    package func run(pause: @escaping @Sendable () async -> Bool) async {
+        await lease.work(pause: pause, round: round, each: deliver)
+    }
+
+    /// One round: queues new journal entries, and returns what may be sent now.
+    /// - Returns: the deliveries, and whether to call again at once.
+    package func round() async -> (deliveries: [WebhookDelivery], hasMore: Bool) {
+        let now = clock.now()
+        guard rest.isOver(at: now) else { return ([], false) }
+        var deliveries: [WebhookDelivery] = []
+        do throws(StoreError) {
+            let work = try await database.webhookWork(at: now)
+            guard work.hasNewEvents || !work.due.isEmpty || !lines.withLock({ $0.isIdle }) else {
+                await lease.release()
+                return ([], false)
+            }
+            guard try await lease.acquire(at: now) else { return ([], false) }
+            var due = work.due
+            var hasMore = false
+            if work.hasNewEvents {
+                hasMore = try await database.queueWebhooks(of: targets.mapValues(\.kinds), limit: policy.batch, at: now)
+                due = try await database.webhookWork(at: now).due
+            }
+            for endpoint in due {
+                let limit = lines.withLock { $0.prepare(at: endpoint) }
+                guard limit > 0 else { continue }
+                let found = try await database.dueWebhooks(for: endpoint, limit: limit, at: now)
+                    // Another process may know endpoints that this one does not.
+                    .filter { targets[$0.url] != nil || $0.logout != nil }
+                deliveries += lines.withLock { $0.start(found) }
+            }
+            if rest.end() { logger.info("webhooks resumed") }
+            return (deliveries, hasMore)
+        } catch {
+            failed(error)
+            // Entries from before are in flight.
+            return (deliveries, false)
+        }
+    }
+
+    /// Makes one attempt and records it.
+    package func deliver(_ delivery: WebhookDelivery) async {
+        defer { lines.withLock { $0.finish(delivery) } }
+        let now = clock.now()
+        // Another process may have taken over while this one was stopped.
+        guard lease.isHeld(at: now) else { return }
+        if let address = delivery.logout {
+            await sendLogoutToken(delivery, to: address, at: now)
+        } else if let target = targets[delivery.url] {
+            let body = delivery.entry.webhookBody
+            let id = delivery.entry.id.rawValue
+            let seconds = now.milliseconds / 1000
+            let signature = target.secrets().signatures(id: id, timestamp: seconds, body: body)
+            let answer = await sender.send(
+                WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
+            await record(WebhookVerdict(answer), of: delivery)
+        }
+    }
+
+    /// Each attempt has a new token: the one before may have expired, or have been seen (Back-Channel Logout §2.6).
+    private func sendLogoutToken(_ delivery: WebhookDelivery, to address: LogoutAddress, at now: Timestamp) async {
+        guard let client = WebhookEndpoint.client(of: delivery.url) else { return }
+        let token: Secret
+        do throws(StoreError) {
+            token = try await logoutTokens.logoutToken(
+                for: client, of: delivery.entry.user, session: delivery.entry.session, at: now)
+        } catch {
+            return failed(error)
+        }
+        await record(WebhookVerdict(logout: await sender.send(logoutToken: token, to: address)), of: delivery)
+    }
+
+    private func record(_ verdict: WebhookVerdict, of delivery: WebhookDelivery) async {
+        let now = clock.now()
+        let record: WebhookRecord
+        switch verdict {
+        case .abandoned: return
+        case .delivered: record = .delivered
+        case .gone: record = .gone
+        case .refused(let reason): record = .refused(reason)
+        case .failed(let reason, let retryAfter):
+            let bytes = random.bytes(2)
+            let next = policy.schedule.next(
+                failures: delivery.attempts + 1, queuedAt: delivery.queuedAt, now: now, retryAfter: retryAfter,
+                fraction: UInt16(bytes[0]) << 8 | UInt16(bytes[1]))
+            let pause = policy.schedule.pause(retryAfter)
+            record = .failed(reason, next: next, pausedUntil: pause > 0 ? now.adding(milliseconds: pause) : nil)
+        }
+        do throws(StoreError) {
+            let transition = try await database.record(record, of: delivery, at: now)
+            log(record, transition, delivery, at: now)
+        } catch {
+            failed(error)
+        }
+    }
+
+    // MARK: The log
+
+    private func failed(_ error: StoreError) {
+        if rest.begin(at: clock.now()) {
+            logger.error("webhooks paused: database error", metadata: ["cause": "\(error)"])
+        }
+    }
+
+    /// Logs one line when something changed. The endpoint is named by its origin, because its path may be secret.
+    private func log(
+        _ record: WebhookRecord, _ transition: WebhookTransition, _ delivery: WebhookDelivery, at now: Timestamp
+    ) {
+        var metadata: Logger.Metadata = ["endpoint": .string(WebhookRequest.origin(of: delivery.url))]
+        switch transition {
+        case .none: break
+        case .beganFailing:
+            var failing = metadata
+            if case .failed(let reason, _, _) = record { failing["cause"] = .string(reason) }
+            logger.warning("webhook endpoint failing", metadata: failing)
+        case .recovered(let since):
+            var recovered = metadata
+            recovered["seconds"] = "\((now.milliseconds - since.milliseconds) / 1000)"
+            logger.info("webhook endpoint recovered", metadata: recovered)
+        case .stopped:
+            logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata)
+        }
+        if case .refused(let reason) = record {
+            metadata["event"] = .string(delivery.entry.id.rawValue)
+            metadata["cause"] = .string(reason)
+            logger.warning("logout token refused", metadata: metadata)
+        }
+        if case .failed(let reason, next: nil, _) = record {
+            metadata["event"] = .string(delivery.entry.id.rawValue)
+            metadata["cause"] = .string(reason)
+            logger.warning("webhook event moved to dead letters", metadata: metadata)
+        }
+    }
+}

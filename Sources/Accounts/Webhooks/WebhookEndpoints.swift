@@ -1,0 +1,110 @@
+package import Coding
+package import Crypto
+import Synchronization
+
+/// A configured address that events are sent to.
+package struct WebhookTarget: Sendable {
+    package let url: String
+    /// The events that are sent there.
+    package let kinds: Set<JournalEntry.Kind>
+    /// The current secrets; called for each request.
+    package let secrets: @Sendable () -> WebhookSecrets
+
+    package init(url: String, kinds: Set<JournalEntry.Kind>, secrets: @escaping @Sendable () -> WebhookSecrets) {
+        self.url = url
+        self.kinds = kinds
+        self.secrets = secrets
+    }
+}
+
+/// The result of a test event.
+package struct WebhookTestResult: Hashable, Sendable {
+    /// The `webhook-id` that was sent.
+    package var id: EventID
+    package var verdict: WebhookVerdict
+    /// Of the receiver's answer; nil without one.
+    package var status: Int?
+    /// From the request to the end of the answer.
+    package var milliseconds: Int64
+}
+
+/// This server's endpoints, for the operator: what waits, what was given up, and a test.
+package struct WebhookEndpoints: Sendable {
+    package enum TestFailure: Error, Hashable, Sendable {
+        /// The configuration does not contain this address.
+        case unknown
+        /// Another test of this endpoint has not ended.
+        case busy
+    }
+
+    package let targets: [WebhookTarget]
+    package let database: Database
+    private let sender: any WebhookSender
+    private let clock: any WallClock
+    private let random: any RandomSource
+    private let testing = WebhookTests()
+
+    package init(
+        targets: [WebhookTarget], database: Database, sender: any WebhookSender, clock: any WallClock,
+        random: any RandomSource
+    ) {
+        self.targets = targets
+        self.database = database
+        self.sender = sender
+        self.clock = clock
+        self.random = random
+    }
+
+    /// - Parameter url: as configured, or as displayed where that identifies one endpoint.
+    package func target(_ url: String) -> WebhookTarget? {
+        if let exact = targets.first(where: { $0.url.utf8.elementsEqual(url.utf8) }) { return exact }
+        let shown = targets.filter { WebhookEndpoint.name(of: $0.url).utf8.elementsEqual(url.utf8) }
+        return shown.count == 1 ? shown[0] : nil
+    }
+
+    /// Sends one event of type `webhook.test`, signed like every event for this endpoint, whatever its filter and
+    /// state. It is in no journal and not repeated, and leaves waiting events alone. One at a time, so that small
+    /// requests cannot be amplified into many.
+    package func test(_ url: String) async throws(TestFailure) -> WebhookTestResult {
+        guard let target = target(url) else { throw .unknown }
+        guard testing.begin(target.url) else { throw .busy }
+        defer { testing.end(target.url) }
+        let now = clock.now()
+        let id: EventID = RandomIdentifier(random: random).make()
+        let body = Self.testBody(id, at: now)
+        let seconds = now.milliseconds / 1000
+        let answer = await sender.send(
+            WebhookRequest(
+                url: target.url, id: id.rawValue, timestamp: seconds,
+                signature: target.secrets().signatures(id: id.rawValue, timestamp: seconds, body: body), body: body))
+        var status: Int?
+        if case .status(let code, _) = answer { status = code }
+        return WebhookTestResult(
+            id: id, verdict: WebhookVerdict(answer), status: status,
+            milliseconds: max(0, clock.now().milliseconds - now.milliseconds))
+    }
+
+    /// The type of a test event; the journal has none like it.
+    package static let testType = "webhook.test"
+
+    private static func testBody(_ id: EventID, at now: Timestamp) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("type", testType)
+        writer.member("timestamp", now)
+        writer.name("data")
+        writer.beginObject()
+        writer.member("id", id.rawValue)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+/// The endpoints under test.
+private final class WebhookTests: Sendable {
+    private let urls = Mutex<Set<String>>([])
+
+    func begin(_ url: String) -> Bool { urls.withLock { $0.insert(url).inserted } }
+    func end(_ url: String) { urls.withLock { _ = $0.remove(url) } }
+}

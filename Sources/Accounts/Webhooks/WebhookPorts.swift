@@ -1,0 +1,190 @@
+package import Coding
+package import Crypto
+package import Storage
+
+/// An endpoint's row; never reused for another.
+package struct WebhookEndpointID: Hashable, Sendable {
+    package let rawValue: Int64
+    package init(_ rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Where logout tokens of a client go.
+package struct LogoutAddress: Hashable, Sendable {
+    package var uri: String
+    /// Whether it came by the API, which may not make this server call inside addresses.
+    package var isPublicOnly: Bool
+}
+
+/// An event on its way to one endpoint.
+package struct WebhookDelivery: Hashable, Sendable {
+    package var endpoint: WebhookEndpointID
+    package var url: String
+    /// Where a logout token goes instead of the event: the endpoint is a client of the OpenID provider.
+    package var logout: LogoutAddress?
+    /// The event's position in the journal.
+    package var sequence: Int64
+    package var entry: JournalEntry
+    /// What is sent one after another: of a line, one delivery at a time. A person's id; of a logout token, the session's.
+    package var line: String
+    /// Failed attempts so far.
+    package var attempts: Int
+    package var queuedAt: Timestamp
+
+    package init(
+        endpoint: WebhookEndpointID, url: String, logout: LogoutAddress? = nil, sequence: Int64, entry: JournalEntry,
+        line: String? = nil, attempts: Int, queuedAt: Timestamp
+    ) {
+        self.endpoint = endpoint
+        self.url = url
+        self.logout = logout
+        self.sequence = sequence
+        self.entry = entry
+        self.line = line ?? entry.user.rawValue
+        self.attempts = attempts
+        self.queuedAt = queuedAt
+    }
+}
+
+/// How an attempt is recorded.
+package enum WebhookRecord: Hashable, Sendable {
+    case delivered
+    /// Try again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
+    case failed(String, next: Timestamp?, pausedUntil: Timestamp?)
+    /// The receiver will never take this one; it is not sent again, and is no fault of the endpoint.
+    case refused(String)
+    /// Nothing more is sent to the endpoint until the operator resumes it; what waits stays.
+    case gone
+}
+
+/// Changes caused by recording an attempt that the operator wants to know.
+package enum WebhookTransition: Hashable, Sendable {
+    case none
+    /// The endpoint's first failure since it last worked.
+    case beganFailing
+    /// Nothing that failed is waiting any more.
+    case recovered(failingSince: Timestamp)
+    case stopped
+}
+
+/// The work there is.
+package struct WebhookWork: Hashable, Sendable {
+    /// Whether the journal holds events that some endpoint has not queued.
+    package var hasNewEvents: Bool
+    /// Endpoints that accept deliveries and have something due.
+    package var due: [WebhookEndpointID]
+}
+
+/// One endpoint, as its operator sees it.
+package struct WebhookEndpoint: Hashable, Sendable {
+    package var url: String
+    package var addedAt: Timestamp
+    /// Events that wait, including those not yet queued from the journal.
+    package var backlog: Int
+    /// When the oldest of them happened.
+    package var oldest: Timestamp?
+    package var deadLetters: Int
+    package var lastSuccessAt: Timestamp?
+    package var lastFailureAt: Timestamp?
+    /// Why the last failed attempt failed.
+    package var lastFailure: String?
+    package var failingSince: Timestamp?
+    /// When it answered 410: nothing is sent.
+    package var stoppedAt: Timestamp?
+    /// Until when it asked us to pause.
+    package var pausedUntil: Timestamp?
+}
+
+/// Where a page of dead letters ended.
+package struct DeadWebhookPlace: Hashable, Sendable {
+    package var diedAt: Timestamp
+    package var sequence: Int64
+    package var endpoint: WebhookEndpointID
+
+    package init(diedAt: Timestamp, sequence: Int64, endpoint: WebhookEndpointID) {
+        self.diedAt = diedAt
+        self.sequence = sequence
+        self.endpoint = endpoint
+    }
+}
+
+extension WebhookEndpoint {
+    /// Before the ID of a client of the OpenID provider, in place of an address.
+    package static let clientPrefix = "client:"
+
+    package static func url(ofClient id: String) -> String { clientPrefix + id }
+
+    /// The client whose endpoint this is; nil for an address.
+    package static func client(of url: String) -> String? {
+        url.utf8.starts(with: clientPrefix.utf8) ? String(url.dropFirst(clientPrefix.count)) : nil
+    }
+
+    /// An endpoint's address for display: without its query, which may contain a secret.
+    package static func name(of url: String) -> String {
+        url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url
+    }
+
+    /// Whether `text` names this address, as configured or as displayed.
+    package static func isNamed(_ url: String, _ text: String) -> Bool {
+        [url, name(of: url)].contains { $0.utf8.elementsEqual(text.utf8) }
+    }
+}
+
+/// An event that was given up for one endpoint.
+package struct DeadWebhook: Hashable, Sendable {
+    package var place: DeadWebhookPlace
+    package var url: String
+    package var entry: JournalEntry
+    package var attempts: Int
+    package var failure: String
+    package var diedAt: Timestamp { place.diedAt }
+}
+
+/// What the operator wants to send again now.
+package enum WebhookRetry: Hashable, Sendable {
+    /// One event, at every endpoint where it waits or is a dead letter.
+    case event(EventID)
+    case allDead
+    /// Everything that waits for an endpoint, and its dead letters; a stopped endpoint resumes.
+    case endpoint(url: String)
+}
+
+/// One signed request.
+package struct WebhookRequest: Hashable, Sendable {
+    package var url: String
+    /// `webhook-id`, `webhook-timestamp`, `webhook-signature`.
+    package var fields: [(name: String, value: String)] {
+        Self.fields(id: id, timestamp: timestamp, signature: signature)
+    }
+    package var id: String
+    /// Seconds since 1970.
+    package var timestamp: Int64
+    package var signature: String
+    package var body: [UInt8]
+
+    /// The address without its path and query, which may be secret: for logs.
+    package static func origin(of url: String) -> String {
+        WebhookEndpoint.client(of: url) == nil ? AbsoluteURL(url)?.origin ?? "" : url
+    }
+
+    /// The fields of every request that is signed as Standard Webhooks are.
+    package static func fields(
+        id: String, timestamp: Int64, signature: String
+    ) -> [(name: String, value: String)] {
+        [("webhook-id", id), ("webhook-timestamp", String(timestamp)), ("webhook-signature", signature)]
+    }
+}
+
+/// Sends one request with its own deadline, following no redirect.
+package protocol WebhookSender: Sendable {
+    func send(_ request: WebhookRequest) async -> WebhookAnswer
+    /// The same for a logout token (Back-Channel Logout §2.5).
+    func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer
+}
+
+/// Makes logout tokens.
+package protocol LogoutTokenSource: Sendable {
+    /// - Parameter session: nil for all that the person has at the client.
+    func logoutToken(
+        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
+    ) async throws(StoreError) -> Secret
+}

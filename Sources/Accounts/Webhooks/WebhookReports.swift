@@ -1,0 +1,101 @@
+package import Coding
+package import Storage
+
+extension Database {
+    /// In the order in which they were added.
+    package func webhookEndpoints() async throws(StoreError) -> [WebhookEndpoint] {
+        try await read { snapshot in
+            try snapshot.rows(
+                """
+                SELECT url, added_at, last_success_at, last_failure_at, last_failure, failing_since, stopped_at,
+                nullif(paused_until, 0) AS paused_until,
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
+                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS backlog,
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
+                (SELECT time FROM event WHERE sequence = coalesce(
+                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
+                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
+                FROM webhook_endpoint w ORDER BY id
+                """
+            ).map { row in
+                WebhookEndpoint(
+                    url: try row["url"], addedAt: try row["added_at"], backlog: try row["backlog"],
+                    oldest: try row["oldest"], deadLetters: try row["dead"],
+                    lastSuccessAt: try row["last_success_at"], lastFailureAt: try row["last_failure_at"],
+                    lastFailure: try row["last_failure"], failingSince: try row["failing_since"],
+                    stoppedAt: try row["stopped_at"], pausedUntil: try row["paused_until"])
+            }
+        }
+    }
+
+    /// Newest first, after `place`.
+    package func deadWebhooks(
+        after place: DeadWebhookPlace?, limit: Int
+    ) async throws(StoreError) -> [DeadWebhook] {
+        try await read { snapshot in
+            try snapshot.rows(
+                """
+                SELECT \(JournalEntry.columns), w.url, d.attempts, d.failure, d.dead_at, d.endpoint
+                FROM webhook_delivery d
+                JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
+                WHERE d.dead_at IS NOT NULL
+                AND (CAST(?1 AS BIGINT) IS NULL OR (d.dead_at, d.sequence, d.endpoint) < (?1, ?2, ?3))
+                ORDER BY d.dead_at DESC, d.sequence DESC, d.endpoint DESC LIMIT ?4
+                """, [place?.diedAt, place?.sequence, place?.endpoint, limit]
+            ).map { row in
+                DeadWebhook(
+                    place: DeadWebhookPlace(
+                        diedAt: try row["dead_at"], sequence: try row["e.sequence"], endpoint: try row["endpoint"]),
+                    url: try row["url"], entry: try JournalEntry(row), attempts: try row["attempts"],
+                    failure: try row["failure"] ?? "")
+            }
+        }
+    }
+
+    /// - Returns: how many entries begin again.
+    package func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int {
+        try await write(at: now) { transaction in
+            let (condition, argument, object): (String, (any ColumnBindable)?, String) =
+                switch retry {
+                case .event(let id):
+                    ("sequence = ?2", try transaction.sequence(of: id), id.rawValue)
+                case .allDead: ("dead_at IS NOT NULL AND CAST(?2 AS BIGINT) IS NULL", nil, "dead letters")
+                case .endpoint(let url):
+                    (
+                        "endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url,
+                        WebhookRequest.origin(of: url)
+                    )
+                }
+            let count = try transaction.change(
+                """
+                UPDATE webhook_delivery SET dead_at = NULL, attempts = 0, queued_at = ?1, next_attempt_at = NULL
+                WHERE \(condition)
+                """, [now, argument])
+            if case .endpoint(let url) = retry {
+                try transaction.run(
+                    """
+                    UPDATE webhook_endpoint SET stopped_at = NULL, paused_until = NULL WHERE url = ?
+                    """, [url])
+            }
+            if count > 0 { try transaction.straightenLines() }
+            try transaction.audit(.webhookRetried, object: object)
+            return count
+        }
+    }
+}
+
+extension Transaction {
+    /// After replays: makes the first of each line due; what was due instead waits behind it.
+    fileprivate func straightenLines() throws {
+        try run(
+            """
+            UPDATE webhook_delivery AS d SET next_attempt_at = NULL
+            WHERE d.next_attempt_at IS NOT NULL AND \(WebhookQuery.hasPredecessor)
+            """)
+        try run(
+            """
+            UPDATE webhook_delivery AS d SET next_attempt_at = ?
+            WHERE d.next_attempt_at IS NULL AND d.dead_at IS NULL AND NOT \(WebhookQuery.hasPredecessor)
+            """, [now])
+    }
+}

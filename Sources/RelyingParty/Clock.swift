@@ -1,6 +1,0 @@
-package import Coding
-
-/// The wall clock, injected wherever a time is compared or stored.
-package protocol WallClock: Sendable {
-    func now() -> Timestamp
-}

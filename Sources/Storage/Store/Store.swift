@@ -1,0 +1,233 @@
+package import Coding
+package import Crypto
+package import Logging
+import Synchronization
+
+/// An open database: transactions, and whether they succeed. What its tables mean is their owner's (`StoreSchema`).
+///
+/// Every write shares a durable transaction with other waiting writes (`GroupCommit`); once answered, it survives `kill
+/// -9` and power loss. Reads do not wait for writes. Any number of processes may open it: on one host with SQLite, on
+/// any with PostgreSQL.
+package final class Store: Sendable {
+    package let options: StoreOptions
+    package let engine: any Engine
+    let schema: StoreSchema
+    private let clock: any WallClock
+    private let commits: GroupCommit
+    private let probe = WriteProbe()
+    private let migrations: Migrations
+
+    /// Whether `directory` contains a database. The sealing key is created only together with a new one.
+    package static func exists(in directory: String) -> Bool {
+        DatabaseFiles(directory: directory).holdsDatabase
+    }
+
+    /// Creates `directory` if only its parent exists, and refuses one that others may write to.
+    package static func prepareDirectory(_ directory: String) throws(StorageOpenError) {
+        try DatabaseFiles(directory: directory).prepareDirectory()
+    }
+
+    /// The path of the database file in `directory`.
+    package static func path(in directory: String) -> String {
+        DatabaseFiles(directory: directory).databasePath
+    }
+
+    /// Opens or creates the database: checks files, reads durability back, updates the schema, compares stamps. Blocks;
+    /// called once, before the loops start.
+    /// - Parameters:
+    ///   - trust: of the owner's caches, which hold only while `tick` is called at least once a second.
+    ///   - wrap: puts another engine before the real one; that of tests fails when told to.
+    package init(
+        _ options: StoreOptions, schema: StoreSchema, trust: CacheTrust, keyring: SealingKeyring,
+        clock: any WallClock, random: any RandomSource, logger: Logger,
+        over wrap: (any Engine) -> any Engine = { $0 }
+    ) throws(StorageOpenError) {
+        if let postgres = options.postgres {
+            engine = wrap(
+                try PostgresEngine(
+                    postgres, options: options, schema: schema, keyring: keyring, trust: trust, random: random,
+                    at: clock.now(), logger: logger))
+        } else {
+            engine = wrap(
+                try SQLiteEngine(
+                    options: options, schema: schema, keyring: keyring, trust: trust, at: clock.now(), logger: logger))
+        }
+        self.options = options
+        self.schema = schema
+        self.clock = clock
+        migrations = Migrations(place: engine.place, steps: schema.steps, origin: options.origin, keyring: keyring)
+        commits = GroupCommit(writer: engine.writer, maximumBatch: options.maximumBatch)
+    }
+
+    // MARK: Transactions
+
+    /// A durable write, in a transaction it shares with others.
+    /// - Parameter body: may run twice. Returns what to do after COMMIT and before any answer.
+    package func write(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
+    ) async throws(StoreError) {
+        try await commits.write(body)
+    }
+
+    /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
+    package func note(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
+    ) async throws(StoreError) {
+        if let obstacle = trouble?.error ?? engine.obstacle { throw obstacle }
+        let task = Task { () -> Result<Void, StoreError> in
+            do throws(StoreError) { return .success(try await self.write(body)) } catch { return .failure(error) }
+        }
+        guard let result = await StorePatience.value(of: task, within: options.notePatience) else { throw .late }
+        try result.get()
+    }
+
+    /// A durable write of its own, on the calling thread. For what must be done before the loops start.
+    package func writeNow(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {
+        do {
+            try engine.writer.sync { connection in try connection.inTransaction { try body(connection) } }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    /// A read in one snapshot, concurrent with any write.
+    package func read(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Void
+    ) async throws(StoreError) {
+        try await read(by: engine.reader, body)
+    }
+
+    /// The same on the connection that counts, so that no other read waits for it.
+    package func readCounting(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Void
+    ) async throws(StoreError) {
+        let counter: ConnectionQueue
+        do { counter = try engine.counting() } catch { throw StoreError(error) }
+        try await read(by: counter, body)
+    }
+
+    private func read(
+        by reader: ConnectionQueue, _ body: @escaping @Sendable (any EngineConnection) throws -> Void
+    ) async throws(StoreError) {
+        try await reader.read { connection in try connection.inTransaction(.read) { try body(connection) } }
+    }
+
+    /// The first column of the first row.
+    func value(_ sql: String) async throws(StoreError) -> ColumnValue {
+        try await engine.reader.perform { connection in try connection.value(sql) }
+    }
+
+    /// A value of `meta`.
+    package func stored(_ key: String) async throws(StoreError) -> [UInt8]? {
+        try await engine.reader.perform { connection in try connection.stored(key) }
+    }
+
+    // MARK: Other processes
+
+    /// Reads what this and other processes have written, and evicts it from the caches. The executable calls it every
+    /// 250 ms from one loop; it takes microseconds when nothing changed. Without it, caches answer nothing and every
+    /// look-up reads.
+    package func tick(at now: Timestamp) {
+        engine.watch(at: now)
+        if isShared { commits.giveUp(after: Waits.patience) }
+    }
+
+    /// How far the database's clock was ahead of this machine's at the last look, in milliseconds; 0 on SQLite.
+    package var clockDifference: Int64 { engine.clockDifference }
+
+    /// For times that one machine writes and another compares to the second.
+    package var sharedClock: any WallClock { SharedClock(own: clock, engine: engine) }
+
+    /// Whether it is on PostgreSQL, where servers on other machines may use it too.
+    package var isShared: Bool { options.postgres != nil }
+
+    // MARK: Readiness
+
+    /// For `/readyz`: makes a durable write. While writes fail, one of the size of a sign-in.
+    package func ready(at now: Timestamp) async throws(StoreError) {
+        // SQLite's waits for the lock at most.
+        try await ready(at: now, within: isShared ? .seconds(1) : nil)
+    }
+
+    private func ready(at now: Timestamp, within limit: Duration?) async throws(StoreError) {
+        try await probe.run(within: limit) { () async throws(StoreError) in try await self.writeProbe(at: now) }
+    }
+
+    /// For what cannot be undone before its outcome is written, such as to send a code to Apple: asks whether a write can
+    /// succeed. One that just did is an answer, and so is what is known to be in the way.
+    package func requireWrites(at now: Timestamp) async throws(StoreError) {
+        // A connection that was just lost may be made again: the probe waits for that.
+        if let trouble, trouble.isLock { throw trouble.error }
+        guard trouble != nil || !commits.hasJustCommitted else { return }
+        try await ready(at: now, within: Waits.patience)
+    }
+
+    /// Why no write can succeed now, where to try one would only mean to wait.
+    package var knownObstacle: StoreError? {
+        commits.trouble.flatMap { $0.isLock ? $0.error : nil } ?? engine.obstacle
+    }
+
+    private func writeProbe(at now: Timestamp) async throws(StoreError) {
+        let known = commits.trouble
+        var content = Array(String(now.milliseconds).utf8)
+        if known != nil { content += [UInt8](repeating: 0, count: GroupCommit.probeSize) }
+        let value = content
+        try await write { connection in
+            try connection.store("ready", value)
+            return nil
+        }
+        if let known { commits.endTrouble(known) }
+    }
+
+    /// Why writes fail now, as far as this process knows; nil while they succeed.
+    package var trouble: StoreTrouble? { commits.trouble }
+
+    /// For `/readyz`: whether this process can open what other processes seal now.
+    package func sealingKeyFits() async throws(StoreError) -> Bool {
+        let migrations = migrations
+        return try await lookUpAnswer { connection in try migrations.fits(connection) }
+    }
+
+    /// For `/readyz`: whether a newer version, started beside this one, has left this one a schema that it can use.
+    package func schemaFits() async throws(StoreError) -> Bool {
+        let migrations = migrations
+        return try await lookUpAnswer { connection in try migrations.isAdmitted(on: connection) }
+    }
+
+    private func lookUpAnswer(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Bool
+    ) async throws(StoreError) -> Bool {
+        let answer = Mutex(false)
+        try await engine.lookUp { connection in
+            let found = try body(connection)
+            answer.withLock { $0 = found }
+        }
+        return answer.withLock { $0 }
+    }
+
+    /// For a server that has taken over from another: the database now belongs to this server's sealing key.
+    package func stampSealingKey(at now: Timestamp) async throws(StoreError) {
+        let (migrations, schema) = (migrations, schema)
+        try await write { connection in
+            try migrations.stamp(connection, for: schema, at: now)
+            return nil
+        }
+    }
+
+    /// Counts of the writer since opening.
+    package var statistics: WriteStatistics { commits.statistics }
+
+    /// Measurements of the writer.
+    package var metrics: StoreMetrics { commits.metrics }
+
+    /// The settings that durability and privacy depend on, read back from the writing connection.
+    package func settings() throws(StoreError) -> [String: String] {
+        do { return try engine.settings() } catch { throw StoreError(error) }
+    }
+
+    /// Finishes accepted writes and closes. Later writes are `.unavailable`.
+    package func close() {
+        commits.close()
+        engine.close()
+    }
+}
