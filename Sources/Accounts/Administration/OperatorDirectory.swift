@@ -1,5 +1,5 @@
 package import Coding
-import Storage
+package import Storage
 
 /// What an operator does to a person.
 package enum OperatorChange: Hashable, Sendable {
@@ -73,5 +73,131 @@ extension User {
     /// - Parameter groups: `operator.groups`.
     package func isOperator(_ groups: [String]) -> Bool {
         state == .active && self.groups.contains { own in groups.contains { $0.isExactly(own) } }
+    }
+}
+
+extension Database {
+    /// Changes or deletes a person, unless nobody would be left who can open the operator's page.
+    /// - Parameter groups: `operator.groups`.
+    package func changeUser(
+        _ id: UserID, _ change: OperatorChange, protecting groups: [String], at now: Timestamp
+    ) async throws(StoreError) -> OperatorChangeResult {
+        try await write(at: now) { transaction in
+            guard let before = try transaction.user(id) else { return .unknown }
+            var after: User?
+            if case .patch(let patch, let states) = change {
+                guard states.contains(before.state) else { return .otherState }
+                after = before.applying(patch)
+            }
+            if before.isOperator(groups), after?.isOperator(groups) != true,
+                try !transaction.hasOperator(groups, besides: id)
+            {
+                return .lastOperator
+            }
+            guard let after else { return .deleted(try transaction.deleteUser(id)) }
+            try transaction.change(before, to: after)
+            return .changed
+        }
+    }
+
+    /// What applications have not received about a person: the newest `limit` of it.
+    package func deliveries(of user: UserID, limit: Int) async throws(StoreError) -> [WaitingDelivery] {
+        try await read { snapshot in
+            try snapshot.rows(
+                """
+                SELECT e.sequence, e.salt, w.url, d.dead_at IS NOT NULL AS is_dead FROM webhook_delivery d
+                JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
+                WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?
+                """, [user, limit]
+            ).map { row in
+                WaitingDelivery(
+                    event: EventID(sequence: try row["sequence"], salt: try row["salt"]), url: try row["url"],
+                    isDead: try row["is_dead"])
+            }
+        }
+    }
+
+    /// How many people are in each state; among very many, as of a few seconds ago.
+    package func userCounts() async throws(StoreError) -> [User.State: Int] {
+        var counts: [User.State: Int] = [:]
+        for (state, numbers) in userNumbers {
+            let number = try await numbers.current { () throws(StoreError) in
+                try await self.readCounting { snapshot in
+                    try snapshot.count("SELECT count(*) FROM user WHERE state = ?", [state])
+                }
+            }
+            if number > 0 { counts[state] = number }
+        }
+        return counts
+    }
+
+    /// Adds to the numbers of the hour.
+    package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(StoreError) {
+        try await write(at: now) { transaction in
+            for count in counts {
+                try transaction.run(
+                    """
+                    INSERT INTO sign_in_hour (hour, outcome, reason, number) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (hour, outcome, reason) DO UPDATE SET number = sign_in_hour.number + excluded.number
+                    """, [count.hour, count.outcome, count.reason, count.number])
+            }
+            try transaction.run(
+                "DELETE FROM sign_in_hour WHERE hour < ?", [now.adding(seconds: -SignInCount.retention)])
+        }
+    }
+
+    /// The numbers of each hour since `time`, oldest first.
+    package func signIns(since time: Timestamp) async throws(StoreError) -> [SignInCount] {
+        try await read { snapshot in
+            try snapshot.rows(
+                "SELECT hour, outcome, reason, number FROM sign_in_hour WHERE hour >= ? ORDER BY hour, outcome, reason",
+                [time]
+            ).map { row in
+                SignInCount(
+                    hour: try row["hour"], outcome: try row["outcome"], reason: try row["reason"],
+                    number: try row["number"])
+            }
+        }
+    }
+
+    /// Writes that this server runs, and forgets those that have not been seen for a day.
+    package func reportServer(_ server: RunningServer) async throws(StoreError) {
+        try await write(at: server.seenAt) { transaction in
+            try transaction.run(
+                """
+                INSERT INTO server (id, host, version, started_at, seen_at) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+                """, [server.id, server.host, server.version, server.startedAt, server.seenAt])
+            try transaction.run("DELETE FROM server WHERE seen_at < ?", [server.seenAt.adding(seconds: -86_400)])
+        }
+    }
+
+    /// - Parameter seen: those not seen since are not listed.
+    package func servers(seen: Timestamp) async throws(StoreError) -> [RunningServer] {
+        try await read { snapshot in
+            try snapshot.rows(
+                "SELECT id, host, version, started_at, seen_at FROM server WHERE seen_at >= ? ORDER BY host, started_at",
+                [seen]
+            ).map { row in
+                RunningServer(
+                    id: try row["id"], host: try row["host"], version: try row["version"],
+                    startedAt: try row["started_at"], seenAt: try row["seen_at"])
+            }
+        }
+    }
+}
+
+extension Snapshot {
+    /// Whether somebody else can open the operator's page.
+    fileprivate func hasOperator(_ groups: [String], besides id: UserID) throws -> Bool {
+        var wanted = Conditions()
+        wanted.add("x.name", in: groups)
+        wanted.add("u.state = 'active' AND u.id <> ?", [id])
+        // An older version may have changed the groups and not the index.
+        return try exists(
+            """
+            SELECT 1 FROM user_group x CROSS JOIN user u ON u.id = x.user \(wanted.clause)
+            AND EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = x.name) LIMIT 1
+            """, wanted.arguments)
     }
 }

@@ -1,4 +1,5 @@
 package import Coding
+import Storage
 
 /// Apple's view of the user's authorization, in the terms of `ASAuthorizationAppleIDProvider.CredentialState`.
 package enum CredentialState: String, Sendable, CaseIterable {
@@ -58,4 +59,90 @@ package enum CredentialEvent: Hashable, Sendable {
     case transferredOut(at: Timestamp)
     /// A team transfer brought the identity; by our clock.
     case transferredIn(at: Timestamp)
+}
+
+extension CredentialStatus {
+    /// Of an identity `i`.
+    static let columns = Accounts.columns("i.credential_state", "i.credential_changed_at", "i.credential_cause")
+
+    /// The statuses of the other identities of `i`'s user, in one text; null when there are none. Identities that moved
+    /// on to another one are not counted.
+    static let others = """
+        (SELECT group_concat(o.credential_state || ' ' || o.credential_cause || ' ' || \
+        coalesce(CAST(o.credential_changed_at AS TEXT), ''), ',') FROM apple_identity o \
+        WHERE o.user = i.user AND o.id <> i.id AND o.moved_to IS NULL)
+        """
+
+    init(_ row: Row) throws(StoreError) {
+        self.init(
+            state: try row["i.credential_state"], changedAt: try row["i.credential_changed_at"],
+            cause: try row["i.credential_cause"])
+    }
+
+    /// Reads `others`.
+    static func others(_ text: String?) throws(StoreError) -> [CredentialStatus] {
+        guard let text else { return [] }
+        var list: [CredentialStatus] = []
+        for item in text.split(separator: ",") {
+            let parts = item.split(separator: " ", omittingEmptySubsequences: false)
+            guard parts.count == 3, let state = CredentialState(rawValue: String(parts[0])),
+                let cause = CredentialCause(rawValue: String(parts[1])), parts[2].isEmpty || Int64(parts[2]) != nil
+            else { throw .corrupt("a credential state reads \(item)") }
+            list.append(
+                CredentialStatus(
+                    state: state, changedAt: Int64(parts[2]).map { Timestamp(milliseconds: $0) }, cause: cause))
+        }
+        return list
+    }
+}
+
+extension Transaction {
+    /// Applies an event to an identity's status, as `CredentialStatus.transition` decides; when the person's state
+    /// changes, records `user.updated`.
+    /// - Returns: the status afterwards; nil when the identity does not exist, or must be deleted, which is left to the
+    ///   caller.
+    @discardableResult
+    func apply(_ event: CredentialEvent, toIdentity identity: Int64) throws -> CredentialStatus? {
+        guard
+            let row = try firstRow(
+                """
+                SELECT i.user, i.last_sign_in_issued_at, \(CredentialStatus.columns),
+                \(CredentialStatus.others) AS others FROM apple_identity i WHERE i.id = ?
+                """, [identity])
+        else { return nil }
+        let before = try CredentialStatus(row)
+        let transition = CredentialStatus.transition(
+            from: before, on: event, lastSignIn: try row["last_sign_in_issued_at"])
+        guard let after = transition, after != before else { return transition }
+        try update(after, ofIdentity: identity)
+        let user: UserID = try row["user"]
+        let others = try CredentialStatus.others(try row["others"])
+        if CredentialStatus.ofPerson(after, others).state != CredentialStatus.ofPerson(before, others).state {
+            try record(.userUpdated, user: user, fields: ["credentialState"])
+        }
+        invalidate(.user(user))
+        return after
+    }
+
+    /// A token of this identity is gone, by Apple's answer or by a notification about an earlier sign-in, and its row
+    /// no longer holds it. When none is left, the newest decides.
+    @discardableResult
+    func applyDeadToken(ofIdentity identity: Int64) throws -> CredentialStatus? {
+        let row = try firstRow(
+            """
+            SELECT coalesce(max(issued_at), 0) AS newest, count(sealed_refresh_token) > 0 AS others_live
+            FROM apple_credential WHERE identity = ?
+            """, [identity])
+        guard let row else { return nil }
+        let event = CredentialEvent.tokenDead(
+            at: now, newestIssuedAt: try row["newest"], othersLive: try row["others_live"])
+        return try apply(event, toIdentity: identity)
+    }
+
+    func update(_ status: CredentialStatus, ofIdentity identity: Int64) throws {
+        try run(
+            """
+            UPDATE apple_identity SET credential_state = ?, credential_changed_at = ?, credential_cause = ? WHERE id = ?
+            """, [status.state, status.changedAt, status.cause, identity])
+    }
 }

@@ -4,6 +4,26 @@ package import Logging
 package import Storage
 import Synchronization
 
+/// Which database to open, and the periods and limits that its writes apply.
+package struct DatabaseOptions: Sendable {
+    package var store: StoreOptions
+    package var sessionLimits: SessionLimits
+    package var retention: RetentionPolicy
+    package var onAccountDeleted: AccountDeletionPolicy
+    /// The operating system user who runs the command: for the audit log.
+    package var account: String?
+
+    package init(
+        _ store: StoreOptions, sessionLimits: SessionLimits, retention: RetentionPolicy = RetentionPolicy(),
+        onAccountDeleted: AccountDeletionPolicy
+    ) {
+        self.store = store
+        self.sessionLimits = sessionLimits
+        self.retention = retention
+        self.onAccountDeleted = onAccountDeleted
+    }
+}
+
 /// People, their sessions and what belongs to them, as `store` keeps them: each operation is one transaction.
 package final class Database: Sendable {
     package let store: Store
@@ -124,3 +144,25 @@ private final class Answer<Value: Sendable>: Sendable {
         return value
     }
 }
+
+/// The error type of code that calls the store.
+package protocol StoreFailure: Error {
+    init(store error: StoreError)
+}
+
+extension StoreFailure {
+    /// Calls the store and maps its error to the caller's.
+    @discardableResult
+    package static func mapping<Value>(
+        _ call: @autoclosure () async throws(StoreError) -> Value
+    ) async throws(Self) -> Value {
+        do throws(StoreError) {
+            return try await call()
+        } catch {
+            throw Self(store: error)
+        }
+    }
+}
+
+/// What another module lets the store do.
+package typealias StoreTask = @Sendable () async throws(StoreError) -> Void

@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+package import Storage
 
 /// Whether Apple is added to an account, or replaces its password, which the application then drops.
 package enum LinkKind: String, Sendable, CaseIterable {
@@ -84,4 +85,126 @@ package struct Link: Hashable, Sendable {
 
     /// Whether the link has expired, by a clock that may have been set back by a minute.
     package func isOver(at now: Timestamp) -> Bool { now >= expiresAt || now.adding(seconds: 60) < createdAt }
+}
+
+extension Link {
+    fileprivate static let columns = """
+        id, kind, state, token_hash, external_id, display_name, return_to, may_replace, nonce, created_at, expires_at, \
+        waiting, tries, request, code_hash, sealed_identity, user, failure, ended_at, browser, team, subject, \
+        address_hash, api_key
+        """
+
+    /// What names a person in a link that has failed.
+    static let erasure = """
+        external_id = NULL, display_name = NULL, sealed_identity = NULL, team = NULL, subject = NULL
+        """
+
+    fileprivate init(_ row: Row) throws(StoreError) {
+        self.init(
+            id: try row["id"], kind: try row["kind"], state: LinkState(stored: try row["state"]),
+            ticketHash: try row["token_hash"], addressHash: try row["address_hash"],
+            externalID: try row["external_id"], displayName: try row["display_name"], returnTo: try row["return_to"],
+            mayReplace: try row["may_replace"], nonce: try row["nonce"], createdAt: try row["created_at"],
+            waiting: try row["waiting"], apiKey: try row["api_key"])
+        expiresAt = try row["expires_at"]
+        tries = try row["tries"]
+        request = try row["request"]
+        codeHash = try row["code_hash"]
+        sealedIdentity = try row["sealed_identity"]
+        user = try row["user"]
+        failure = try row["failure"]
+        endedAt = try row["ended_at"]
+        browser = try row["browser"]
+        team = try row["team"]
+        subject = try row["subject"]
+    }
+}
+
+extension LinkState {
+    /// A version that still knew passwords may write `challenged` and `converting` while it is being replaced.
+    fileprivate init(stored text: String) {
+        self = LinkState(rawValue: text) ?? (text == "converting" ? .done : .failed)
+    }
+}
+
+extension Snapshot {
+    func storedLink(_ id: LinkID) throws -> Link? {
+        try firstRow("SELECT \(Link.columns) FROM account_link WHERE id = ?", [id]).map { try Link($0) }
+    }
+}
+
+extension Transaction {
+    func insert(_ link: Link) throws {
+        try run(
+            """
+            INSERT INTO account_link (id, style, kind, state, token_hash, address_hash, external_id, display_name,
+            return_to, may_replace, nonce, created_at, expires_at, waiting, api_key)
+            VALUES (?, 'ticket', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                link.id, link.kind, link.state, link.ticketHash, link.addressHash, link.externalID, link.displayName,
+                link.returnTo, link.mayReplace, link.nonce, link.createdAt, link.expiresAt, link.waiting, link.apiKey,
+            ])
+    }
+
+    /// Ends a link that was not completed, and erases what names a person in it.
+    func failLink(_ id: LinkID, _ failure: String) throws {
+        try run(
+            "UPDATE account_link SET state = 'failed', failure = ?, ended_at = ?, \(Link.erasure) WHERE id = ?",
+            [failure, now, id])
+    }
+
+    /// Records what a completed link did. What tells whose it is stays until the link is deleted: the application asks
+    /// before it drops a password.
+    func finishLink(_ id: LinkID, _ kind: LinkKind, user: UserID) throws {
+        try run(
+            """
+            UPDATE account_link SET state = 'done', user = ?, display_name = NULL, sealed_identity = NULL, failure = NULL,
+            ended_at = ? WHERE id = ?
+            """, [user, now, id])
+        try record(kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, link: id)
+    }
+
+    /// Completes what an earlier version had committed before an application dropped its password.
+    func finishConvertingLinks() throws {
+        let links = try rows("SELECT id, kind, user FROM account_link WHERE state = 'converting' AND user IS NOT NULL")
+        for link in links { try finishLink(try link["id"], try link["kind"], user: try link["user"]) }
+    }
+
+    /// One user was merged into another.
+    func joinLinks(of second: UserID, to first: UserID) throws {
+        try run("UPDATE account_link SET user = ? WHERE user = ?", [first, second])
+    }
+
+    /// Erases links that wait with this identity and, when the whole identity ends, its waiting identity. Committed
+    /// links end with their user.
+    func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
+        try run(
+            """
+            DELETE FROM account_link WHERE team = ?1 AND subject = ?2 AND user IS NULL
+            AND (CAST(?3 AS BIGINT) IS NULL OR created_at < ?3)
+            """, [team, subject, end])
+        guard end == nil else { return }
+        try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team, subject])
+    }
+}
+
+// As the operator lists them.
+extension Database {
+    /// At most `limit` links, oldest first, after the named one.
+    /// - Parameter states: empty means all.
+    package func links(
+        in states: Set<LinkState>, after place: (createdAt: Timestamp, id: LinkID)?, limit: Int
+    ) async throws(StoreError) -> [Link] {
+        try await read { snapshot in
+            var wanted = Conditions()
+            wanted.add("state", in: states.sorted { $0.rawValue < $1.rawValue })
+            if let place { wanted.add("(created_at, id) > (?, ?)", [place.createdAt, place.id]) }
+            var arguments = wanted.arguments
+            arguments += [limit]
+            return try snapshot.rows(
+                "SELECT \(Link.columns) FROM account_link \(wanted.clause) ORDER BY created_at, id LIMIT ?", arguments
+            ).map { try Link($0) }
+        }
+    }
 }

@@ -1,3 +1,8 @@
+import Coding
+import Crypto
+import Logging
+import Storage
+
 // Apple's answer to a browser's attempt for a link.
 extension Linking {
     func complete(
@@ -29,5 +34,51 @@ extension Linking {
         } catch {
             return .linkFailed(error, link: id, returnTo: opened.returnTo)
         }
+    }
+}
+
+// From the waiting identity to the finished link.
+extension Linking {
+    /// Commits the link, unless it is committed already.
+    func commit(_ link: Link) async throws(LinkFailure) {
+        switch link.state {
+        case .done: return
+        case .failed: throw LinkFailure(stored: link.failure)
+        case .open: throw .ended
+        case .authorized: break
+        }
+        let now = clock.now()
+        if link.isOver(at: now) { throw .expired }
+        // Apple uses another subject for the person in every team: under this one they would be a new user.
+        guard link.team == provider.team else { throw try await fail(link, "team_changed", at: now) }
+        guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.id, with: keyring) else {
+            // Sealed by a key that is no longer in the ring.
+            throw try await fail(link, "unreadable", at: now)
+        }
+        // The application vouches for its user. A link makes no session: nobody holds this one's token.
+        let record = record(
+            of: identity.identity, attempt: identity.attempt, kind: identity.kind,
+            token: .made(SessionToken.make(random: random).hash), device: identity.device, team: provider.team,
+            policy: .open, at: now)
+        let result = try await LinkFailure.mapping(await database.commitLink(LinkCommit(id: link.id, record: record)))
+        switch result {
+        case .committed(let link):
+            var metadata: Logger.Metadata = ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"]
+            if let user = link.user { metadata["user"] = "\(user)" }
+            logger.info("link completed", metadata: metadata)
+        case .refused(let failure):
+            logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(failure.reason)"])
+            throw failure
+        case .other(let link):
+            guard link.state == .done else { throw LinkFailure(stored: link.failure) }
+        case .unknown: throw .unknown
+        }
+    }
+
+    /// Ends a link that this configuration cannot commit.
+    private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(LinkFailure) -> LinkFailure {
+        try await LinkFailure.mapping(await database.failLink(link.id, reason: reason, at: now))
+        logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(reason)"])
+        return .ended
     }
 }

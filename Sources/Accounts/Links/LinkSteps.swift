@@ -2,6 +2,82 @@ package import Coding
 package import Crypto
 package import Storage
 
+/// An identity that authorizes a link.
+package struct LinkAuthorization: Sendable {
+    package var id: LinkID
+    package var request: Digest256
+    package var codeHash: Digest256
+    /// `LinkedIdentity`, sealed for this link.
+    package var sealedIdentity: [UInt8]
+    package var team: TeamID
+    package var subject: AppleSubject
+    /// Where the identity waited: from now on only this link may use it.
+    package var waiting: WaitingID?
+    package var now: Timestamp
+}
+
+package enum LinkCodeResult: Hashable, Sendable {
+    case right(Link)
+    /// Also when it was the last try and ended the link.
+    case wrong
+    case unknown
+}
+
+/// The input of the committing transaction.
+package struct LinkCommit: Sendable {
+    package var id: LinkID
+    /// As a sign-in of this identity would be stored; its session is not created.
+    package var record: SignInRecord
+}
+
+package enum LinkCommitResult: Hashable, Sendable {
+    /// The user has the external ID; the link is `done`.
+    case committed(Link)
+    /// The rule refused, or Apple ended the consent: the link has ended, and nothing else changed.
+    case refused(LinkFailure)
+    /// The link is not, or no longer, `authorized`.
+    case other(Link)
+    case unknown
+}
+
+/// What a completed link says about its account.
+package enum LinkedAccount: Hashable, Sendable {
+    /// Apple opens it.
+    case opens(User)
+    case closed(LinkFailure)
+}
+
+/// An identity whose person is asked whether they have an account.
+package struct WaitingIdentity: Hashable, Sendable {
+    package var id: WaitingID
+    package var attempt: Digest256
+    package var bindingHash: Digest256
+    package var ticketHash: Digest256
+    package var sealedIdentity: [UInt8]
+    package var team: TeamID
+    package var subject: AppleSubject
+    /// The subject that the sending team uses, after a transfer.
+    package var transferSubject: String?
+    package var expiresAt: Timestamp
+    /// The only link that may use it.
+    package var link: LinkID?
+
+    package init(
+        id: WaitingID, attempt: Digest256, bindingHash: Digest256, ticketHash: Digest256, sealedIdentity: [UInt8],
+        team: TeamID, subject: AppleSubject, transferSubject: String? = nil, expiresAt: Timestamp
+    ) {
+        self.id = id
+        self.attempt = attempt
+        self.bindingHash = bindingHash
+        self.ticketHash = ticketHash
+        self.sealedIdentity = sealedIdentity
+        self.team = team
+        self.subject = subject
+        self.transferSubject = transferSubject
+        self.expiresAt = expiresAt
+    }
+}
+
 // A link until it is committed.
 extension Database {
     package func createLink(_ link: Link) async throws(StoreError) {
@@ -100,5 +176,69 @@ extension Database {
     /// sign-in would, and writes the event.
     package func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult {
         try await write(at: commit.record.now) { transaction in try transaction.commit(commit) }
+    }
+}
+
+// What a link does to users.
+extension Transaction {
+    func commit(_ commit: LinkCommit) throws -> LinkCommitResult {
+        let record = commit.record
+        guard let link = try storedLink(commit.id) else { return .unknown }
+        guard link.state == .authorized, !link.isOver(at: now), let externalID = link.externalID else {
+            return .other(link)
+        }
+        if try hasEnded(record) { return try refuse(link, .signIn(.revoked)) }
+        let decision = LinkRule.decide(
+            holder: try knownPerson(record).map { person in
+                LinkRule.Holder(user: person.user.id, state: person.user.state, externalID: person.user.externalID)
+            },
+            owner: try owner(ofExternalID: externalID), externalID: externalID, mayReplace: link.mayReplace)
+
+        let user: UserID
+        switch decision {
+        case .refused(let refusal): return try refuse(link, refusal.failure)
+        case .present(let present):
+            user = present
+            _ = try admitLinked(record)
+        case .set(let present, let from):
+            user = present
+            try releaseExternalID(from: from)
+            try setExternalID(externalID, of: user)
+            _ = try admitLinked(record)
+        case .create(let from):
+            try releaseExternalID(from: from)
+            user = try admitLinked(record).user.id
+            try run("UPDATE user SET external_id = ? WHERE id = ?", [externalID, user])
+            // They are back: what they consented to now must not be revoked.
+            try cancelRevocations(context.subjectHashes.all(record.team, record.claims))
+        }
+        try finishLink(link.id, link.kind, user: user)
+        guard let committed = try storedLink(link.id) else { return .unknown }
+        return .committed(committed)
+    }
+
+    /// Stores what the identity brings to its user, new or known, as in every sign-in: address, refresh token and name.
+    private func admitLinked(_ record: SignInRecord) throws -> Person {
+        guard let person = try admit(record) else { throw StoreError.inconsistent("a link's sign-in is closed") }
+        return person
+    }
+
+    private func refuse(_ link: Link, _ failure: LinkFailure) throws -> LinkCommitResult {
+        try failLink(link.id, failure.reason)
+        return .refused(failure)
+    }
+
+    /// Takes the external ID from its owner, and ends their sessions, which belong to the application's account.
+    private func releaseExternalID(from owner: UserID?) throws {
+        guard let owner else { return }
+        // The sessions first: their events carry the external ID, by which the application recognises them.
+        try endSessions(of: owner, cause: .replaced)
+        try setExternalID(nil, of: owner)
+    }
+
+    private func setExternalID(_ externalID: String?, of user: UserID) throws {
+        try run("UPDATE user SET external_id = ?, updated_at = ? WHERE id = ?", [externalID, now, user])
+        try record(.userUpdated, user: user, fields: ["externalID"])
+        invalidate(.user(user))
     }
 }

@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+import Storage
 
 /// What a person allowed a client by signing in, and the tokens that came of it: a code, then an access token, and with
 /// `offline_access` a refresh token. Ending the grant ends all of them.
@@ -178,4 +179,12 @@ package struct GrantedRefreshToken: GrantToken {
     private static func tags(_ bytes: [UInt8], _ keyring: SealingKeyring) -> [[UInt8]] {
         keyring.keyedHashes(of: bytes, purpose: .other("openid-refresh-token/issued")).map { Array($0.prefix(half)) }
     }
+}
+
+/// What becomes of a grant.
+package enum GrantChange: Hashable, Sendable {
+    case keep
+    case replace(Grant)
+    /// It and all its tokens end.
+    case end
 }

@@ -1,6 +1,158 @@
 package import Coding
-import Crypto
+package import Crypto
 package import Storage
+
+/// The `client_id` of a program that signs people in through Bramley: 1 to 64 letters, digits, dots, hyphens and
+/// underscores, chosen by the operator.
+package struct OpenIDClientID: Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: String
+
+    package init(unchecked rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    package init?(parsing text: String) {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        guard isPlain, (1...64).contains(text.utf8.count) else { return nil }
+        rawValue = text
+    }
+
+    package var description: String { rawValue }
+}
+
+/// What a program may ask for (OIDC Core §5.4, §11), in the order of the documents.
+package enum OpenIDScope: String, Sendable, CaseIterable {
+    case openid, profile, email, groups
+    /// `apple_sub` and `is_private_email`.
+    case apple
+    /// Refresh tokens, which outlive the session.
+    case offlineAccess = "offline_access"
+
+    /// Those of a client for which the operator names none.
+    package static let usual: [OpenIDScope] = [.openid, .profile, .email, .groups]
+
+    /// The known ones of a space-separated list, in the order above, each once. Unknown ones are ignored (OIDC Core
+    /// §3.1.2.1).
+    package static func parse(_ text: String) -> [OpenIDScope] {
+        let words = text.split(separator: " ").map(String.init)
+        return allCases.filter { scope in words.contains { $0.isExactly(scope.rawValue) } }
+    }
+
+    /// Space-separated (RFC 6749 §3.3).
+    package static func text(_ scopes: [OpenIDScope]) -> String {
+        scopes.map(\.rawValue).joined(separator: " ")
+    }
+}
+
+/// A client's secret, `bcs_…`, held by the program: `reveal()` is for the one time it is shown.
+package struct OpenIDClientSecret: Redacted {
+    package static let prefix = "bcs_"
+    private let text: String
+
+    package static func make(random: any RandomSource) -> OpenIDClientSecret {
+        OpenIDClientSecret(prefix + Base64URL.encode(random.bytes(32)))
+    }
+
+    /// - Parameter text: as a request has it.
+    package init(_ text: String) {
+        self.text = text
+    }
+
+    /// SHA-256 of the text. As good as a slow hash here: nobody guesses 256 bits.
+    package var hash: Digest256 { SHA256.hash(utf8: text) }
+
+    /// The text itself. Review every call.
+    package func reveal() -> String { text }
+}
+
+/// A program that signs people in through Bramley (RFC 6749 §2), as the operator registered it.
+package struct OpenIDClient: Hashable, Sendable {
+    /// Hashes of its secrets: two while it changes from one to the other.
+    package struct Secrets: Hashable, Sendable {
+        package var current: Digest256
+        package var former: Digest256?
+        /// When the former one ends; nil without one.
+        package var formerUntil: Timestamp?
+
+        package init(current: Digest256, former: Digest256? = nil, formerUntil: Timestamp? = nil) {
+            self.current = current
+            self.former = former
+            self.formerUntil = formerUntil
+        }
+
+        /// In constant time.
+        func accept(_ secret: OpenIDClientSecret, at now: Timestamp) -> Bool {
+            let hash = secret.hash
+            let isCurrent = constantTimeEquals(hash, current)
+            guard let former, let formerUntil, now < formerUntil else { return isCurrent }
+            return constantTimeEquals(hash, former) || isCurrent
+        }
+    }
+
+    package var id: OpenIDClientID
+    /// As pages show it.
+    package var name: String
+    /// Nil for a public client: one that cannot keep a secret (RFC 6749 §2.1).
+    package var secrets: Secrets?
+    package var redirectURIs: [String]
+    /// `post_logout_redirect_uris`.
+    package var logoutURIs: [String]
+    /// Where it learns of sign-outs: `backchannel_logout_uri` (Back-Channel Logout §2.2); nil: nowhere.
+    package var backChannelLogoutURI: String?
+    /// Whether that address came by the API, and may therefore not lead inside (`nameBackChannel`).
+    package var backChannelPublicOnly: Bool
+    /// What it may ask for.
+    package var scopes: [OpenIDScope]
+    /// Who may use it: members of one of these; empty admits everybody.
+    package var groups: [String]
+    /// Whether it must send a code challenge. Public clients must anyway.
+    package var requiresPKCE: Bool
+    package var createdAt: Timestamp
+    package var updatedAt: Timestamp
+    /// When it last got a token, to the minute; nil: never.
+    package var lastUsedAt: Timestamp?
+    /// When it last sent a wrong secret, to the minute.
+    package var lastRefusedAt: Timestamp?
+
+    package init(
+        id: OpenIDClientID, name: String, secrets: Secrets?, redirectURIs: [String], logoutURIs: [String] = [],
+        backChannelLogoutURI: String? = nil, backChannelPublicOnly: Bool = false,
+        scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [], requiresPKCE: Bool = false,
+        createdAt: Timestamp, updatedAt: Timestamp, lastUsedAt: Timestamp? = nil, lastRefusedAt: Timestamp? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.secrets = secrets
+        self.redirectURIs = redirectURIs
+        self.logoutURIs = logoutURIs
+        self.backChannelLogoutURI = backChannelLogoutURI
+        self.backChannelPublicOnly = backChannelPublicOnly
+        self.scopes = scopes
+        self.groups = groups
+        self.requiresPKCE = requiresPKCE
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+        self.lastUsedAt = lastUsedAt
+        self.lastRefusedAt = lastRefusedAt
+    }
+
+    package var isPublic: Bool { secrets == nil }
+
+    /// Whether a person of these groups may use it.
+    package func admits(groups: [String]) -> Bool { Self.admits(self.groups, groups: groups) }
+
+    /// - Parameter admitted: a client's groups; empty admits everybody.
+    package static func admits(_ admitted: [String], groups: [String]) -> Bool {
+        admitted.isEmpty || admitted.contains { own in groups.contains { $0.isExactly(own) } }
+    }
+}
 
 extension OpenIDClientID: IdentifierColumn {}
 

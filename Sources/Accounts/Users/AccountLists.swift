@@ -1,5 +1,5 @@
 package import Coding
-import Storage
+package import Storage
 
 /// What there may be much of in somebody's data, in the order of an export.
 package enum AccountList: String, Sendable, CaseIterable {
@@ -37,4 +37,140 @@ package struct AccountPage: Hashable, Sendable {
     package var items: [AccountItem]
     /// Nil when there are no more.
     package var next: AccountPlace?
+}
+
+extension Database {
+    /// At most `limit` items after the place; nil when the user is gone.
+    package func accountPage(
+        _ list: AccountList, of user: UserID, after place: AccountPlace?, limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> AccountPage? {
+        try await read(at: now) { snapshot in
+            guard try snapshot.exists("SELECT 1 FROM user WHERE id = ?", [user]) else { return nil }
+            return switch list {
+            case .sessions: try snapshot.sessionPage(of: user, after: place, limit)
+            case .programs: try snapshot.programPage(of: user, after: place, limit)
+            case .programSessions: try snapshot.participantPage(of: user, after: place, limit)
+            case .notifications: try snapshot.notificationPage(of: user, after: place, limit)
+            case .events: try snapshot.eventPage(of: user, after: place, limit)
+            }
+        }
+    }
+}
+
+// A place of another list is none: a page then begins at the beginning.
+extension Snapshot {
+    /// One page, each item with the place behind it.
+    private func accountPage(
+        _ sql: String, _ arguments: StatementArguments, _ limit: Int,
+        _ read: (Row) throws -> (AccountItem, AccountPlace)
+    ) throws -> AccountPage {
+        let (items, isLast) = try page(sql, arguments, limit: limit, read)
+        return AccountPage(items: items.map(\.0), next: isLast ? nil : items.last?.1)
+    }
+
+    fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var cursor: SessionCursor?
+        if case .session(let place) = place { cursor = place }
+        let page = try sessions(of: user, by: .newest, after: cursor, limit: limit)
+        return AccountPage(items: page.items.map { .session($0) }, next: page.next.map { .session($0) })
+    }
+
+    fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var wanted = Conditions()
+        wanted.add("user = ?", [user])
+        if case .program(let id) = place { wanted.add("id > ?", [id]) }
+        return try accountPage(
+            "SELECT \(AccountRecord.Program.columns) FROM openid_grant \(wanted.clause) ORDER BY id LIMIT ?",
+            wanted.arguments, limit
+        ) { row in (.program(try AccountRecord.Program(row)), .program(try row["id"])) }
+    }
+
+    fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var wanted = Conditions()
+        wanted.add("s.user = ?", [user])
+        if case .participant(let session, let client) = place {
+            wanted.add("(p.session, p.client) > (?, ?)", [session, client])
+        }
+        return try accountPage(
+            """
+            SELECT p.client, p.session FROM openid_participant p JOIN session s ON s.id = p.session \(wanted.clause)
+            ORDER BY p.session, p.client LIMIT ?
+            """, wanted.arguments, limit
+        ) { row in
+            let participant = AccountRecord.Participant(clientID: try row["client"], session: try row["session"])
+            return (
+                .participant(participant),
+                .participant(session: participant.session, clientID: participant.clientID)
+            )
+        }
+    }
+
+    fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var wanted = Conditions()
+        wanted.add("subject IN (SELECT subject FROM apple_identity WHERE user = ?)", [user])
+        if case .notification(let time, let id) = place {
+            wanted.add("(received_at, jti) > (?, ?)", [time, id])
+        } else if let oldest = try firstRow(AccountRecord.Notification.beyondLimit, [user, AccountRecord.limit]) {
+            let (time, id): (Timestamp, String) = (try oldest["received_at"], try oldest["jti"])
+            wanted.add("(received_at, jti) > (?, ?)", [time, id])
+        }
+        return try accountPage(
+            """
+            SELECT \(AccountRecord.Notification.columns) FROM notification \(wanted.clause)
+            ORDER BY received_at, jti LIMIT ?
+            """, wanted.arguments, limit
+        ) { row in
+            let item = try AccountRecord.Notification(row)
+            return (.notification(item), .notification(receivedAt: item.receivedAt, id: try row["jti"]))
+        }
+    }
+
+    fileprivate func eventPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+        var start: Int64
+        if case .event(let sequence) = place {
+            start = sequence
+        } else {
+            start = try value(AccountRecord.eventBeyondLimit, [user, AccountRecord.limit]) ?? 0
+        }
+        return try accountPage(
+            """
+            SELECT \(JournalEntry.columns) FROM event e WHERE e.user = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?
+            """, [user, start], limit
+        ) { row in (.event(try JournalEntry(row)), .event(sequence: try row["e.sequence"])) }
+    }
+}
+
+extension AccountRecord {
+    /// The newest event of a person that an export leaves out; its parameters are the user and `limit`.
+    static let eventBeyondLimit = "SELECT sequence FROM event WHERE user = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?"
+}
+
+extension AccountRecord.Notification {
+    static let columns = "type, client_id, event_time, received_at, outcome, jti"
+    /// The same of notifications.
+    static let beyondLimit = """
+        SELECT received_at, jti FROM notification WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
+        ORDER BY received_at DESC, jti DESC LIMIT 1 OFFSET ?
+        """
+
+    init(_ row: Row) throws(StoreError) {
+        self.init(
+            type: try row["type"], clientID: try row["client_id"], eventTime: try row["event_time"],
+            receivedAt: try row["received_at"], outcome: try row["outcome"])
+    }
+}
+
+extension AccountRecord.Program {
+    static let columns = """
+        id, client, scopes, redirect_uri, session, authenticated_at, expires_at,
+        refresh_hash IS NOT NULL AS is_offline
+        """
+
+    init(_ row: Row) throws(StoreError) {
+        let scopes: TextList = try row["scopes"]
+        self.init(
+            clientID: try row["client"], scopes: scopes.items, redirectURI: try row["redirect_uri"],
+            session: try row["session"], signedInAt: try row["authenticated_at"], expiresAt: try row["expires_at"],
+            isOffline: try row["is_offline"])
+    }
 }

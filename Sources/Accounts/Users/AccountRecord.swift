@@ -1,4 +1,5 @@
 package import Coding
+package import Storage
 
 /// What is stored about one person: what they may download and what the operator exports. Never a token, sealed or not.
 /// Of what may be much it has only the newest; `AccountLists` has the rest.
@@ -99,4 +100,99 @@ extension [AccountRecord.Identity] {
 
     /// Whether Apple can be told of a deletion: there is a refresh token to revoke.
     package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
+}
+
+extension Database {
+    /// Nil when the user is unknown.
+    /// - Parameter count: how many of the newest sessions, programs, notifications and events.
+    package func accountRecord(
+        of id: UserID, newest count: Int, at now: Timestamp
+    ) async throws(StoreError) -> AccountRecord? {
+        try await read(at: now) { snapshot in
+            guard let user = try snapshot.user(id),
+                let changes = try snapshot.firstRow("SELECT updated_at, email_event_at FROM user WHERE id = ?", [id])
+            else { return nil }
+            return AccountRecord(
+                user: user, updatedAt: try changes["updated_at"],
+                emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
+                sessions: try snapshot.sessions(of: id, by: .newest, after: nil, limit: count).items,
+                programs: try snapshot.newestPrograms(of: id, count),
+                notifications: try snapshot.newestNotifications(of: id, count),
+                events: try snapshot.newestEvents(of: id, count), isComplete: try snapshot.isExportComplete(of: id))
+        }
+    }
+
+    /// The user's identities, the one they were created with first; nil when the user is unknown.
+    package func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]? {
+        try await read { snapshot in
+            let identities = try snapshot.identities(of: user)
+            return identities.isEmpty ? nil : identities
+        }
+    }
+}
+
+extension Snapshot {
+    fileprivate func identities(of user: UserID) throws -> [AccountRecord.Identity] {
+        try rows(
+            """
+            SELECT i.id, i.team, i.subject, i.transfer_subject, \(CredentialStatus.columns), i.last_sign_in_issued_at,
+            i.created_at, f.saved_at, f.given_name, f.family_name, i.moved_to IS NOT NULL AS has_moved
+            FROM apple_identity i LEFT JOIN first_consent f ON f.team = i.team AND f.subject = i.subject
+            WHERE i.user = ? ORDER BY i.id
+            """, [user]
+        ).map { row in
+            let unfinishedSince: Timestamp? = try row["saved_at"]
+            let name = PersonName(given: try row["given_name"], family: try row["family_name"])
+            return AccountRecord.Identity(
+                team: try row["team"], subject: try row["subject"], transferSubject: try row["transfer_subject"],
+                credential: try CredentialStatus(row), lastSignInAt: try row["last_sign_in_issued_at"],
+                createdAt: try row["created_at"], credentials: try credentials(of: row["id"]),
+                hasMoved: try row["has_moved"], unfinishedName: unfinishedSince == nil ? nil : name,
+                unfinishedSince: unfinishedSince)
+        }
+    }
+
+    fileprivate func newestPrograms(of user: UserID, _ count: Int) throws -> [AccountRecord.Program] {
+        try rows(
+            "SELECT \(AccountRecord.Program.columns) FROM openid_grant WHERE user = ? ORDER BY id DESC LIMIT ?",
+            [user, count]
+        ).map { try AccountRecord.Program($0) }
+    }
+
+    fileprivate func newestNotifications(of user: UserID, _ count: Int) throws -> [AccountRecord.Notification] {
+        try rows(
+            """
+            SELECT \(AccountRecord.Notification.columns) FROM notification
+            WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
+            ORDER BY received_at DESC, jti DESC LIMIT ?
+            """, [user, count]
+        ).map { try AccountRecord.Notification($0) }
+    }
+
+    fileprivate func newestEvents(of user: UserID, _ count: Int) throws -> [JournalEntry] {
+        try rows(
+            "SELECT \(JournalEntry.columns) FROM event e WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?",
+            [user, count]
+        ).map { try JournalEntry($0) }
+    }
+
+    /// Whether an export holds all notifications and events.
+    fileprivate func isExportComplete(of user: UserID) throws -> Bool {
+        let limit = AccountRecord.limit
+        return try !exists(AccountRecord.Notification.beyondLimit, [user, limit])
+            && !exists(AccountRecord.eventBeyondLimit, [user, limit])
+    }
+
+    private func credentials(of identity: Int64) throws -> [AccountRecord.Credential] {
+        try rows(
+            """
+            SELECT client_id, state, cause, issued_at, sealed_refresh_token IS NOT NULL AS holds_token
+            FROM apple_credential WHERE identity = ? ORDER BY client_id
+            """, [identity]
+        ).map { row in
+            AccountRecord.Credential(
+                clientID: try row["client_id"], state: try row["state"], cause: try row["cause"],
+                issuedAt: try row["issued_at"], holdsToken: try row["holds_token"])
+        }
+    }
 }

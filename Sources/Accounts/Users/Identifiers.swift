@@ -1,3 +1,6 @@
+package import Coding
+package import Crypto
+
 /// A prefixed identifier, as in the database, JSON and logs. Never a secret.
 package protocol PrefixedIdentifier: Hashable, Sendable, CustomStringConvertible {
     static var prefix: String { get }
@@ -46,4 +49,136 @@ package struct TeamID: Hashable, Sendable {
 package struct ClientID: Hashable, Sendable {
     package let rawValue: String
     package init(_ rawValue: String) { self.rawValue = rawValue }
+}
+
+/// Makes the part after the prefix of `usr_`, `ses_` and `evt_` identifiers: 26 characters of lower-case Crockford
+/// base32 (no i, l, o, u), 130 bits. Identifiers are public; knowing one proves nothing.
+///
+/// A person's identifier is fully random. A session's begins with its time, which is no secret: new rows are neighbours in
+/// an index, where random ones would each touch, and make SQLite write, another page. An event's begins with its place in
+/// the journal, so that it needs no index; the rest tells it from the one that had this place before a restore.
+package struct RandomIdentifier: Sendable {
+    /// Random bytes for one identifier; the last six bits are dropped.
+    package static let byteCount = 17
+    package static let characterCount = 26
+
+    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+
+    private let random: any RandomSource
+
+    package init(random: any RandomSource) {
+        self.random = random
+    }
+
+    /// A new identifier, including its prefix.
+    package func make<Identifier: PrefixedIdentifier>(_ type: Identifier.Type = Identifier.self) -> Identifier {
+        Identifier(unchecked: Identifier.prefix + Self.encode(random.bytes(Self.byteCount)))
+    }
+
+    /// A new identifier of 48 bits of milliseconds since 1970 and 82 random bits: texts sort by time.
+    package func make<Identifier: PrefixedIdentifier>(
+        at now: Timestamp, _ type: Identifier.Type = Identifier.self
+    ) -> Identifier {
+        let time = UInt64(clamping: now.milliseconds)
+        var bytes = stride(from: 40, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> UInt64($0)) }
+        bytes += random.bytes(Self.byteCount - bytes.count)
+        return Identifier(unchecked: Identifier.prefix + Self.encode(bytes))
+    }
+
+    /// The random part of an event's identifier.
+    package func makeSalt() -> [UInt8] { random.bytes(EventID.saltCount) }
+
+    /// A positive number of 41 bits of milliseconds since 1970 and 22 random bits.
+    package func makeNumber(at now: Timestamp) -> Int64 {
+        let random = random.bytes(3).reduce(0) { $0 << 8 | Int64($1) }
+        return (now.milliseconds & 0x1FF_FFFF_FFFF) << 22 | random & 0x3F_FFFF
+    }
+
+    /// The bytes that `encode` made these characters from, with the last six bits zero; nil for any other text.
+    static func decode(_ characters: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(byteCount)
+        var accumulator: UInt32 = 0
+        var bits = 0
+        var count = 0
+        for character in characters {
+            guard let value = alphabet.firstIndex(of: character) else { return nil }
+            count += 1
+            accumulator = (accumulator << 5 | UInt32(value)) & 0xFFFF
+            bits += 5
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(bits)))
+            }
+        }
+        guard count == characterCount else { return nil }
+        bytes.append(UInt8(truncatingIfNeeded: accumulator << UInt32(8 - bits)))
+        return bytes
+    }
+
+    /// Encodes the first 130 bits of `bytes`, five at a time, most significant first.
+    static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(characterCount)
+        var accumulator: UInt32 = 0
+        var bits = 0
+        for byte in bytes {
+            accumulator = (accumulator << 8 | UInt32(byte)) & 0xFFFF
+            bits += 8
+            while bits >= 5, text.count < characterCount {
+                bits -= 5
+                text.append(alphabet[Int(accumulator >> UInt32(bits)) & 31])
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension EventID {
+    package static let saltCount = 10
+
+    /// - Parameter sequence: up to 48 bits.
+    package init(sequence: Int64, salt: [UInt8]) {
+        let place = stride(from: Int64(40), through: 0, by: -8).map { UInt8(truncatingIfNeeded: sequence >> $0) }
+        self.init(unchecked: Self.prefix + RandomIdentifier.encode(place + salt.prefix(Self.saltCount) + [0]))
+    }
+
+    /// What it was made of; nil for an identifier that was made otherwise.
+    package var sequenceAndSalt: (sequence: Int64, salt: [UInt8])? {
+        guard let bytes = packed else { return nil }
+        return (bytes.prefix(6).reduce(0) { $0 << 8 | Int64($1) }, Array(bytes.dropFirst(6).prefix(Self.saltCount)))
+    }
+}
+
+extension PrefixedIdentifier {
+    /// The 130 bits after the prefix in 17 bytes, with the last six bits zero.
+    package var packed: [UInt8]? { RandomIdentifier.decode(rawValue.utf8.dropFirst(Self.prefix.utf8.count)) }
+
+    package static var packedCount: Int { RandomIdentifier.byteCount }
+
+    /// - Parameter bytes: a value of `packed`. Another length, or a bit set beyond the 130, gives nil.
+    package init?(packed bytes: [UInt8]) {
+        guard bytes.count == RandomIdentifier.byteCount, bytes[RandomIdentifier.byteCount - 1] & 0x3F == 0 else {
+            return nil
+        }
+        self.init(unchecked: Self.prefix + RandomIdentifier.encode(bytes))
+    }
+
+    /// Parses an identifier from outside: the prefix and exactly 26 characters of the alphabet.
+    package init?(parsing text: String) {
+        let bytes = Array(text.utf8)
+        let prefix = Array(Self.prefix.utf8)
+        guard bytes.count == prefix.count + RandomIdentifier.characterCount, bytes.starts(with: prefix) else {
+            return nil
+        }
+        for byte in bytes.dropFirst(prefix.count) {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): continue
+            case UInt8(ascii: "i"), UInt8(ascii: "l"), UInt8(ascii: "o"), UInt8(ascii: "u"): return nil
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): continue
+            default: return nil
+            }
+        }
+        self.init(unchecked: text)
+    }
 }

@@ -1,4 +1,5 @@
 package import Coding
+package import Storage
 
 /// Somebody who signed in to the team's applications with Apple before Bramley was used.
 package struct ImportedPerson: Hashable, Sendable {
@@ -69,5 +70,101 @@ extension User {
         if email == nil { email = person.email }
         name.fill(from: person.name)
         return before.changedFields(comparedWith: self)
+    }
+}
+
+extension Database {
+    /// Imports people in one transaction, in order, each with an event. New ones have the state of their line, whatever
+    /// the sign-up policy: the operator vouches for them. Known ones keep theirs.
+    /// - Parameter isRehearsal: reports what would happen to each, and writes nothing.
+    /// - Returns: one result for each, in the same order.
+    package func importPeople(
+        _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
+    ) async throws(StoreError) -> [ImportResult] {
+        try await write(at: now) { transaction in
+            guard isRehearsal else { return try people.map { try transaction.importPerson($0, to: team) } }
+            return try transaction.rehearse { try people.map { try transaction.importPerson($0, to: team) } }
+        }
+    }
+}
+
+extension Transaction {
+    fileprivate func importPerson(_ person: ImportedPerson, to team: TeamID) throws -> ImportResult {
+        if let known = try self.person(team: team, subject: person.subject) { return try fill(known, from: person) }
+        if let refusal = try refusal(ofNew: person, team) { return .refused(refusal) }
+        try insert(person, team)
+        return .imported(person.newUser)
+    }
+
+    private func refusal(ofNew person: ImportedPerson, _ team: TeamID) throws -> ImportRefusal? {
+        let isBeingDeleted = try context.subjectHashes.all(team, person.subject).contains { hash in
+            try exists("SELECT 1 FROM revocation WHERE subject_hash = ? AND sealed_refresh_token IS NOT NULL", [hash])
+        }
+        if isBeingDeleted { return .beingDeleted }
+        guard let externalID = person.externalID else { return nil }
+        return try owner(ofExternalID: externalID).map { .externalIDTaken(by: $0) }
+    }
+
+    private func fill(_ known: Person, from person: ImportedPerson) throws -> ImportResult {
+        var user = known.user
+        if let wanted = person.externalID {
+            if let present = user.externalID {
+                guard present.isExactly(wanted) else { return .refused(.otherExternalID(of: user.id)) }
+            } else if let owner = try owner(ofExternalID: wanted) {
+                return .refused(.externalIDTaken(by: owner))
+            }
+        }
+        let fields = user.fill(from: person)
+        if !fields.isEmpty {
+            try update(user)
+            try record(.userUpdated, user: user.id, fields: fields)
+            invalidate(.user(user.id))
+        }
+        // The token of a person who has since withdrawn consent is worthless.
+        let tookToken =
+            user.identityCredential.state == .authorized
+            ? try insert(person.credential, identity: known.identity) : false
+        return fields.isEmpty && !tookToken ? .unchanged(user.id) : .updated(user.id)
+    }
+
+    private func insert(_ person: ImportedPerson, _ team: TeamID) throws {
+        let transition = CredentialStatus.transition(
+            from: nil, on: .imported(at: now), lastSignIn: ImportedPerson.signInTime)
+        guard let status = transition else { throw StoreError.inconsistent("an import makes no identity") }
+        try run(
+            """
+            INSERT INTO user (id, state, external_id, given_name, family_name, email, email_verified, email_private,
+            created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                person.newUser, person.state, person.externalID, person.name.given, person.name.family,
+                person.email?.address, person.email?.isVerified ?? false, person.email?.isPrivate ?? false, now, now,
+                person.name.indexed,
+            ])
+        try index(person.newUser, person.name, createdAt: now)
+        let identity: Int64 = try insert(
+            """
+            INSERT INTO apple_identity (id, user, team, subject, credential_state, credential_changed_at,
+            credential_cause, last_sign_in_issued_at, created_at)
+            VALUES ((SELECT coalesce(max(id), 0) + 1 FROM apple_identity), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            [
+                person.newUser, team, person.subject, status.state, status.changedAt, status.cause,
+                ImportedPerson.signInTime, now,
+            ])
+        try insert(person.credential, identity: identity)
+        try record(.userCreated, user: person.newUser)
+    }
+
+    /// Stores the token of a client that has none yet. A dead one counts as one, since it is newer.
+    /// - Returns: whether it was stored.
+    @discardableResult
+    private func insert(_ credential: ImportedPerson.Credential?, identity: Int64) throws -> Bool {
+        guard let credential else { return false }
+        return try change(
+            """
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state)
+            VALUES (?, ?, ?, ?, 'authorized') ON CONFLICT (identity, client_id) DO NOTHING
+            """, [identity, credential.clientID, credential.sealedRefreshToken, ImportedPerson.signInTime]) > 0
     }
 }

@@ -1,5 +1,33 @@
 import Storage
 
+// What the operator's page shows.
+extension Schema {
+    /// Older versions cannot read its event `user.pending`.
+    static let operatorPage = SchemaStep(
+        name: "0026-operator",
+        sql: """
+            CREATE INDEX user_pending ON user (created_at, id) WHERE state = 'pending';
+
+            -- How sign-ins ended, by hour. No people: each server adds its own numbers.
+            CREATE TABLE sign_in_hour (
+                hour INTEGER NOT NULL,
+                outcome TEXT NOT NULL,
+                reason TEXT NOT NULL,
+                number INTEGER NOT NULL,
+                PRIMARY KEY (hour, outcome, reason)
+            ) STRICT, WITHOUT ROWID;
+
+            CREATE TABLE server (
+                id TEXT PRIMARY KEY,
+                host TEXT NOT NULL,
+                version TEXT NOT NULL,
+                started_at INTEGER NOT NULL,
+                seen_at INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+
+            """)
+}
+
 // By which lists find people, however many there are.
 extension Schema {
     /// Of user: names or groups that are not indexed as they are now.
@@ -41,6 +69,34 @@ extension Schema {
             -- What an operator asks the audit log for: somebody, a type.
             CREATE INDEX audit_subject ON audit (subject, sequence) WHERE subject IS NOT NULL;
             CREATE INDEX audit_type ON audit (type, sequence);
+
+            """)
+}
+
+// Where this server may be made to send requests.
+extension Schema {
+    static let outgoing = SchemaStep(
+        name: "0032-outgoing", admits: "0026-operator",
+        sql: """
+            -- Whether back_channel_logout_uri came by the API: then inside addresses are not called.
+            ALTER TABLE openid_client ADD COLUMN back_channel_public_only INTEGER NOT NULL DEFAULT 0;
+
+            """)
+}
+
+// Passwords leave: an application drops its own.
+extension Schema {
+    static let withoutPasswords = SchemaStep(
+        name: "0033-without-passwords", admits: "0026-operator",
+        sql: """
+            -- link: the one that was completed.
+            ALTER TABLE event ADD COLUMN link TEXT;
+
+            DROP TABLE username_try;
+            DROP INDEX account_link_converting;
+            DROP INDEX account_link_due;
+            DROP INDEX account_link_end;
+            CREATE INDEX account_link_end ON account_link (expires_at) WHERE ended_at IS NULL;
 
             """)
 }
