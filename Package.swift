@@ -34,7 +34,6 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
@@ -59,7 +58,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         // Without its reader of JSON, which is not used and brings all of Foundation.
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -88,16 +86,17 @@ let package = Package(
         .executableTarget(
             name: "Bramley",
             dependencies: [
-                "Web", "AppleID", "Accounts", "Storage", "HTTP", "Sockets", "Crypto", "Coding",
-                "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
+                "Web", "AppleID", "Accounts", "Storage", "HTTP", "Sockets", "Crypto", "Coding", "Public", arguments,
+                lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: ours, linkerSettings: programs),
         .executableTarget(
             name: "AppleSimulator",
-            dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, signals, logging],
+            dependencies: ["HTTP", "Sockets", "Coding", "COpenSSL", httpTypes, arguments, signals, logging],
             resources: [
-                .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
-                .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
+                .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.html"),
+                .embedInCode("Assets/control.js"), .embedInCode("Assets/deliver.js"),
+                .embedInCode("Assets/simulator.css"),
             ],
             swiftSettings: ours, linkerSettings: programs),
 
@@ -157,7 +156,8 @@ let package = Package(
                 "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
-            "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
+            "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", "Coding", httpTypes],
+            data: ["Vectors"]
         ),
         tests("ConformanceTests", ["HTTPEcho", "HTTP", "Sockets", "Coding", "Certificates", logging]),
         tests(

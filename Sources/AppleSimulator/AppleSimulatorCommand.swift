@@ -90,13 +90,11 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             }
             keys[id] = key
         }
-        var base = serverURL
-        while base.hasSuffix("/") { base.removeLast() }
-        let uris = redirectURI.isEmpty ? [base + "/apple/callback"] : redirectURI
-        return SimulatorConfiguration(
-            teams: [SimulatorConfiguration.Team(id: teamID, keys: keys)],
-            clients: [SimulatorConfiguration.Client(id: servicesID, team: teamID, redirectURIs: uris)]
-                + bundleID.map { SimulatorConfiguration.Client(id: $0, team: teamID, redirectURIs: []) },
-            notificationURL: notificationURL ?? base + "/apple/notifications", issuer: issuer)
+        var configuration = SimulatorConfiguration(
+            serverURL: serverURL, servicesID: servicesID, bundleIDs: bundleID,
+            team: SimulatorConfiguration.Team(id: teamID, keys: keys), redirectURIs: redirectURI)
+        if let notificationURL { configuration.notificationURL = notificationURL }
+        configuration.issuer = issuer
+        return configuration
     }
 }

@@ -1,11 +1,10 @@
+import Coding
 import HTTP
 import HTTPTypes
 
 extension ServerResponse {
     static func json(_ value: JSON, status: HTTPResponse.Status = .ok) -> ServerResponse {
-        var fields = HTTPFields()
-        fields[.contentType] = "application/json;charset=UTF-8"
-        fields[.cacheControl] = "no-store"
+        let fields: HTTPFields = [.contentType: "application/json;charset=UTF-8", .cacheControl: "no-store"]
         return ServerResponse(status: status, fields: fields, body: .bytes(value.bytes))
     }
 
@@ -17,35 +16,30 @@ extension ServerResponse {
 
     /// A page. It does not restrict forms: the form_post goes to whatever site asked, which may redirect.
     static func html(_ html: String, status: HTTPResponse.Status = .ok) -> ServerResponse {
-        var fields = HTTPFields()
-        fields[.contentType] = "text/html;charset=UTF-8"
-        fields[.cacheControl] = "no-store"
-        fields[.contentSecurityPolicy] =
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-            + "base-uri 'none'; frame-ancestors 'none'"
-        fields[.xContentTypeOptions] = "nosniff"
+        let fields: HTTPFields = [
+            .contentType: "text/html;charset=UTF-8", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+            .contentSecurityPolicy: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+                + "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+        ]
         return ServerResponse(status: status, fields: fields, body: .bytes(Array(html.utf8)))
     }
 
-    static func file(_ bytes: [UInt8], type: String, isCached: Bool = false) -> ServerResponse {
-        var fields = HTTPFields()
-        fields[.contentType] = type
-        fields[.cacheControl] = isCached ? "public, max-age=3600" : "no-cache"
-        fields[.xContentTypeOptions] = "nosniff"
-        return ServerResponse(status: .ok, fields: fields, body: .bytes(bytes))
+    static func file(
+        _ bytes: [UInt8], type: String, status: HTTPResponse.Status = .ok, isCached: Bool = false
+    ) -> ServerResponse {
+        let fields: HTTPFields = [
+            .contentType: type, .cacheControl: isCached ? "public, max-age=3600" : "no-cache",
+            .xContentTypeOptions: "nosniff",
+        ]
+        return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
     }
 
     static func redirect(to location: String) -> ServerResponse {
-        var fields = HTTPFields()
-        fields[.location] = location
-        fields[.cacheControl] = "no-store"
-        return ServerResponse(status: .seeOther, fields: fields)
+        ServerResponse(status: .seeOther, fields: [.location: location, .cacheControl: "no-store"])
     }
 
     static func methodNotAllowed(_ allowed: String) -> ServerResponse {
-        var fields = HTTPFields()
-        fields[.allow] = allowed
-        return ServerResponse(status: .methodNotAllowed, fields: fields)
+        ServerResponse(status: .methodNotAllowed, fields: [.allow: allowed])
     }
 
     static var notFound: ServerResponse {

@@ -1,3 +1,4 @@
+import Coding
 import HTTP
 import HTTPTypes
 
@@ -5,30 +6,26 @@ import HTTPTypes
 extension Simulator {
     func authorize(_ request: ServerRequest) -> ServerResponse {
         let fields = FormFields(parsing: request.query ?? "", plusIsSpace: false)
-        let result = change { world, moment -> Result<String, AuthorizeError> in
-            do throws(AuthorizeError) {
-                let asked = try AuthorizeRequest(fields, clients: world.clients)
-                let page = AuthorizePage(id: Base64URL.encode(moment.randomness.bytes(18)), request: asked)
-                world.pages[page.id] = page
-                world.pageOrder.append(page.id)
-                world.forgetOld(now: moment.milliseconds)
-                let known = world.consents.keys.filter { $0.team == asked.client.team }.map(\.person)
-                return .success(page.choice(of: world.people, knownBy: Set(known)))
-            } catch {
-                world.journal.record(
-                    "\(error.code): \(error.explanation)", endpoint: "authorize", at: moment.milliseconds)
-                return .failure(error)
-            }
-        }
-        switch result {
-        case .success(let html): return .html(html)
-        case .failure(let error): return .html(DeliveryPage.mistake(error), status: .badRequest)
+        do throws(OAuthError) {
+            return .html(
+                try change { world, moment throws(OAuthError) in
+                    let asked = try AuthorizeRequest(fields, clients: world.clients)
+                    let page = AuthorizePage(id: Base64URL.encode(moment.randomBytes(18)), request: asked)
+                    world.pages[page.id] = page
+                    world.pageOrder.append(page.id)
+                    world.forgetOld(now: moment.milliseconds)
+                    let known = world.consents.keys.filter { $0.team == asked.client.team }.map(\.person)
+                    return page.choice(of: world.people, knownBy: Set(known))
+                })
+        } catch {
+            record("\(error.code): \(error.reason)", endpoint: "authorize")
+            return .html(Page.mistake(error), status: .badRequest)
         }
     }
 
     /// `POST /auth/authorize/person`: shows what this person would share.
     func choosePerson(_ request: ServerRequest) -> ServerResponse {
-        let fields = FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
+        let fields = form(request)
         let html = change { world, _ -> String? in
             guard let page = world.pages[fields["page"] ?? ""], let person = world.person(fields["person"] ?? "")
             else { return nil }
@@ -40,7 +37,7 @@ extension Simulator {
 
     /// `POST /auth/authorize/consent`: yes or no, and back to the relying party.
     func decide(_ request: ServerRequest) -> ServerResponse {
-        let fields = FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
+        let fields = form(request)
         guard let page = change({ world, _ in world.pages[fields["page"] ?? ""] }) else { return lostPage }
         guard fields["decision"] == "continue" else {
             record("the person cancelled", endpoint: "authorize")
@@ -62,11 +59,11 @@ extension Simulator {
     private func deliver(_ fields: FormFields, for request: AuthorizeRequest) -> ServerResponse {
         guard let uri = request.redirectURI else { return lostPage }
         switch request.responseMode {
-        case .formPost: return .html(DeliveryPage.form(fields, to: uri))
+        case .formPost: return .html(Page.form(fields, to: uri))
         case .query: return .redirect(to: uri + (uri.contains("?") ? "&" : "?") + fields.encoded)
         case .fragment: return .redirect(to: uri + "#" + fields.encoded)
         case .webMessage:
-            return .html(DeliveryPage.message(Self.messageData(fields), to: Self.origin(ofURL: uri)))
+            return .html(Page.message(Self.messageData(fields), to: Self.origin(ofURL: uri)))
         }
     }
 

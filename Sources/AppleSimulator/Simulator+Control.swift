@@ -1,3 +1,4 @@
+import Coding
 import HTTP
 import HTTPTypes
 
@@ -11,7 +12,7 @@ extension Simulator {
         let isRead = request.method == .get || request.method == .head
         var body: JSON = [:]
         if !isRead, !request.body.isEmpty {
-            guard let json = JSON(parsing: request.body), json.members != nil else {
+            guard let json = JSON(parsing: request.body), json.objectValue != nil else {
                 return .json(["error": "The body is not a JSON object."], status: .badRequest)
             }
             body = json
@@ -79,7 +80,7 @@ extension Simulator {
     }
 
     private func resetFaults() -> JSON {
-        change { world, _ in world.faults.reset() }
+        change { world, _ in world.faults = [:] }
         gate.open()
         return [:]
     }
@@ -91,7 +92,7 @@ extension Simulator {
         var fault: Fault?
         if let body { fault = try Fault(json: body) }
         let json = change { world, _ in
-            world.faults.set(fault, for: endpoint)
+            world.faults[endpoint] = fault
             return world.faults.json
         }
         if fault == nil { gate.open() }
@@ -110,7 +111,7 @@ extension Simulator {
     private func setBehaviour(_ body: JSON) throws(ControlError) -> JSON {
         try change { world, _ throws(ControlError) in
             var behaviour = world.behaviour
-            for member in body.members ?? [] {
+            for member in body.members {
                 switch member.name {
                 case "errorAfterRevocation": behaviour.errorAfterRevocation = try member.requireString()
                 case "notifiesOnRevoke": behaviour.notifiesOnRevoke = try member.requireBool()
@@ -128,7 +129,7 @@ extension Simulator {
     }
 
     private func setClock(_ body: JSON) throws(ControlError) -> JSON {
-        guard let member = body.members?.first(where: { $0.name == "offset" }) else {
+        guard let member = body.members.first(where: { $0.name == "offset" }) else {
             throw .invalid("offset, in seconds, is missing.")
         }
         let seconds = try member.requireInteger(-10_000_000_000...10_000_000_000)

@@ -1,110 +1,91 @@
+import Coding
 import HTTP
 import HTTPTypes
 
 /// Requests of a relying party's server.
 extension Simulator {
     func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) async -> ServerResponse {
-        switch endpoint {
-        case .configuration: get(request) { discovery(request) }
-        case .authorize: get(request) { authorize(request) }
-        case .keys: get(request) { .json(change { world, _ in world.keys.published }) }
-        case .token: post(request, endpoint) { token(request) }
-        case .revoke: await revoke(request)
-        case .usermigrationinfo: post(request, endpoint) { migrate(request) }
-        case .script: get(request) { script(request) }
-        case .button: get(request) { button(request) }
+        do throws(OAuthError) {
+            switch endpoint {
+            case .token, .revoke, .usermigrationinfo:
+                guard request.method == .post else { return .methodNotAllowed("POST") }
+                try checkContentType(request)
+            case .configuration, .authorize, .keys, .script, .button:
+                guard request.method == .get || request.method == .head else { return .methodNotAllowed("GET, HEAD") }
+            }
+            return switch endpoint {
+            case .configuration: discovery(request)
+            case .authorize: authorize(request)
+            case .keys: .json(change { world, _ in world.keys.published })
+            case .token: try token(form(request))
+            case .revoke: try await revoke(form(request))
+            case .usermigrationinfo: try migrate(request)
+            case .script: .file(PackageResources.appleid_auth_js, type: "text/javascript;charset=UTF-8")
+            case .button: button(request)
+            }
+        } catch {
+            let describes = change { world, moment in
+                world.journal.record(
+                    "\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment.milliseconds)
+                return world.behaviour.describesErrors
+            }
+            return .oauthError(error, describes: describes)
         }
-    }
-
-    private func get(_ request: ServerRequest, _ answer: () -> ServerResponse) -> ServerResponse {
-        request.method == .get || request.method == .head ? answer() : .methodNotAllowed("GET, HEAD")
     }
 
     /// Only form bodies. Apple finds no client in anything else.
-    private func post(
-        _ request: ServerRequest, _ endpoint: Endpoint, _ answer: () -> ServerResponse
-    ) -> ServerResponse {
-        obstacle(request, endpoint) ?? answer()
-    }
-
-    private func obstacle(_ request: ServerRequest, _ endpoint: Endpoint) -> ServerResponse? {
-        guard request.method == .post else { return .methodNotAllowed("POST") }
+    private func checkContentType(_ request: ServerRequest) throws(OAuthError) {
         let type = (request.fields[.contentType] ?? "").split(separator: ";").first.map { $0.lowercased() } ?? ""
         guard type.trimmed == "application/x-www-form-urlencoded" else {
-            let error = OAuthError.client("the content type is \(type.isEmpty ? "missing" : type), not a form")
-            return refusal(error, endpoint: endpoint)
+            throw .client("the content type is \(type.isEmpty ? "missing" : type), not a form")
         }
-        return nil
     }
 
-    private func refusal(_ error: OAuthError, endpoint: Endpoint) -> ServerResponse {
-        let describes = change { world, moment in
-            world.journal.record(
-                "\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment.milliseconds)
-            return world.behaviour.describesErrors
-        }
-        return .oauthError(error, describes: describes)
-    }
-
-    private func form(_ request: ServerRequest) -> FormFields {
+    func form(_ request: ServerRequest) -> FormFields {
         FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
     }
 
-    private func token(_ request: ServerRequest) -> ServerResponse {
-        let fields = form(request)
-        do throws(OAuthError) {
-            let answer = try change { world, moment throws(OAuthError) in
-                let answer = try world.token(fields, at: moment)
-                world.journal.record(
-                    "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token",
-                    at: moment.milliseconds)
-                return answer
-            }
-            return .json(answer.json())
-        } catch {
-            return refusal(error, endpoint: .token)
+    private func token(_ fields: FormFields) throws(OAuthError) -> ServerResponse {
+        let answer = try change { world, moment throws(OAuthError) in
+            let answer = try world.token(fields, at: moment)
+            world.journal.record(
+                "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token",
+                at: moment.milliseconds)
+            return answer
         }
+        return .json(answer.json())
     }
 
-    private func revoke(_ request: ServerRequest) async -> ServerResponse {
-        if let obstacle = obstacle(request, .revoke) { return obstacle }
-        let fields = form(request)
-        do throws(OAuthError) {
-            let (ended, notifies) = try change { world, moment throws(OAuthError) in
-                let ended = try world.revoke(fields, at: moment)
-                world.journal.record(
-                    ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
-                    at: moment.milliseconds)
-                return (ended, world.behaviour.notifiesOnRevoke)
-            }
-            if let ended, notifies {
-                // Apple's answer does not depend on the notification.
-                _ = try? await notify(["type": "consent-revoked", "person": .string(ended.person)])
-            }
-            return ServerResponse(status: .ok, body: .bytes([]))
-        } catch {
-            return refusal(error, endpoint: .revoke)
+    private func revoke(_ fields: FormFields) async throws(OAuthError) -> ServerResponse {
+        let (ended, notifies) = try change { world, moment throws(OAuthError) in
+            let ended = try world.revoke(fields, at: moment)
+            world.journal.record(
+                ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
+                at: moment.milliseconds)
+            return (ended, world.behaviour.notifiesOnRevoke)
         }
+        if let ended, notifies {
+            // Apple's answer does not depend on the notification.
+            _ = try? await notify(["type": "consent-revoked", "person": .string(ended.person)])
+        }
+        return ServerResponse(status: .ok, body: .bytes([]))
     }
 
-    private func migrate(_ request: ServerRequest) -> ServerResponse {
+    private func migrate(_ request: ServerRequest) throws(OAuthError) -> ServerResponse {
         let fields = form(request)
         let bearer = request.fields[.authorization].flatMap { field in
             field.lowercased().hasPrefix("bearer ") ? String(field.dropFirst(7)) : nil
         }
-        do throws(OAuthError) {
-            return .json(
-                try change { world, moment throws(OAuthError) in
-                    try world.migrate(fields, bearer: bearer, at: moment)
-                })
-        } catch {
-            return refusal(error, endpoint: .usermigrationinfo)
-        }
+        return .json(
+            try change { world, moment throws(OAuthError) in
+                try world.migrate(fields, bearer: bearer, at: moment)
+            })
     }
 
     /// Apple's document with this simulator's addresses, complete and in order.
     private func discovery(_ request: ServerRequest) -> ServerResponse {
-        let origin = origin(of: request)
+        // The address at which the caller reached us: the simulator may have been given any free port.
+        let origin = "http://" + (request.head.authority ?? "127.0.0.1")
         return .json([
             "issuer": .string(configuration.issuer),
             "authorization_endpoint": .string(origin + "/auth/authorize"),
@@ -122,15 +103,6 @@ extension Simulator {
                 "real_user_status", "sub", "transfer_sub",
             ],
         ])
-    }
-
-    /// The address at which the caller reached us: the simulator may have been given any free port.
-    func origin(of request: ServerRequest) -> String {
-        "http://" + (request.head.authority ?? "127.0.0.1")
-    }
-
-    private func script(_ request: ServerRequest) -> ServerResponse {
-        .file(PackageResources.appleid_auth_js, type: "text/javascript;charset=UTF-8")
     }
 
     private func button(_ request: ServerRequest) -> ServerResponse {

@@ -13,12 +13,12 @@ extension Simulator {
         if fault.requiresUserAgent, (request.fields[.userAgent] ?? "").isEmpty {
             return .html("<html><body><h1>403 Forbidden</h1></body></html>", status: .forbidden)
         }
-        var response: ServerResponse
-        if let replacement = replacement(for: fault) {
-            response = replacement
-        } else {
-            response = await endpointAnswer(request, endpoint: endpoint)
-        }
+        var response =
+            if let replacement = replacement(for: fault) {
+                replacement
+            } else {
+                await endpointAnswer(request, endpoint: endpoint)
+            }
         if let type = fault.contentType { response.fields[.contentType] = type }
         return broken(response, by: fault)
     }
@@ -26,8 +26,7 @@ extension Simulator {
     /// The answer that replaces the endpoint's; the request then has no effect. Nil: the endpoint answers itself.
     private func replacement(for fault: Fault) -> ServerResponse? {
         if let error = fault.error {
-            return .oauthError(
-                OAuthError(code: error, reason: "fault"), describes: false)
+            return .oauthError(OAuthError(code: error, reason: "fault"), describes: false)
         }
         guard fault.status != nil || fault.body != nil else { return nil }
         let status = HTTPResponse.Status(code: fault.status ?? 200)
@@ -36,19 +35,15 @@ extension Simulator {
             return .html(
                 "<html><head><title>Apple</title></head><body>Service unavailable</body></html>", status: status)
         case .garbage:
-            var response = ServerResponse.file(
-                Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json")
-            response.status = status
-            return response
+            return .file(
+                Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json", status: status)
         case .empty: return ServerResponse(status: status, body: .bytes([]))
         case .text(let text):
-            var response = ServerResponse.file(Array(text.utf8), type: "application/json")
-            response.status = status
-            return response
+            return .file(Array(text.utf8), type: "application/json", status: status)
         case .huge(let count):
-            var fields = HTTPFields()
-            fields[.contentType] = "application/json"
-            return ServerResponse(status: status, fields: fields, body: .stream { try await Self.fill($0, count) })
+            return ServerResponse(
+                status: status, fields: [.contentType: "application/json"],
+                body: .stream { try await Self.fill($0, count) })
         }
     }
 

@@ -9,7 +9,7 @@ extension Simulator {
         case "/auth/authorize/person":
             return request.method == .post ? choosePerson(request) : .methodNotAllowed("POST")
         case "/auth/authorize/consent": return request.method == .post ? decide(request) : .methodNotAllowed("POST")
-        case "/simulator": return .html(ControlPage.html())
+        case "/simulator": return .html(Page.controls)
         case "/simulator/assets/simulator.css":
             return .file(PackageResources.simulator_css, type: "text/css;charset=UTF-8")
         case "/simulator/assets/deliver.js":

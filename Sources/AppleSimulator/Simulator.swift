@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import HTTP
 import HTTPTypes
 package import Logging
@@ -9,8 +10,9 @@ import Synchronization
 /// tests: what one signs, the other must accept.
 package final class Simulator: RequestHandler {
     let configuration: SimulatorConfiguration
-    let clock: any SimulatorClock
-    let randomness: any Randomness
+    /// The time outside, in milliseconds since 1970.
+    let clock: @Sendable () -> Int64
+    let randomBytes: @Sendable (Int) -> [UInt8]
     /// Delivers notifications; with nil, none can be delivered.
     let transport: (any HTTPTransport)?
     let logger: Logger
@@ -19,29 +21,27 @@ package final class Simulator: RequestHandler {
     /// Waits this many milliseconds; tests do not.
     let pause: @Sendable (Int64) async -> Void
 
-    /// Nil when OpenSSL cannot make RSA keys.
-    package init?(
+    package init(
         configuration: SimulatorConfiguration, transport: (any HTTPTransport)? = nil,
-        clock: any SimulatorClock = SystemSimulatorClock(), randomness: any Randomness = SystemRandomness(),
+        clock: @escaping @Sendable () -> Int64 = Simulator.systemTime,
+        randomBytes: @escaping @Sendable (Int) -> [UInt8] = OpenSSLHash.randomBytes,
         keys: [RSASigningKey] = [], logger: Logger = Logger(label: "apple-simulator"),
         pause: @escaping @Sendable (Int64) async -> Void = { try? await Task.sleep(for: .milliseconds($0)) }
     ) {
-        var entries = keys.map { KeySet.Entry(kid: KeySet.makeKid(randomness), key: $0) }
-        while entries.count < max(1, configuration.keyCount) {
-            guard let key = RSASigningKey() else { return nil }
-            entries.append(KeySet.Entry(kid: KeySet.makeKid(randomness), key: key))
-        }
+        var keys = keys
+        while keys.count < max(1, configuration.keyCount) { keys.append(RSASigningKey()) }
+        let entries = keys.map { KeySet.Entry(kid: KeySet.makeKid(randomBytes(10)), key: $0) }
         self.configuration = configuration
         self.transport = transport
         self.clock = clock
-        self.randomness = randomness
+        self.randomBytes = randomBytes
         self.logger = logger
         self.pause = pause
         world = Mutex(World(configuration: configuration, keys: KeySet(entries)))
     }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
-        guard let endpoint = Route.endpoint(of: request.path) else { return await page(request) }
+        guard let endpoint = Endpoint(path: request.path) else { return await page(request) }
         let fault = world.withLock { world in
             world.counters.count(endpoint)
             return world.faults.consume(endpoint)
@@ -52,18 +52,20 @@ package final class Simulator: RequestHandler {
         return response
     }
 
+    package static func systemTime() -> Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+
     /// The time of this simulated Apple, in milliseconds since 1970.
-    var milliseconds: Int64 { clock.milliseconds() + world.withLock(\.clockOffset) }
+    var milliseconds: Int64 { clock() + world.withLock(\.clockOffset) }
 
     /// One operation on the world at one time.
     func change<Result: Sendable, Failure: Error>(
         _ body: (inout World, Moment) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let now = clock.milliseconds()
+        let now = clock()
         return try world.withLock { world throws(Failure) in
             let issuer = world.behaviour.issuer ?? configuration.issuer
             let moment = Moment(
-                milliseconds: now + world.clockOffset, randomness: randomness, issuer: issuer,
+                milliseconds: now + world.clockOffset, randomBytes: randomBytes, issuer: issuer,
                 audiences: [configuration.issuer, issuer])
             return try body(&world, moment)
         }

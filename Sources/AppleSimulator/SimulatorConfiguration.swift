@@ -32,31 +32,22 @@ package struct SimulatorConfiguration: Sendable {
     /// The address for server-to-server notifications; with nil, none until the control interface sets one.
     package var notificationURL: String?
     /// `iss` of every token, and `aud` of a client secret.
-    package var issuer: String
+    package var issuer = "https://appleid.apple.com"
     /// How many RSA keys `/auth/keys` starts with.
-    package var keyCount: Int
+    package var keyCount = 3
 
+    /// One team, one website, and its apps; others come through the control interface.
+    /// - Parameter redirectURIs: empty: the one below `serverURL`.
     package init(
-        teams: [Team], clients: [Client], notificationURL: String? = nil,
-        issuer: String = "https://appleid.apple.com", keyCount: Int = 3
-    ) {
-        self.teams = teams
-        self.clients = clients
-        self.notificationURL = notificationURL
-        self.issuer = issuer
-        self.keyCount = keyCount
-    }
-
-    /// The usual case: one team with one key, one website, and its apps.
-    package init(
-        serverURL: String, servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, key: ClientKey
+        serverURL: String, servicesID: String, bundleIDs: [String] = [], team: Team, redirectURIs: [String] = []
     ) {
         var base = serverURL
         while base.hasSuffix("/") { base.removeLast() }
-        self.init(
-            teams: [Team(id: teamID, keys: [keyID: key])],
-            clients: [Client(id: servicesID, team: teamID, redirectURIs: [base + "/apple/callback"])]
-                + bundleIDs.map { Client(id: $0, team: teamID, redirectURIs: []) },
-            notificationURL: base + "/apple/notifications")
+        let uris = redirectURIs.isEmpty ? [base + "/apple/callback"] : redirectURIs
+        teams = [team]
+        clients =
+            [Client(id: servicesID, team: team.id, redirectURIs: uris)]
+            + bundleIDs.map { Client(id: $0, team: team.id, redirectURIs: []) }
+        notificationURL = base + "/apple/notifications"
     }
 }

@@ -4,11 +4,6 @@ package import Sockets
 
 /// A simulator on a socket, with a client that delivers its notifications.
 package struct SimulatorServer: Sendable {
-    package enum StartError: Error {
-        /// OpenSSL cannot make RSA keys.
-        case noKeys
-    }
-
     private let simulator: Simulator
     private let group: EventLoopGroup
     private let sockets: BoundSockets
@@ -22,16 +17,13 @@ package struct SimulatorServer: Sendable {
     ///   - keys: made beforehand; missing ones are generated, up to `configuration.keyCount`.
     package init(
         configuration: SimulatorConfiguration, address: SocketAddress, threads: Int = 1,
-        clock: any SimulatorClock = SystemSimulatorClock(), keys: [RSASigningKey] = [],
+        clock: @escaping @Sendable () -> Int64 = Simulator.systemTime, keys: [RSASigningKey] = [],
         logger: Logger = Logger(label: "apple-simulator")
     ) throws {
         group = try EventLoopGroup(count: threads)
         let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
-        guard
-            let simulator = Simulator(
-                configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
-        else { throw StartError.noKeys }
-        self.simulator = simulator
+        simulator = Simulator(
+            configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
         self.logger = logger
         // Last: making keys takes a while, and earlier clients would wait in vain.
         sockets = try BoundSockets(address: address, count: group.loops.count)

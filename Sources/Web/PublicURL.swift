@@ -42,6 +42,9 @@ package struct PublicURL: Hashable, Sendable {
     /// A link to one of our paths: the base path and `path`.
     package func path(_ path: String) -> String { basePath + path }
 
+    /// The return URL to register with Apple.
+    package var callbackURL: String { absolute + "/apple/callback" }
+
     /// The part of a request's path below the base path, from its slash; nil when it is not below it.
     func pathBelow(_ path: String) -> String? {
         path.hasPrefix(basePath + "/") ? String(path.dropFirst(basePath.count)) : nil

@@ -17,13 +17,13 @@ package struct SignInButton: Sendable {
     package var color: Color?
     package var kind = Kind.signIn
     package var mode = Mode.centerAlign
-    package var border = false
+    package var border = true
     /// Pixels, 0–50.
-    package var borderRadius = 14
+    package var borderRadius = 15
     /// Pixels, 130–375; nil fills the column.
-    package var width: Int? = 320
+    package var width: Int? = 280
     /// Pixels, 30–64.
-    package var height = 48
+    package var height = 44
     /// Pixels; logo-only buttons.
     package var size = 44
     /// Left-aligned buttons.

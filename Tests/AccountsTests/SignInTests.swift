@@ -258,7 +258,8 @@ import Testing
                 configuration: SignInConfiguration(
                     sessionLimits: SessionLimits(lifetime: 60, idleTimeout: 60), signUp: .open,
                     returnTargets: ReturnTargets(
-                        publicURL: "https://id.example.com", allowedOrigins: [], defaultTarget: "/account")),
+                        publicURL: "https://id.example.com", allowedOrigins: [], defaultTarget: "/account"),
+                    nativeNonce: .sha256),
                 clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
         let outcome = await strict.complete(
             strict.receive(bench.form(attempt), binding: .value(bench.browser)), sameOrigin: false,
@@ -312,7 +313,8 @@ import Testing
             SignIn(
                 SignInParts(
                     provider: apple, database: database.store, keyring: keyring,
-                    configuration: SignInConfiguration(sessionLimits: limits, signUp: .open, returnTargets: targets),
+                    configuration: SignInConfiguration(
+                        sessionLimits: limits, signUp: .open, returnTargets: targets, nativeNonce: .sha256),
                     clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
         }
         let attempt = signIn(SealingKeyring(current: old, previous: []))

@@ -153,7 +153,8 @@ struct SignInBench {
         signIn = SignIn(
             SignInParts(
                 provider: self.apple, database: database.store, keyring: self.keyring,
-                configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
+                configuration: SignInConfiguration(
+                    sessionLimits: Self.limits, signUp: .open, returnTargets: targets, nativeNonce: .sha256),
                 clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
     }
 

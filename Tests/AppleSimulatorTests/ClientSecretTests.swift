@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
     @Test(arguments: ["good", "longest", "slightlyAhead"])
     func soundSecretIsAccepted(_ name: String) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         #expect(try await fixture.exchange(code, secret: name).status == 200)
     }
 
@@ -19,17 +20,17 @@ import Testing
     ])
     func unsoundSecretIsRefusedAndTheJournalSaysWhy(_ name: String, _ reason: String) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         let answer = try await fixture.exchange(code, secret: name)
         #expect(answer.status == 400)
         #expect(answer.json == ["error": "invalid_client"])
-        let journal = try await fixture.control(.get, "journal").json.array ?? []
-        #expect(journal.last?["text"]?.string?.contains(reason) == true)
+        let journal = try await fixture.control(.get, "journal").json.arrayValue ?? []
+        #expect(journal.last?["text"]?.stringValue?.contains(reason) == true)
     }
 
     @Test func aRevokedKeyIsUnknown() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         let answer = try await fixture.control(.delete, "client-keys/KEY1234567")
         #expect(answer.json == ["id": "TEAM123456", "keyIDs": []])
         #expect(try await fixture.exchange(code).json == ["error": "invalid_client"])
@@ -49,13 +50,15 @@ import Testing
         let fixture = try Fixture()
         try await fixture.control(.put, "behaviour", ["issuer": "https://account.apple.com"])
         let answer = try await fixture.signIn()
-        #expect(JSON.token(answer["id_token"]?.string).claims["iss"]?.string == "https://account.apple.com")
-        let exchanged = try await fixture.exchange(answer["code"]?.string ?? "")
+        #expect(JSON.token(answer["id_token"]?.stringValue).claims["iss"]?.stringValue == "https://account.apple.com")
+        let exchanged = try await fixture.exchange(answer["code"]?.stringValue ?? "")
         #expect(exchanged.status == 200)
-        #expect(JSON.token(exchanged.json["id_token"]?.string).claims["iss"]?.string == "https://account.apple.com")
+        #expect(
+            JSON.token(exchanged.json["id_token"]?.stringValue).claims["iss"]?.stringValue
+                == "https://account.apple.com")
         #expect(try await fixture.control(.put, "behaviour", ["issuer": 1]).status == 400)
         try await fixture.control(.put, "behaviour", ["issuer": .null])
-        #expect(try await fixture.control(.get, "state").json["issuer"]?.string == "https://appleid.apple.com")
+        #expect(try await fixture.control(.get, "state").json["issuer"]?.stringValue == "https://appleid.apple.com")
     }
 
     @Test func onlyP256KeysAreTaken() {

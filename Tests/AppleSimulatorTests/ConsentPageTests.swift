@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
@@ -78,8 +79,8 @@ import Testing
         #expect(message["method"] == "oauthDone")
         let authorization = message["data"]?["authorization"]
         #expect(authorization?["state"] == "the-state")
-        #expect(authorization?["code"]?.string?.isEmpty == false)
-        #expect(JSON.token(authorization?["id_token"]?.string).claims["sub"] != nil)
+        #expect(authorization?["code"]?.stringValue?.isEmpty == false)
+        #expect(JSON.token(authorization?["id_token"]?.stringValue).claims["sub"] != nil)
         #expect(message["data"]?["user"]?["email"] == "ada@example.com")
     }
 

@@ -1,25 +1,26 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
 @Suite struct ControlTests {
     @Test func peopleAndTheirStateAreListed() async throws {
         let fixture = try Fixture()
-        _ = try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "")
-        let items = try await fixture.control(.get, "people").json["items"]?.array ?? []
-        #expect(items.compactMap { $0["id"]?.string } == ["ada", "boris", "chie", "dana", "erin"])
-        let team = items.first?["teams"]?.array?.first
+        _ = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "")
+        let items = try await fixture.control(.get, "people").json["items"]?.arrayValue ?? []
+        #expect(items.compactMap { $0["id"]?.stringValue } == ["ada", "boris", "chie", "dana", "erin"])
+        let team = items.first?["teams"]?.arrayValue?.first
         #expect(team?["consented"] == true && team?["refreshTokens"] == 1 && team?["email"] == "ada@example.com")
-        #expect(items.last?["teams"]?.array?.first?["consented"] == false)
+        #expect(items.last?["teams"]?.arrayValue?.first?["consented"] == false)
     }
 
     @Test func peopleCanBeAddedAndChanged() async throws {
         let fixture = try Fixture()
         try await fixture.control(
             .post, "people", ["id": "zoe", "givenName": "Zoë", "email": "zoe@example.com", "emailVerified": false])
-        #expect(JSON.token(try await fixture.signIn("zoe")["id_token"]?.string).claims["email_verified"] == false)
+        #expect(JSON.token(try await fixture.signIn("zoe")["id_token"]?.stringValue).claims["email_verified"] == false)
         try await fixture.control(.post, "people", ["id": "ada", "email": .null])
-        #expect(JSON.token(try await fixture.signIn("ada")["id_token"]?.string).claims["email"] == nil)
+        #expect(JSON.token(try await fixture.signIn("ada")["id_token"]?.stringValue).claims["email"] == nil)
         #expect(try await fixture.control(.post, "people", ["id": "ada", "odd": 1]).status == 400)
     }
 
@@ -41,13 +42,13 @@ import Testing
         let fixture = try Fixture()
         let asked: JSON = ["person": "boris", "client_id": "com.example.app", "nonce": "n", "state": "s"]
         let first = try await fixture.control(.post, "native", asked).json
-        let claims = JSON.token(first["identityToken"]?.string).claims
+        let claims = JSON.token(first["identityToken"]?.stringValue).claims
         #expect(claims["aud"] == "com.example.app" && claims["nonce"] == "n" && claims["real_user_status"] == 2)
         #expect(claims["c_hash"] != nil && first["authorizationCode"] != nil && first["state"] == "s")
         #expect(first["fullName"] == ["givenName": "Boris", "familyName": "Novák"])
         let second = try await fixture.control(.post, "native", asked).json
         #expect(second["fullName"] == nil && second["email"] == nil)
-        #expect(JSON.token(second["identityToken"]?.string).claims["real_user_status"] == nil)
+        #expect(JSON.token(second["identityToken"]?.stringValue).claims["real_user_status"] == nil)
         for wrong in [
             ["person": "ada", "client_id": "com.example.web"], ["person": "ada"],
             ["person": "ada", "client_id": "com.example.app", "redirect_uri": "x"],
@@ -86,7 +87,7 @@ import Testing
         let fixture = try Fixture()
         let token = try await fixture.control(
             .post, "mint", ["claims": ["sub": "x"], "header": ["typ": "JOSE", "kid": .null]]
-        ).json["token"]?.string
+        ).json["token"]?.stringValue
         let (header, claims) = JSON.token(token)
         #expect(header == ["alg": "RS256", "typ": "JOSE"] && claims == ["sub": "x"])
         #expect(try await fixture.control(.post, "mint", ["claims": [:], "kid": "unknown"]).status == 404)

@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Synchronization
 import Testing
@@ -40,7 +41,7 @@ import Testing
 
     @Test func answerLostOnItsWayStillUsedTheCode() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         try await fixture.control(.put, "faults/token", ["close": "half", "remaining": 1])
         #expect(try await fixture.exchange(code).isBroken)
         #expect(try await fixture.exchange(code).json["error_description"] == "The code has already been used.")
@@ -48,7 +49,7 @@ import Testing
 
     @Test func errorInsteadOfAnAnswerLeavesTheCode() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         try await fixture.control(.put, "faults/token", ["error": "invalid_client", "remaining": 1])
         let answer = try await fixture.exchange(code)
         #expect(answer.status == 400 && answer.json == ["error": "invalid_client"])
@@ -87,7 +88,7 @@ import Testing
         async let stalled = fixture.get("/auth/keys")
         while try await fixture.control(.get, "state").json["hanging"] != 1 { await Task.yield() }
         try await fixture.control(.delete, "faults/keys")
-        #expect(try await stalled.json["keys"]?.array?.count == 3)
+        #expect(try await stalled.json["keys"]?.arrayValue?.count == 3)
     }
 
     @Test func cancelledRequestDoesNotHang() async throws {
@@ -118,6 +119,6 @@ import Testing
     func mistakeInASettingIsNamed(_ mistake: Mistake) async throws {
         let answer = try await Fixture().control(.put, mistake.path, mistake.body)
         #expect(answer.status == mistake.status)
-        #expect(answer.json["error"]?.string?.isEmpty == false)
+        #expect(answer.json["error"]?.stringValue?.isEmpty == false)
     }
 }

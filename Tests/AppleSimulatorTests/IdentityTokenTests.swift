@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
@@ -6,20 +7,20 @@ import Testing
     private func claims(_ person: String, _ settings: JSON = [:]) async throws -> JSON {
         let fixture = try Fixture()
         try await fixture.control(.put, "tokens", settings)
-        return JSON.token(try await fixture.signIn(person)["id_token"]?.string).claims
+        return JSON.token(try await fixture.signIn(person)["id_token"]?.stringValue).claims
     }
 
     @Test func soundTokenLooksLikeApples() async throws {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn()
-        let (header, claims) = JSON.token(signIn["id_token"]?.string)
+        let (header, claims) = JSON.token(signIn["id_token"]?.stringValue)
         let kid = try await fixture.control(.get, "keys").json["signing"]
         #expect(header == ["kid": kid ?? .null, "alg": "RS256"])
         #expect(claims["iss"] == "https://appleid.apple.com" && claims["aud"] == "com.example.web")
         #expect(claims["iat"]?.integer == ClientSecrets.now)
         #expect(claims["exp"]?.integer == ClientSecrets.now + 86_400)
         #expect(claims["nonce"] == "the-nonce" && claims["nonce_supported"] == true)
-        #expect(claims["sub"]?.string?.wholeMatch(of: /\d{6}\.[0-9a-f]{32}\.\d{4}/) != nil)
+        #expect(claims["sub"]?.stringValue?.wholeMatch(of: /\d{6}\.[0-9a-f]{32}\.\d{4}/) != nil)
         #expect(claims["name"] == nil)
     }
 
@@ -28,12 +29,12 @@ import Testing
         #expect(ada["email"] == "ada@example.com" && ada["email_verified"] == true)
         #expect(ada["is_private_email"] == nil)
         let boris = try await claims("boris")
-        #expect(boris["email"]?.string?.hasSuffix("@privaterelay.appleid.com") == true)
+        #expect(boris["email"]?.stringValue?.hasSuffix("@privaterelay.appleid.com") == true)
         #expect(boris["is_private_email"] == true)
         let dana = try await claims("dana")
         #expect(dana["email"] == nil && dana["email_verified"] == nil)
         let erin = try await claims("erin")
-        #expect(erin["email_verified"] == false && erin["org_id"]?.string?.isEmpty == false)
+        #expect(erin["email_verified"] == false && erin["org_id"]?.stringValue?.isEmpty == false)
     }
 
     @Test func flagsComeInBothForms() async throws {
@@ -47,13 +48,13 @@ import Testing
 
     @Test func subjectAndRelayBelongToTheTeam() async throws {
         let fixture = try Fixture()
-        let ours = JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims
+        let ours = JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims
         let theirs = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.string
+            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.stringValue
         ).claims
         #expect(ours["sub"] != theirs["sub"] && ours["email"] != theirs["email"])
         let app = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.app")])["id_token"]?.string
+            try await fixture.signIn("boris", [("client_id", "com.example.app")])["id_token"]?.stringValue
         ).claims
         #expect(app["sub"] == ours["sub"])
     }
@@ -65,16 +66,16 @@ import Testing
     func oneClaimCanBeWrong(_ flaw: String, _ claim: String) async throws {
         let sound = try await claims("ada")
         let flawed = try await claims("ada", ["wrong": [.string(flaw)]])
-        let names = (sound.members ?? []).map(\.name)
+        let names = sound.members.map(\.name)
         #expect(names.filter { sound[$0] != flawed[$0] } == [claim])
     }
 
     @Test(arguments: [("kid", "kid"), ("noKid", "kid"), ("algNone", "alg")])
     func headerCanBeWrong(_ flaw: String, _ member: String) async throws {
         let fixture = try Fixture()
-        let sound = JSON.token(try await fixture.signIn()["id_token"]?.string).header
+        let sound = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header
         try await fixture.control(.put, "tokens", ["wrong": [.string(flaw)]])
-        let flawed = JSON.token(try await fixture.signIn()["id_token"]?.string).header
+        let flawed = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header
         #expect(sound[member] != flawed[member])
     }
 
@@ -83,8 +84,10 @@ import Testing
         try await fixture.control(.put, "tokens", ["on": "token", "wrong": ["atHash", "aud"], "remaining": 1])
         func tokens() async throws -> (front: JSON, back: JSON) {
             let signIn = try await fixture.signIn()
-            let back = try await fixture.exchange(signIn["code"]?.string ?? "").json
-            return (JSON.token(signIn["id_token"]?.string).claims, JSON.token(back["id_token"]?.string).claims)
+            let back = try await fixture.exchange(signIn["code"]?.stringValue ?? "").json
+            return (
+                JSON.token(signIn["id_token"]?.stringValue).claims, JSON.token(back["id_token"]?.stringValue).claims
+            )
         }
         let first = try await tokens()
         #expect(first.front["aud"] == "com.example.web")
@@ -97,26 +100,30 @@ import Testing
         let fixture = try Fixture()
         try await fixture.control(
             .put, "tokens", ["claims": ["sub": .null, "azp": "x"], "header": ["typ": "JWT", "crit": ["b64"]]])
-        let (header, claims) = JSON.token(try await fixture.signIn()["id_token"]?.string)
+        let (header, claims) = JSON.token(try await fixture.signIn()["id_token"]?.stringValue)
         #expect(claims["sub"] == nil && claims["azp"] == "x")
         #expect(header["typ"] == "JWT" && header["crit"] == ["b64"])
         try await fixture.control(.delete, "tokens")
-        #expect(JSON.token(try await fixture.signIn()["id_token"]?.string).claims["sub"] != nil)
+        #expect(JSON.token(try await fixture.signIn()["id_token"]?.stringValue).claims["sub"] != nil)
     }
 
     @Test func realUserStatusIsForTheFirstNativeSignInOnly() async throws {
         let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
-        #expect(JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == 2)
         #expect(
-            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == nil)
-        #expect(JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims["real_user_status"] == nil)
+            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.stringValue).claims["real_user_status"] == 2
+        )
+        #expect(
+            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.stringValue).claims["real_user_status"]
+                == nil)
+        #expect(
+            JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims["real_user_status"] == nil)
     }
 
     @Test func clockOffsetMovesTheTokens() async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "clock", ["offset": -3600])
-        let claims = JSON.token(try await fixture.signIn()["id_token"]?.string).claims
+        let claims = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).claims
         #expect(claims["iat"]?.integer == ClientSecrets.now - 3600)
     }
 }

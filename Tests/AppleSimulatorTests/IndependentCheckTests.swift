@@ -1,5 +1,6 @@
 import AppleSimulator
 import ChildProcesses
+import Coding
 import Foundation
 import HTTPTypes
 import Testing
@@ -26,24 +27,24 @@ import Testing
     @Test func pythonAcceptsEveryKindOfToken() async throws {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn("chie")
-        let code = signIn["code"]?.string ?? ""
-        #expect(try await verify(fixture, signIn["id_token"]?.string, hash: "c_hash", of: code) == "OK")
+        let code = signIn["code"]?.stringValue ?? ""
+        #expect(try await verify(fixture, signIn["id_token"]?.stringValue, hash: "c_hash", of: code) == "OK")
         let tokens = try await fixture.exchange(code).json
-        let access = tokens["access_token"]?.string
-        #expect(try await verify(fixture, tokens["id_token"]?.string, hash: "at_hash", of: access) == "OK")
+        let access = tokens["access_token"]?.stringValue
+        #expect(try await verify(fixture, tokens["id_token"]?.stringValue, hash: "at_hash", of: access) == "OK")
         try await fixture.control(.post, "keys/rotate")
         let sent = try await fixture.control(.post, "notifications", ["type": "consent-revoked", "person": "chie"])
-        #expect(try await verify(fixture, sent.json["payload"]?.string) == "OK")
+        #expect(try await verify(fixture, sent.json["payload"]?.stringValue) == "OK")
     }
 
     @Test func pythonRefusesWhatWasMadeWrong() async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "tokens", ["wrong": ["signature"]])
-        #expect(try await verify(fixture, try await fixture.signIn()["id_token"]?.string) == "bad signature")
+        #expect(try await verify(fixture, try await fixture.signIn()["id_token"]?.stringValue) == "bad signature")
         try await fixture.control(.put, "tokens", ["wrong": ["cHash"]])
         let signIn = try await fixture.signIn()
         let verdict = try await verify(
-            fixture, signIn["id_token"]?.string, hash: "c_hash", of: signIn["code"]?.string)
+            fixture, signIn["id_token"]?.stringValue, hash: "c_hash", of: signIn["code"]?.stringValue)
         #expect(verdict == "bad c_hash")
     }
 

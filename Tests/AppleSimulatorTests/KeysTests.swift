@@ -1,28 +1,29 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
 @Suite struct KeysTests {
     private func keys(_ fixture: Fixture) async throws -> [JSON] {
-        try await fixture.get("/auth/keys").json["keys"]?.array ?? []
+        try await fixture.get("/auth/keys").json["keys"]?.arrayValue ?? []
     }
 
     private func kids(_ fixture: Fixture) async throws -> [String] {
-        try await keys(fixture).compactMap { $0["kid"]?.string }
+        try await keys(fixture).compactMap { $0["kid"]?.stringValue }
     }
 
     private func signingKid(_ fixture: Fixture) async throws -> String? {
-        JSON.token(try await fixture.signIn()["id_token"]?.string).header["kid"]?.string
+        JSON.token(try await fixture.signIn()["id_token"]?.stringValue).header["kid"]?.stringValue
     }
 
     @Test func setHasApplesShape() async throws {
         let keys = try await keys(Fixture())
         #expect(keys.count == 3)
         for key in keys {
-            #expect(key.members?.map(\.name).sorted() == ["alg", "e", "kid", "kty", "n", "use"])
+            #expect(key.members.map(\.name).sorted() == ["alg", "e", "kid", "kty", "n", "use"])
             #expect(key["kty"] == "RSA" && key["alg"] == "RS256" && key["use"] == "sig" && key["e"] == "AQAB")
-            #expect(key["n"]?.string?.utf8.count == 342)
-            #expect(key["kid"]?.string?.utf8.count == 10)
+            #expect(key["n"]?.stringValue?.utf8.count == 342)
+            #expect(key["kid"]?.stringValue?.utf8.count == 10)
         }
     }
 
@@ -47,10 +48,10 @@ import Testing
             return try await keys(fixture)
         }
         #expect(try await show("empty").isEmpty)
-        #expect(try await show("withoutSigningKey").allSatisfy { $0["kid"]?.string != signing })
-        let twins = try await show("duplicateKid").filter { $0["kid"]?.string == signing }
+        #expect(try await show("withoutSigningKey").allSatisfy { $0["kid"]?.stringValue != signing })
+        let twins = try await show("duplicateKid").filter { $0["kid"]?.stringValue == signing }
         #expect(twins.count == 2 && twins[0]["n"] != twins[1]["n"])
-        #expect(Set(try await show("mixedTypes").compactMap { $0["kty"]?.string }) == ["RSA", "EC", "OKP", "AKP"])
+        #expect(Set(try await show("mixedTypes").compactMap { $0["kty"]?.stringValue }) == ["RSA", "EC", "OKP", "AKP"])
         #expect(try await show("otherTypes").allSatisfy { $0["use"] != "sig" || $0["kty"] != "RSA" })
         #expect(try await show("normal").count == 3)
         #expect(try await fixture.control(.put, "keys", ["mode": "odd"]).status == 400)
@@ -68,6 +69,6 @@ import Testing
         #expect(json["issuer"] == "https://appleid.apple.com")
         #expect(json["jwks_uri"] == "http://127.0.0.1:9999/auth/keys")
         #expect(json["response_types_supported"] == ["code"])
-        #expect(json.members?.count == 12)
+        #expect(json.members.count == 12)
     }
 }

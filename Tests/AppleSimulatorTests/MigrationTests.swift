@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
@@ -12,24 +13,24 @@ import Testing
         let answer = try await fixture.form(
             "/auth/token", client + [("grant_type", "client_credentials"), ("scope", "user.migration")])
         #expect(answer.status == 200 && answer.json["id_token"] == nil && answer.json["refresh_token"] == nil)
-        return [.authorization: "Bearer " + (answer.json["access_token"]?.string ?? "")]
+        return [.authorization: "Bearer " + (answer.json["access_token"]?.stringValue ?? "")]
     }
 
     @Test func personMovesFromTeamToTeam() async throws {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn("boris")
-        let sub = JSON.token(signIn["id_token"]?.string).claims["sub"]?.string ?? ""
+        let sub = JSON.token(signIn["id_token"]?.stringValue).claims["sub"]?.stringValue ?? ""
         let sent = try await fixture.form(
             "/auth/usermigrationinfo", sender + [("sub", sub), ("target", "TEAM654321")],
             try await bearer(fixture, sender))
-        let transfer = try #require(sent.json["transfer_sub"]?.string)
+        let transfer = try #require(sent.json["transfer_sub"]?.stringValue)
         let received = try await fixture.form(
             "/auth/usermigrationinfo", recipient + [("transfer_sub", transfer)], try await bearer(fixture, recipient))
         #expect(received.json["is_private_email"] == true)
         let there = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.string
+            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.stringValue
         ).claims
-        #expect(there["transfer_sub"]?.string == transfer)
+        #expect(there["transfer_sub"]?.stringValue == transfer)
         #expect(received.json["sub"] == there["sub"])
         #expect(received.json["email"] == there["email"])
     }
@@ -40,7 +41,7 @@ import Testing
         try await fixture.control(.post, "transfers", ["person": "ada", "to": "TEAM654321"])
         let client: [(String, JSON)] = [("client_id", "com.example.recipient")]
         func claims() async throws -> JSON {
-            JSON.token(try await fixture.signIn("ada", client)["id_token"]?.string).claims
+            JSON.token(try await fixture.signIn("ada", client)["id_token"]?.stringValue).claims
         }
         #expect(try await claims()["transfer_sub"] != nil)
         fixture.clock.advance(milliseconds: 60 * 86_400_000)
@@ -49,7 +50,7 @@ import Testing
 
     @Test func strangersAndRevokedPeopleAreRefused() async throws {
         let fixture = try Fixture()
-        let sub = JSON.token(try await fixture.signIn("ada")["id_token"]?.string).claims["sub"]?.string ?? ""
+        let sub = JSON.token(try await fixture.signIn("ada")["id_token"]?.stringValue).claims["sub"]?.stringValue ?? ""
         let token = try await bearer(fixture, sender)
         func ask(_ pairs: [(String, String)], _ fields: HTTPFields) async throws -> JSON? {
             try await fixture.form("/auth/usermigrationinfo", sender + pairs, fields).json["error"]

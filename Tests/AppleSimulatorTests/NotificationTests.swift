@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTP
 import HTTPTypes
 import Synchronization
@@ -6,16 +7,16 @@ import Testing
 
 @Suite struct NotificationTests {
     private func events(_ claims: JSON) -> JSON? {
-        claims["events"]?.string.flatMap { JSON(parsing: Array($0.utf8)) }
+        claims["events"]?.stringValue.flatMap { JSON(parsing: Array($0.utf8)) }
     }
 
     private func claims(_ request: ClientRequest) -> JSON {
-        JSON.token(JSON(parsing: request.body)?["payload"]?.string).claims
+        JSON.token(JSON(parsing: request.body)?["payload"]?.stringValue).claims
     }
 
     @Test func notificationGoesToTheServerAsApplesDo() async throws {
         let fixture = try Fixture()
-        let sub = JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims["sub"]
+        let sub = JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims["sub"]
         try await fixture.control(.post, "notifications", ["type": "email-disabled", "person": "boris"])
         let request = try #require(fixture.transport.state.withLock { $0.requests.first })
         #expect(request.method == .post)
@@ -25,12 +26,12 @@ import Testing
         let claims = claims(request)
         #expect(claims["iss"] == "https://appleid.apple.com" && claims["aud"] == "com.example.app")
         #expect(claims["iat"]?.integer == ClientSecrets.now && claims["exp"]?.integer == ClientSecrets.now + 86_400)
-        #expect(claims["jti"]?.string?.isEmpty == false)
+        #expect(claims["jti"]?.stringValue?.isEmpty == false)
         let event = try #require(events(claims))
         #expect(event["type"] == "email-disabled" && event["sub"] == sub)
         #expect(event["event_time"]?.integer == ClientSecrets.now * 1000)
         #expect(event["is_private_email"] == "true")
-        #expect(event["email"]?.string?.hasSuffix("@privaterelay.appleid.com") == true)
+        #expect(event["email"]?.stringValue?.hasSuffix("@privaterelay.appleid.com") == true)
     }
 
     @Test func documentedFormIsAnObjectInSeconds() async throws {
@@ -42,7 +43,7 @@ import Testing
                 "deliver": false,
             ]
         ).json
-        let event = JSON.token(sent["payload"]?.string).claims["events"]
+        let event = JSON.token(sent["payload"]?.stringValue).claims["events"]
         #expect(event?["type"] == "account-deleted")
         #expect(event?["event_time"]?.integer == ClientSecrets.now - 60)
         #expect(event?["email"] == nil)
@@ -54,7 +55,7 @@ import Testing
         let sent = try await fixture.control(
             .post, "notifications", ["type": "consent-revoked", "person": "ada", "copies": 3]
         ).json
-        #expect(sent["deliveries"]?.array?.count == 3)
+        #expect(sent["deliveries"]?.arrayValue?.count == 3)
         let bodies = fixture.transport.state.withLock { $0.requests.map(\.body) }
         #expect(bodies.count == 3 && Set(bodies).count == 1)
     }
@@ -65,10 +66,10 @@ import Testing
         for type in ["email-disabled", "email-enabled"] {
             let sent = try await fixture.control(
                 .post, "notifications", ["type": .string(type), "person": "boris", "deliver": false])
-            ids.append(sent.json["id"]?.string ?? "")
+            ids.append(sent.json["id"]?.stringValue ?? "")
         }
         for id in ids.reversed() { try await fixture.control(.post, "notifications/\(id)/deliver") }
-        let types = fixture.transport.state.withLock { $0.requests }.map { events(claims($0))?["type"]?.string }
+        let types = fixture.transport.state.withLock { $0.requests }.map { events(claims($0))?["type"]?.stringValue }
         #expect(types == ["email-enabled", "email-disabled"])
         #expect(try await fixture.control(.post, "notifications/unknown/deliver").status == 404)
     }
@@ -77,19 +78,19 @@ import Testing
         let fixture = try Fixture()
         fixture.transport.state.withLock { $0.answer = .success(.serviceUnavailable) }
         let refused = try await fixture.control(.post, "notifications", ["type": "x", "person": "ada"]).json
-        #expect(refused["deliveries"]?.array?.first?["status"] == 503)
+        #expect(refused["deliveries"]?.arrayValue?.first?["status"] == 503)
         fixture.transport.state.withLock { $0.answer = .failure(.timeout) }
         let failed = try await fixture.control(.post, "notifications", ["type": "x", "person": "ada"]).json
-        #expect(failed["deliveries"]?.array?.first?["failure"] == "no whole answer in time")
-        #expect(failed["deliveries"]?.array?.first?["status"] == .null)
+        #expect(failed["deliveries"]?.arrayValue?.first?["failure"] == "no whole answer in time")
+        #expect(failed["deliveries"]?.arrayValue?.first?["status"] == .null)
     }
 
     @Test(arguments: ["consent-revoked", "account-delete", "account-deleted"])
     func endOfConsentHoldsAtAppleToo(_ type: String) async throws {
         let fixture = try Fixture()
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "").json
+        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
         try await fixture.control(.post, "notifications", ["type": .string(type), "person": "ada"])
-        #expect(try await fixture.refresh(tokens["refresh_token"]?.string ?? "").json["error"] == "invalid_grant")
+        #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
     }
 
     @Test func effectCanBeLeftOut() async throws {
@@ -110,7 +111,7 @@ import Testing
                 "header": ["alg": "none"], "deliver": false,
             ]
         ).json
-        let (header, claims) = JSON.token(sent["payload"]?.string)
+        let (header, claims) = JSON.token(sent["payload"]?.stringValue)
         #expect(header["alg"] == "none")
         #expect(claims["iss"] == "https://example.com" && claims["exp"] == nil && claims["jti"] == "the-jti")
         #expect(claims["aud"] == "com.example.other")

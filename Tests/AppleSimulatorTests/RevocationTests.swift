@@ -1,11 +1,12 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Synchronization
 import Testing
 
 @Suite struct RevocationTests {
     private func tokens(_ fixture: Fixture) async throws -> JSON {
-        try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "").json
+        try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
     }
 
     private func revoke(
@@ -21,10 +22,10 @@ import Testing
     func revokingEndsConsentAndTokens(_ kind: String) async throws {
         let fixture = try Fixture()
         let tokens = try await tokens(fixture)
-        let answer = try await revoke(fixture, tokens[kind]?.string, hint: kind)
+        let answer = try await revoke(fixture, tokens[kind]?.stringValue, hint: kind)
         #expect(answer.status == 200)
         #expect(answer.body.isEmpty)
-        #expect(try await fixture.refresh(tokens["refresh_token"]?.string ?? "").json["error"] == "invalid_grant")
+        #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
         #expect(try await fixture.signIn()["user"] != nil)
     }
 
@@ -35,7 +36,7 @@ import Testing
 
     @Test func badParametersAreErrors() async throws {
         let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.string
+        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue
         #expect(try await revoke(fixture, nil).json["error"] == "invalid_request")
         #expect(try await revoke(fixture, refresh, hint: "id_token").json["error"] == "invalid_request")
         #expect(try await revoke(fixture, refresh, hint: "access_token").json["error"] == "invalid_request")
@@ -45,7 +46,7 @@ import Testing
 
     @Test func revokedTokenMayBeAnInvalidRequest() async throws {
         let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.string ?? ""
+        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue ?? ""
         try await fixture.control(.put, "behaviour", ["errorAfterRevocation": "invalid_request"])
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.refresh(refresh).json["error"] == "invalid_request")
@@ -54,7 +55,7 @@ import Testing
 
     @Test func aNewPasswordKillsTheTokensAndNotTheConsent() async throws {
         let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.string ?? ""
+        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue ?? ""
         _ = try await tokens(fixture)
         let changed = try await fixture.control(.post, "passwords", ["person": "ada"])
         #expect(changed.json == ["refreshTokens": 2])
@@ -62,7 +63,8 @@ import Testing
         // Not the first sign-in: there is no name. What it brings lives.
         let again = try await fixture.signIn()
         #expect(again["user"] == nil)
-        let fresh = try await fixture.exchange(again["code"]?.string ?? "").json["refresh_token"]?.string ?? ""
+        let fresh =
+            try await fixture.exchange(again["code"]?.stringValue ?? "").json["refresh_token"]?.stringValue ?? ""
         #expect(try await fixture.refresh(fresh).status == 200)
         let notified = try await fixture.control(.get, "notifications").json["items"]
         #expect(notified == [])
@@ -72,17 +74,17 @@ import Testing
 
     @Test func codeOfARevokedConsentIsDead() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.exchange(code).json["error"] == "invalid_grant")
     }
 
     @Test func revokingTellsTheServerOnlyWhenAskedTo() async throws {
         let fixture = try Fixture()
-        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.string)
+        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.stringValue)
         #expect(fixture.transport.state.withLock { $0.requests.isEmpty })
         try await fixture.control(.put, "behaviour", ["notifiesOnRevoke": true])
-        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.string)
+        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.stringValue)
         #expect(fixture.transport.state.withLock { $0.requests.count } == 1)
     }
 }

@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import HTTP
 import HTTPTypes
@@ -13,20 +14,20 @@ enum ClientSecrets {
     }()
 
     static let now = file["now"]?.integer ?? 0
-    static let publicKey = file["publicKey"]?.string ?? ""
-    static let recipientPublicKey = file["recipientPublicKey"]?.string ?? ""
-    static let p384PublicKey = file["p384PublicKey"]?.string ?? ""
-    static func named(_ name: String) -> String { file["secrets"]?[name]?.string ?? "" }
+    static let publicKey = file["publicKey"]?.stringValue ?? ""
+    static let recipientPublicKey = file["recipientPublicKey"]?.stringValue ?? ""
+    static let p384PublicKey = file["p384PublicKey"]?.stringValue ?? ""
+    static func named(_ name: String) -> String { file["secrets"]?[name]?.stringValue ?? "" }
 }
 
-final class TestClock: SimulatorClock {
+final class TestClock: Sendable {
     private let value = Mutex(ClientSecrets.now * 1000)
     func milliseconds() -> Int64 { value.withLock { $0 } }
     func advance(milliseconds: Int64) { value.withLock { $0 += milliseconds } }
 }
 
 /// Never the same bytes twice, always the same in every run.
-final class TestRandomness: Randomness {
+final class TestRandomness: Sendable {
     private let count = Mutex<UInt64>(0)
 
     func bytes(_ count: Int) -> [UInt8] {
@@ -61,7 +62,7 @@ final class TestTransport: HTTPTransport {
 /// One simulator with everything around it.
 struct Fixture {
     static let redirectURI = "http://localhost:8080/apple/callback"
-    static let rsaKeys = (0..<3).compactMap { _ in RSASigningKey() }
+    static let rsaKeys = (0..<3).map { _ in RSASigningKey() }
 
     let clock = TestClock()
     let transport = TestTransport()
@@ -80,19 +81,17 @@ struct Fixture {
         else { throw SetUpFailed() }
         var configuration = SimulatorConfiguration(
             serverURL: "http://localhost:8080/", servicesID: "com.example.web", bundleIDs: ["com.example.app"],
-            teamID: "TEAM123456", keyID: "KEY1234567", key: key)
+            team: SimulatorConfiguration.Team(id: "TEAM123456", keys: ["KEY1234567": key]))
         configuration.teams.append(
             SimulatorConfiguration.Team(id: "TEAM654321", keys: ["KEY7654321": recipientKey]))
         configuration.clients.append(
             SimulatorConfiguration.Client(
                 id: "com.example.recipient", team: "TEAM654321", redirectURIs: ["https://recipient.example/cb"]))
         let pauses = pauses
-        guard
-            let simulator = Simulator(
-                configuration: configuration, transport: transport, clock: clock, randomness: TestRandomness(),
-                keys: Self.rsaKeys, pause: { milliseconds in pauses.values.withLock { $0.append(milliseconds) } })
-        else { throw SetUpFailed() }
-        self.simulator = simulator
+        simulator = Simulator(
+            configuration: configuration, transport: transport, clock: clock.milliseconds,
+            randomBytes: TestRandomness().bytes, keys: Self.rsaKeys,
+            pause: { milliseconds in pauses.values.withLock { $0.append(milliseconds) } })
     }
 
     // MARK: Requests

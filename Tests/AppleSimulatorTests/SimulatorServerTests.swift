@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTP
 import HTTPTypes
 import Sockets
@@ -14,8 +15,8 @@ import Testing
         let key = try #require(ClientKey(pem: ClientSecrets.publicKey))
         let server = try SimulatorServer(
             configuration: SimulatorConfiguration(
-                serverURL: "http://localhost:1", servicesID: "com.example.web", teamID: "TEAM123456",
-                keyID: "KEY1234567", key: key),
+                serverURL: "http://localhost:1", servicesID: "com.example.web",
+                team: SimulatorConfiguration.Team(id: "TEAM123456", keys: ["KEY1234567": key])),
             address: SocketAddress(ip: .v4(0x7f00_0001), port: 0))
         let origin = "http://127.0.0.1:\(server.address.port)"
         let group = try EventLoopGroup(count: 1)
@@ -51,7 +52,7 @@ import Testing
     @Test func keysAreServed() async throws {
         let response = try await withSimulator { try await Self.send($0, .get, $1 + "/auth/keys") }
         #expect(response.status == .ok)
-        #expect(JSON(parsing: response.body)?["keys"]?.array?.count == 3)
+        #expect(JSON(parsing: response.body)?["keys"]?.arrayValue?.count == 3)
     }
 
     /// What a relying party compares its clock with. The connection is one, so the date kept for a second is as well.
@@ -62,9 +63,9 @@ import Testing
             for offset in offsets {
                 let body: JSON = ["offset": .integer(offset)]
                 _ = try await Self.send(client, .put, origin + "/simulator/api/clock", body)
-                let before = SystemSimulatorClock().milliseconds() / 1000
+                let before = Simulator.systemTime() / 1000
                 let date = try await Self.send(client, .get, origin + "/auth/keys").fields[.date]
-                let after = SystemSimulatorClock().milliseconds() / 1000
+                let after = Simulator.systemTime() / 1000
                 let seconds = date.flatMap { HTTPDate.parse($0, now: after) }
                 // The offset, when it lies between the two; what was measured, when not.
                 measured.append(
@@ -111,6 +112,6 @@ import Testing
                 client, .post, origin + path, ["type": "consent-revoked", "person": "ada"])
             return JSON(parsing: answer.body)?["deliveries"]
         }
-        #expect(deliveries?.array?.first?["status"] == 400)
+        #expect(deliveries?.arrayValue?.first?["status"] == 400)
     }
 }

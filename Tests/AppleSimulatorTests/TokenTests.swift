@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import HTTPTypes
 import Testing
 
@@ -6,13 +7,13 @@ import Testing
     @Test func codeBecomesTokens() async throws {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn()
-        let answer = try await fixture.exchange(signIn["code"]?.string ?? "")
+        let answer = try await fixture.exchange(signIn["code"]?.stringValue ?? "")
         #expect(answer.status == 200)
         #expect(answer.json["token_type"] == "Bearer" && answer.json["expires_in"] == 3600)
-        #expect(answer.json["refresh_token"]?.string?.isEmpty == false)
+        #expect(answer.json["refresh_token"]?.stringValue?.isEmpty == false)
         #expect(answer.fields[.cacheControl] == "no-store")
-        let front = JSON.token(signIn["id_token"]?.string).claims
-        let back = JSON.token(answer.json["id_token"]?.string).claims
+        let front = JSON.token(signIn["id_token"]?.stringValue).claims
+        let back = JSON.token(answer.json["id_token"]?.stringValue).claims
         for claim in ["iss", "aud", "sub", "nonce"] { #expect(front[claim] == back[claim]) }
         #expect(front["c_hash"] != nil && front["at_hash"] == nil)
         #expect(back["at_hash"] != nil && back["c_hash"] == nil)
@@ -20,7 +21,7 @@ import Testing
 
     @Test func codeWorksOnce() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         #expect(try await fixture.exchange(code).status == 200)
         let again = try await fixture.exchange(code)
         #expect(again.status == 400)
@@ -31,7 +32,7 @@ import Testing
     @Test(arguments: [(299_999 as Int64, 200), (300_000, 400)])
     func codeLivesFiveMinutes(_ age: Int64, _ status: Int) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         fixture.clock.advance(milliseconds: age)
         let answer = try await fixture.exchange(code, secret: "longest")
         #expect(answer.status == status)
@@ -73,11 +74,11 @@ import Testing
     ])
     func mistakeIsNamedAndLeavesTheCodeUnused(_ mistake: Mistake) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
         let answer = try await fixture.exchange(code, mistake.changes)
         #expect(answer.status == 400)
-        #expect(answer.json["error"]?.string == mistake.error)
-        #expect(answer.json["error_description"]?.string == mistake.description)
+        #expect(answer.json["error"]?.stringValue == mistake.error)
+        #expect(answer.json["error_description"]?.stringValue == mistake.description)
         #expect(try await fixture.exchange(code).status == 200)
     }
 
@@ -85,11 +86,11 @@ import Testing
         let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
         let client: [(String, String?)] = [("client_id", "com.example.app")]
-        let code = try await fixture.signIn("ada", native)["code"]?.string ?? ""
+        let code = try await fixture.signIn("ada", native)["code"]?.stringValue ?? ""
         #expect(try await fixture.exchange(code, secret: "native", client).json["error"] == "invalid_grant")
         let answer = try await fixture.exchange(code, secret: "native", client + [("redirect_uri", nil)])
         #expect(answer.status == 200)
-        #expect(JSON.token(answer.json["id_token"]?.string).claims["aud"] == "com.example.app")
+        #expect(JSON.token(answer.json["id_token"]?.stringValue).claims["aud"] == "com.example.app")
     }
 
     /// The pair of RFC 7636 appendix B.
@@ -105,14 +106,14 @@ import Testing
         let fixture = try Fixture()
         let signIn = try await fixture.signIn(
             "ada", [("code_challenge", .string(challenge)), ("code_challenge_method", .string(method))])
-        let answer = try await fixture.exchange(signIn["code"]?.string ?? "", [("code_verifier", verifier)])
+        let answer = try await fixture.exchange(signIn["code"]?.stringValue ?? "", [("code_verifier", verifier)])
         #expect(answer.status == status)
     }
 
     @Test func refreshTokenRenewsWithoutANewOne() async throws {
         let fixture = try Fixture()
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "").json
-        let answer = try await fixture.refresh(tokens["refresh_token"]?.string ?? "")
+        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        let answer = try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "")
         #expect(answer.status == 200)
         #expect(answer.json["refresh_token"] == nil)
         #expect(answer.json["id_token"] != nil)
@@ -124,13 +125,13 @@ import Testing
         let answer = try await fixture.refresh("garbage", secret: "noJWT", client: "garbage")
         #expect(answer.json["error"] == "invalid_grant")
         #expect(answer.json["error_description"] == "The token has expired or has been revoked.")
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "").json
-        let good = tokens["refresh_token"]?.string ?? ""
+        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        let good = tokens["refresh_token"]?.stringValue ?? ""
         #expect(try await fixture.refresh(good, secret: "noJWT").json["error"] == "invalid_client")
         #expect(
             try await fixture.refresh(good, secret: "native", client: "com.example.app").json["error"]
                 == "invalid_grant")
-        #expect(try await fixture.refresh(tokens["access_token"]?.string ?? "").json["error"] == "invalid_grant")
+        #expect(try await fixture.refresh(tokens["access_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
     }
 
     @Test(arguments: ["application/json", "text/plain", nil])

@@ -1,6 +1,7 @@
 import Bramley
 import Crypto
 import Testing
+import Web
 
 @testable import Accounts
 
@@ -13,14 +14,14 @@ struct AssertionConfigurationTests {
 
     @Test func withoutItThereAreNone() throws {
         let loaded = try fixture.load()
-        #expect(loaded.configuration.assertion.audiences.isEmpty)
+        #expect(loaded.configuration.web.assertionAudiences.isEmpty)
         #expect(!CheckCommand.summary(of: loaded).joined().contains("jwks.json"))
     }
 
     @Test(arguments: ["https://api.example.com", "backend", String(repeating: "a", count: 256), "urn:example:a,b"])
     func acceptsAnAudience(text: String) throws {
         let loaded = try fixture.load(["assertion": ["audience": text]])
-        #expect(loaded.configuration.assertion.audiences.map(\.name) == [text])
+        #expect(loaded.configuration.web.assertionAudiences.map(\.name) == [text])
         let line = CheckCommand.summary(of: loaded).first { $0.contains("jwks.json") }
         #expect(line?.hasSuffix(" https://id.example.com/.well-known/jwks.json") == true)
     }
@@ -39,10 +40,10 @@ struct AssertionConfigurationTests {
 
     @Test func readsItFromTheEnvironmentAndAFlag() throws {
         #expect(
-            try fixture.load(environment: ["BRAMLEY_ASSERTION_AUDIENCE": "a"]).configuration.assertion.audiences
+            try fixture.load(environment: ["BRAMLEY_ASSERTION_AUDIENCE": "a"]).configuration.web.assertionAudiences
                 == [AssertionAudience(name: "a")])
         #expect(
-            try fixture.load(flags: ["--assertion-audience", "b"]).configuration.assertion.audiences.map(\.name)
+            try fixture.load(flags: ["--assertion-audience", "b"]).configuration.web.assertionAudiences.map(\.name)
                 == ["b"])
     }
 
@@ -54,13 +55,13 @@ struct AssertionConfigurationTests {
             ]
         ])
         #expect(
-            loaded.configuration.assertion.audiences == [
+            loaded.configuration.web.assertionAudiences == [
                 AssertionAudience(name: "backend"),
                 AssertionAudience(name: "https://gateway.example.com", algorithm: .rs256),
             ])
-        #expect(loaded.configuration.assertion.algorithms == [.es256, .rs256])
+        #expect(loaded.configuration.web.assertionAudiences.algorithms == [.es256, .rs256])
         let alone = try fixture.load(["assertion": ["audience": "backend", "rs256Audiences": ["backend"]]])
-        #expect(alone.configuration.assertion.algorithms == [.rs256])
+        #expect(alone.configuration.web.assertionAudiences.algorithms == [.rs256])
     }
 
     @Test(

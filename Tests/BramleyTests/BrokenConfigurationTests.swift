@@ -1,6 +1,7 @@
-import Bramley
 import Foundation
 import Testing
+
+@testable import Bramley
 
 /// Golden files: what `bramley check` says about each configuration in `Broken/`, word for word.
 ///

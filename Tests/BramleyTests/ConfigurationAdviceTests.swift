@@ -43,7 +43,7 @@ import Testing
     func theDoctorSaysSoToo(isSimulated: Bool, state: Diagnosis.State) throws {
         let warnings = try warnings(["apple": ["bundleIDs": NSNull()]])
         let diagnosis = try #require(
-            ConfigurationExamination.diagnoses(of: warnings, isSimulated: isSimulated).first)
+            Doctor.diagnoses(of: warnings, isSimulated: isSimulated).first)
         #expect(diagnosis.state == state && diagnosis.finding == .notificationsUnlisted)
         #expect(diagnosis.detail.contains("will be refused"))
     }
@@ -77,7 +77,7 @@ import Testing
         let path = try fixture.write(fixture.configuration(proxies), to: "config.json")
         func check() throws -> [ConfigurationProblem] {
             do {
-                return try PagesReport.load(ConfigurationInput(path: path)).warnings
+                return try CheckCommand.load(ConfigurationInput(path: path)).warnings
             } catch {
                 return error.problems
             }

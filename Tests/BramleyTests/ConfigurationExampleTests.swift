@@ -1,4 +1,3 @@
-import Bramley
 import Foundation
 import HTTP
 import Sockets
@@ -6,6 +5,7 @@ import Testing
 import Web
 
 @testable import Accounts
+@testable import Bramley
 
 struct ConfigurationExampleTests {
     @Test func exampleIsAGoodConfiguration() throws {
@@ -17,12 +17,12 @@ struct ConfigurationExampleTests {
             ConfigurationInput(path: path, flags: ["--apple-private-key-file", fixture.keyPath]))
         #expect(loaded.warnings.isEmpty)
         let configuration = loaded.configuration
-        #expect(configuration.publicURL.callbackURL == "https://id.example.com/apple/callback")
-        #expect(configuration.access.signUp == .open)
+        #expect(configuration.web.publicURL.callbackURL == "https://id.example.com/apple/callback")
+        #expect(configuration.signUp == .open)
         #expect(configuration.apple.scopes == ["name", "email"])
         #expect(configuration.server.trustedProxies.map(\.description) == ["127.0.0.1/32"])
-        #expect(configuration.login.allowedReturnOrigins == ["https://www.example.com"])
-        #expect(configuration.site.name == "Example")
+        #expect(configuration.web.login.allowedReturnOrigins == ["https://www.example.com"])
+        #expect(configuration.web.site.name == "Example")
         #expect(!configuration.apple.isSimulated)
     }
 
@@ -38,16 +38,16 @@ struct ConfigurationExampleTests {
         #expect(configuration.apple.issuers == ["https://appleid.apple.com"])
         #expect(configuration.apple.endpoint == "https://appleid.apple.com")
         #expect(
-            configuration.apple.scriptURL
+            configuration.web.apple.scriptURL
                 == "https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js")
         #expect(configuration.apple.onAccountDeleted == .erase)
-        #expect(configuration.login.attemptLifetime == 600)
-        #expect(configuration.login.defaultReturnTo == "/account")
-        #expect(
-            configuration.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600, perUser: 100))
-        #expect(configuration.sessions.cookieDomain == nil)
-        #expect(configuration.button.width == 280)
-        #expect(configuration.site.name == "id.example.com")
+        #expect(configuration.web.login.attemptLifetime == 600)
+        #expect(configuration.web.login.defaultReturnTo == "/account")
+        #expect(configuration.web.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600))
+        #expect(configuration.web.sessions.limits.perUser == 100)
+        #expect(configuration.web.sessions.cookieDomain == nil)
+        #expect(configuration.web.button.width == 280)
+        #expect(configuration.web.site.name == "id.example.com")
         #expect([configuration.log.level.rawValue, configuration.log.format.rawValue] == ["info", "json"])
         guard case .file(let path) = configuration.secrets.sealingKey else {
             Issue.record("the sealing key is no file")

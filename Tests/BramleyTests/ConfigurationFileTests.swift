@@ -1,7 +1,7 @@
 import Bramley
 import Testing
 
-/// The strict pass over the file. Each text is one that swift-configuration alone would have taken in silence.
+/// The strict reading of the file.
 struct ConfigurationFileTests {
     let fixture: ConfigurationFixture
 

@@ -1,5 +1,6 @@
-import Bramley
 import Foundation
+
+@testable import Bramley
 
 /// A directory of its own with a key in it, removed at the end of the test.
 final class ConfigurationFixture {

@@ -13,7 +13,7 @@ struct ConfigurationPasswordTests {
 
     @Test("by default there are none, and nobody is asked for an account")
     func byDefault() throws {
-        let login = try fixture.load().configuration.login
+        let login = try fixture.load().configuration.web.login
         #expect(login.passwordURL == nil && login.changePasswordURL == nil && !login.askExistingAccount)
     }
 
@@ -23,7 +23,7 @@ struct ConfigurationPasswordTests {
             "BRAMLEY_LOGIN_ASK_EXISTING_ACCOUNT": "true",
             "BRAMLEY_LOGIN_PASSWORD_URL": "https://app.example.com/login?from=apple",
             "BRAMLEY_LOGIN_CHANGE_PASSWORD_URL": "/settings/password",
-        ]).configuration.login
+        ]).configuration.web.login
         #expect(login.askExistingAccount)
         #expect(login.passwordURL == "https://app.example.com/login?from=apple")
         #expect(login.changePasswordURL == "/settings/password")
@@ -37,7 +37,7 @@ struct ConfigurationPasswordTests {
         ])
     func takesAnAddress(url: String) throws {
         let loaded = try fixture.load(["login": ["changePasswordURL": url]])
-        #expect(loaded.configuration.login.changePasswordURL == url && loaded.warnings.isEmpty)
+        #expect(loaded.configuration.web.login.changePasswordURL == url && loaded.warnings.isEmpty)
     }
 
     @Test(arguments: [

@@ -41,9 +41,9 @@ import Web
         ]).configuration
         #expect(configuration.apple.privateKeyFile == folder + "/AuthKey.p8")
         #expect(configuration.storage.directory == folder + "/./data")
-        #expect(configuration.pages.directory == folder + "/pages")
+        #expect(configuration.pagesDirectory == folder + "/pages")
         #expect(configuration.secrets.previousSealingKeys.count == 1)
-        #expect(configuration.webhooks != nil && configuration.forwardAuth.rules != nil)
+        #expect(configuration.webhooks != nil && configuration.web.accessRules != nil)
         guard case .file(let key) = configuration.secrets.sealingKey else { return #expect(Bool(false)) }
         #expect(key == folder + "/sealing.key")
     }
@@ -105,7 +105,7 @@ import Web
             fixture.write(fixture.configuration(["publicURL": "https://three.example.com"]), to: "three.json")
         )
         func host(_ path: String?, _ environment: [String: String]) throws -> String {
-            try load(path, system: three, environment).get().configuration.publicURL.host
+            try load(path, system: three, environment).get().configuration.web.publicURL.host
         }
         #expect(try host(one, ["BRAMLEY_CONFIG": two]) == "one.example.com")
         #expect(try host(nil, ["BRAMLEY_CONFIG": two]) == "two.example.com")
@@ -196,6 +196,6 @@ import Web
         #expect(whole.sessionLimits == part.sessionLimits && whole.onAccountDeleted == part.onAccountDeleted)
         #expect(String(describing: whole.retention) == String(describing: part.retention))
         #expect(whole.clientIDs == part.clientIDs && whole.teamID == part.teamID)
-        #expect(!whole.assertion.audiences.isEmpty && whole.assertion == part.assertion)
+        #expect(!whole.audiences.isEmpty && whole.audiences == part.audiences)
     }
 }

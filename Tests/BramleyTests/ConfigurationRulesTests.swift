@@ -23,13 +23,13 @@ struct ConfigurationRulesTests {
         let path = try fixture.write(text, to: "rules.json", mode: 0o644)
         let fromFile = try fixture.load(["forwardAuth": ["rulesFile": path], "server": Self.trusted])
         let inline = try fixture.load(["forwardAuth": ["rules": text], "server": Self.trusted])
-        #expect(fromFile.configuration.forwardAuth.rules?.rules.count == 2)
-        #expect(inline.configuration.forwardAuth.rules == fromFile.configuration.forwardAuth.rules)
+        #expect(fromFile.configuration.web.accessRules?.rules.count == 2)
+        #expect(inline.configuration.web.accessRules == fromFile.configuration.web.accessRules)
         #expect(fromFile.warnings.isEmpty)
         #expect(CheckCommand.summary(of: fromFile).contains { $0.contains("access rules            2;") })
         let both = try fixture.problems(["forwardAuth": ["rules": text, "rulesFile": path], "server": Self.trusted])
         #expect(both.map(\.key) == ["forwardAuth.rulesFile"])
-        #expect(try fixture.load().configuration.forwardAuth.rules == nil)
+        #expect(try fixture.load().configuration.web.accessRules == nil)
     }
 
     @Test func everyFlawIsToldWithItsPlace() throws {

@@ -1,4 +1,3 @@
-import Bramley
 import Crypto
 import Foundation
 import HTTP
@@ -7,6 +6,7 @@ import Testing
 import Web
 
 @testable import Accounts
+@testable import Bramley
 
 struct ConfigurationSourcesTests {
     let fixture: ConfigurationFixture
@@ -60,8 +60,8 @@ struct ConfigurationSourcesTests {
         let configuration = try fixture.load(environment: environment).configuration
         #expect(configuration.apple.servicesID == "com.example.other")
         #expect(configuration.server.listener.port == 8123)
-        #expect(configuration.button.border)
-        #expect(configuration.access.signUp == .closed)
+        #expect(configuration.web.button.border)
+        #expect(configuration.signUp == .closed)
         #expect(configuration.apple.scopes == ["name"])
         #expect(configuration.outboundProxy.server?.description == "proxy.example:3128")
     }
@@ -139,10 +139,10 @@ struct ConfigurationSourcesTests {
         ]
         let configuration = try ConfigurationLoader.load(ConfigurationInput(path: path, environment: environment))
             .configuration
-        #expect(configuration.access.signUp == .closed)
+        #expect(configuration.signUp == .closed)
         #expect(configuration.apple.privateKeyPEM.reveal() == ConfigurationFixture.pem)
-        #expect(!configuration.button.border)
-        #expect(configuration.button.width == nil)
+        #expect(!configuration.web.button.border)
+        #expect(configuration.web.button.width == nil)
     }
 
     @Test(arguments: [

@@ -1,5 +1,6 @@
-import Bramley
 import Testing
+
+@testable import Bramley
 
 struct ConfigurationTableTests {
     /// Every key that a release has promised; the table may know more, never fewer.

@@ -20,7 +20,7 @@ struct ConfigurationValidationTests {
         ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example", ""),
     ])
     func acceptsAPublicURL(text: String, origin: String, path: String) throws {
-        let url = try fixture.load(["publicURL": text]).configuration.publicURL
+        let url = try fixture.load(["publicURL": text]).configuration.web.publicURL
         #expect(url.origin == origin)
         #expect(url.basePath == path)
     }
@@ -84,9 +84,9 @@ struct ConfigurationValidationTests {
     }
 
     @Test func pagesOfTheseOriginsMayAsk() throws {
-        #expect(try fixture.load([:]).configuration.api.allowedOrigins == [])
+        #expect(try fixture.load([:]).configuration.web.apiOrigins == [])
         let origins = ["https://app.example.com", "https://app.example.com:8443", "http://localhost:3000"]
-        #expect(try fixture.load(["api": ["allowedOrigins": origins]]).configuration.api.allowedOrigins == origins)
+        #expect(try fixture.load(["api": ["allowedOrigins": origins]]).configuration.web.apiOrigins == origins)
     }
 
     /// Every range of the table, at its ends and one past them.
@@ -125,9 +125,9 @@ struct ConfigurationValidationTests {
                 "sessions.idleTimeout"
             ])
         #expect(
-            try fixture.load(["sessions": ["lifetime": 100, "idleTimeout": 100]]).configuration.sessions.limits
+            try fixture.load(["sessions": ["lifetime": 100, "idleTimeout": 100]]).configuration.web.sessions.limits
                 .idleTimeout == 100)
-        #expect(try fixture.load(["sessions": ["lifetime": 100]]).configuration.sessions.limits.idleTimeout == 100)
+        #expect(try fixture.load(["sessions": ["lifetime": 100]]).configuration.web.sessions.limits.idleTimeout == 100)
     }
 
     @Test(arguments: [
@@ -151,15 +151,15 @@ struct ConfigurationValidationTests {
         for (url, target) in [
             ("https://login.example.com", "/account"), ("https://example.com/sign-in", "/sign-in/account"),
         ] {
-            #expect(try fixture.load(["publicURL": url]).configuration.login.defaultReturnTo == target)
+            #expect(try fixture.load(["publicURL": url]).configuration.web.login.defaultReturnTo == target)
             // What is written is any path of the host, as `return_to` is.
             let given = ["publicURL": url, "login": ["defaultReturnTo": "/home"]] as [String: Any]
-            #expect(try fixture.load(given).configuration.login.defaultReturnTo == "/home")
+            #expect(try fixture.load(given).configuration.web.login.defaultReturnTo == "/home")
         }
     }
 
     @Test func requestsAMinuteAreConfigured() throws {
-        let standard = try fixture.load().configuration.server.limits.web
+        let standard = try fixture.load().configuration.web.limits
         #expect([standard.signInsPerMinute, standard.exportsPerMinute] == [120, 120])
         let changes: [String: Any] = ["server": ["limits": ["signInsPerMinute": 1000, "exportsPerMinute": 5]]]
         let limits = try fixture.load(changes).configuration.web.limits
@@ -179,6 +179,6 @@ struct ConfigurationValidationTests {
                 "defaultReturnTo": "https://www.example.com/home?x=1",
             ]
         ]
-        #expect(try fixture.load(changes).configuration.login.defaultReturnTo == "https://www.example.com/home?x=1")
+        #expect(try fixture.load(changes).configuration.web.login.defaultReturnTo == "https://www.example.com/home?x=1")
     }
 }

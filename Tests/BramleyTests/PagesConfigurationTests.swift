@@ -1,7 +1,8 @@
-import Bramley
 import Foundation
 import Testing
 import Web
+
+@testable import Bramley
 
 struct PagesConfigurationTests {
     private let fixture: ConfigurationFixture
@@ -35,14 +36,14 @@ struct PagesConfigurationTests {
     }
 
     @Test func withoutKeysThePagesAreTheBuiltInOnes() throws {
-        let pages = try fixture.load().configuration.pages
-        #expect(pages.directory == nil)
-        #expect(pages.files == [:])
-        #expect(pages.locales == ["en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"])
+        let configuration = try fixture.load().configuration
+        #expect(configuration.pagesDirectory == nil)
+        #expect(configuration.web.pageOverrides == [:])
+        #expect(configuration.web.locales == ["en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"])
     }
 
     @Test func emptyDirectoryChangesNothing() throws {
-        #expect(try load().configuration.pages.files == [:])
+        #expect(try load().configuration.web.pageOverrides == [:])
         try FileManager.default.removeItem(at: directory.appending(path: "assets"))
         #expect(try load().warnings.isEmpty)
     }
@@ -50,10 +51,10 @@ struct PagesConfigurationTests {
     @Test func filesAreReadOneByOne() throws {
         try write("body{}", to: "assets/bramley.css")
         try write(#"{"login":{"title":"Inloggen"}}"#, to: "strings/nl.json")
-        let pages = try load(["nl", "en"]).configuration.pages
-        #expect(pages.files["assets/bramley.css"] == Array("body{}".utf8))
-        #expect(pages.files.count == 2)
-        #expect(pages.locales == ["nl", "en"])
+        let web = try load(["nl", "en"]).configuration.web
+        #expect(web.pageOverrides["assets/bramley.css"] == Array("body{}".utf8))
+        #expect(web.pageOverrides.count == 2)
+        #expect(web.locales == ["nl", "en"])
     }
 
     @Test func languageNobodyNamesIsAWarning() throws {
@@ -85,7 +86,7 @@ struct PagesConfigurationTests {
             at: directory.appending(path: "..data"), withIntermediateDirectories: true)
         try write("body{}", to: "..data/bramley.css")
         try linkFile(at: directory.appending(path: "assets/bramley.css").path, to: "../..data/bramley.css")
-        #expect(try load().configuration.pages.files["assets/bramley.css"] == Array("body{}".utf8))
+        #expect(try load().configuration.web.pageOverrides["assets/bramley.css"] == Array("body{}".utf8))
     }
 
     @Test func brokenLinkAndFolderAreNoFiles() throws {
@@ -170,7 +171,7 @@ struct PagesConfigurationTests {
         if let locales { pages["locales"] = locales }
         let path = try fixture.write(fixture.configuration(["pages": pages]), to: "config.json")
         do throws(ConfigurationFailure) {
-            _ = try PagesReport.load(ConfigurationInput(path: path))
+            _ = try CheckCommand.load(ConfigurationInput(path: path))
             return nil
         } catch {
             return error.description
@@ -191,7 +192,7 @@ struct PagesConfigurationTests {
         }
         let loaded = try fixture.load(["pages": ["directory": target]])
         #expect(loaded.warnings.isEmpty)
-        #expect(loaded.configuration.pages.files == Self.embedded)
+        #expect(loaded.configuration.web.pageOverrides == Self.embedded)
         try FileManager.default.removeItem(at: directory)
         try FileManager.default.moveItem(atPath: target, toPath: directory.path)
         #expect(try checked() == nil)

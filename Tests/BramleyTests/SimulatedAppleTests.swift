@@ -1,5 +1,6 @@
 import Bramley
 import Testing
+import Web
 
 /// The simulator can never stand in for Apple by accident.
 struct SimulatedAppleTests {
@@ -29,19 +30,19 @@ struct SimulatedAppleTests {
 
     @Test(arguments: foreign)
     func flagAloneOverridesAndPutsABanner(key: String, change: [String: any Sendable]) throws {
-        let apple = try fixture.load(["apple": change], allowsSimulatedApple: true).configuration.apple
-        #expect(apple.isSimulated)
-        #expect(apple.showsSimulationBanner)
+        let configuration = try fixture.load(["apple": change], allowsSimulatedApple: true).configuration
+        #expect(configuration.apple.isSimulated)
+        #expect(configuration.web.apple.isSimulatedByOverride)
     }
 
     @Test(arguments: [
         "http://localhost:8080", "http://127.0.0.1:8080", "http://app.localhost", "https://id.example.test",
     ])
     func acceptsASimulatorWhereNobodyIsServed(url: String) throws {
-        let apple = try fixture.load(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]]).configuration
-            .apple
-        #expect(apple.isSimulated)
-        #expect(!apple.showsSimulationBanner)
+        let configuration = try fixture.load(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]])
+            .configuration
+        #expect(configuration.apple.isSimulated)
+        #expect(!configuration.web.apple.isSimulatedByOverride)
     }
 
     @Test(arguments: ["https://localhost.example.com", "https://test.example.com", "https://example-test.org"])
@@ -58,7 +59,7 @@ struct SimulatedAppleTests {
     }
 
     @Test func applesOwnAddressesAreReal() throws {
-        let apple = try fixture.load(
+        let configuration = try fixture.load(
             [
                 "apple": [
                     "endpoint": "https://account.apple.com",
@@ -66,9 +67,9 @@ struct SimulatedAppleTests {
                 ]
             ],
             allowsSimulatedApple: true
-        ).configuration.apple
-        #expect(!apple.isSimulated)
-        #expect(!apple.showsSimulationBanner)
+        ).configuration
+        #expect(!configuration.apple.isSimulated)
+        #expect(!configuration.web.apple.isSimulatedByOverride)
     }
 
     /// `iss` is compared letter for letter: what looks like Apple's is not enough.

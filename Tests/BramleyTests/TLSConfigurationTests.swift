@@ -1,4 +1,3 @@
-import Bramley
 import Certificates
 import Coding
 import Crypto
@@ -7,6 +6,7 @@ import HTTP
 import Testing
 
 @testable import Accounts
+@testable import Bramley
 
 /// `server.certificateFile`, `.privateKeyFile`, their twins, and the plain port: what is taken, and what is said.
 struct TLSConfigurationTests {

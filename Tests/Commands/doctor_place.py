@@ -14,7 +14,7 @@ from programs import Site
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs/doctor.md"
 DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
-# Met by Tests/PostgreSQL and by StoreExaminationTests.
+# Met by Tests/PostgreSQL and by DoctorStoreTests.
 ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}
 STATES = {"good", "unsure", "wrong"}
 # What a test met; the last test holds it against the page.

@@ -1,11 +1,12 @@
 import AppleSimulator
-import Bramley
 import ChildProcesses
+import Coding
 import Foundation
 import Storage
 import Testing
 
 @testable import Accounts
+@testable import Bramley
 
 /// Signed assertions of the running server, as the documented sample and other implementations see them.
 @Suite struct AssertionEndToEndTests {
@@ -35,13 +36,13 @@ import Testing
     private func assertion(_ browser: Browser) async throws -> String {
         let response = try await browser.get("/api/v1/session/assertion", from: .sameOrigin)
         #expect(response.status == 200)
-        return try #require(JSON(parsing: response.body)?["assertion"]?.string)
+        return try #require(JSON(parsing: response.body)?["assertion"]?.stringValue)
     }
 
     private func keyIDs(_ site: Site) async throws -> [String] {
         let response = try await site.browser().get("/.well-known/jwks.json", from: .program)
         #expect(response.status == 200)
-        return JSON(parsing: response.body)?["keys"]?.array?.compactMap { $0["kid"]?.string } ?? []
+        return JSON(parsing: response.body)?["keys"]?.arrayValue?.compactMap { $0["kid"]?.stringValue } ?? []
     }
 
     // MARK: The sample
@@ -56,11 +57,11 @@ import Testing
             for token in [try await assertion(browser), try #require(asked["X-Auth-Request-Assertion"])] {
                 let ending = try await verify(token, site)
                 #expect(ending.status == 0, "\(ending.error)")
-                #expect(ending.json["sub"]?.string == session["user"]?["id"]?.string)
-                #expect(ending.json["sid"]?.string == session["session"]?["id"]?.string)
-                #expect(ending.json["iss"]?.string == site.publicURL)
-                #expect(ending.json["email"]?.string == "ada@example.com")
-                #expect(ending.json["given_name"]?.string == "Ada")
+                #expect(ending.json["sub"]?.stringValue == session["user"]?["id"]?.stringValue)
+                #expect(ending.json["sid"]?.stringValue == session["session"]?["id"]?.stringValue)
+                #expect(ending.json["iss"]?.stringValue == site.publicURL)
+                #expect(ending.json["email"]?.stringValue == "ada@example.com")
+                #expect(ending.json["given_name"]?.stringValue == "Ada")
             }
             #expect(try await browser.verify()["X-Auth-Request-Assertion"] == "")
             #expect(try await site.browser().verify(query: "?assertion=true")["X-Auth-Request-Assertion"] == "")
@@ -77,7 +78,7 @@ import Testing
             let notification = try await site.apple.notification("consent-revoked", about: "ada")
             let others: JSON = [
                 "Apple's identity token": .string(try #require(form["id_token"])),
-                "Apple's notification": .string(try #require(JSON(parsing: notification)?["payload"]?.string)),
+                "Apple's notification": .string(try #require(JSON(parsing: notification)?["payload"]?.stringValue)),
                 "a session token": .string(try #require(browser.sessionToken)),
                 "an unsealed state": .string(try #require(form["state"])),
             ]
@@ -91,7 +92,7 @@ import Testing
             let results = try #require(ending.json["results"]?.members)
             #expect(results.count > 35)
             for result in results {
-                let text = try #require(result.value.string)
+                let text = try #require(result.value.stringValue)
                 let isGood = result.name.hasPrefix("good")
                 #expect(text.hasPrefix(isGood ? "accepted usr_" : "refused: "), "\(result.name): \(text)")
             }

@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 

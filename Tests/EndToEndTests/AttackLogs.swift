@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -28,7 +29,7 @@ import Testing
                 keep(browser)
                 let session = try await browser.session()
                 for member in ["email", "appleSubject"] {
-                    if let text = session?["user"]?[member]?.string { secrets.insert(text) }
+                    if let text = session?["user"]?[member]?.stringValue { secrets.insert(text) }
                 }
                 try await browser.verify()
                 try await browser.verify([("Connection", "close")])
@@ -73,7 +74,7 @@ import Testing
                 ("email-disabled", "boris"), ("consent-revoked", "ada"), ("account-delete", "dana"), ("new", "ada"),
             ] {
                 let body = try await site.apple.notification(type, about: person)
-                secrets.insert(JSON(parsing: body)?["payload"]?.string ?? "-")
+                secrets.insert(JSON(parsing: body)?["payload"]?.stringValue ?? "-")
                 for bytes in [
                     body, Array(body.dropLast(9)),
                     Array(String(decoding: body, as: UTF8.self).replacingOccurrences(of: "a", with: "b").utf8),
@@ -153,7 +154,7 @@ import Testing
                 }
                 // Each line is one JSON object, and no peer wrote its level.
                 let json = try #require(JSON(parsing: Array(line.utf8)))
-                #expect(json["level"]?.string != "critical")
+                #expect(json["level"]?.stringValue != "critical")
             }
         }
     }

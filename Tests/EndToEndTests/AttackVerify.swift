@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn()
-            let user = try await browser.session()?["user"]?["id"]?.string
+            let user = try await browser.session()?["user"]?["id"]?.stringValue
             for fields in [[], [("Connection", "close")], [("Authorization", "Bearer abc")]]
                 as [[(name: String, value: String)]]
             {
@@ -243,7 +244,7 @@ import Testing
                 return try order.map { _ in try connection.response(rest: &rest)["x-auth-request-user"] ?? "-" }
             }
             for (index, user) in zip(order, users) {
-                let expected = try await all[index].session()?["user"]?["id"]?.string ?? ""
+                let expected = try await all[index].session()?["user"]?["id"]?.stringValue ?? ""
                 #expect(user == expected)
                 if expected.isEmpty != (index == 3) { Issue.record("\(people[index])") }
             }

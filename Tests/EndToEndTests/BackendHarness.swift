@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Crypto
 import Foundation
 import Strangers
@@ -60,7 +61,7 @@ struct Backend: Sendable {
         return JSON(parsing: response.body)
     }
 
-    func isActive(_ token: String?) async throws -> Bool { try await introspect(token)?["active"]?.bool == true }
+    func isActive(_ token: String?) async throws -> Bool { try await introspect(token)?["active"]?.boolValue == true }
 
     func patch(_ user: String, _ body: String) async throws -> WireResponse {
         try await send("PATCH", "/api/v1/users/\(user)", body: body, type: "application/merge-patch+json")

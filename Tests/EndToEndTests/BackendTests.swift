@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Strangers
 import Testing
@@ -15,10 +16,10 @@ import Testing
                 try await browser.signIn(as: "ada")
                 let token = browser.sessionToken
                 let answer = try #require(try await backend.introspect(token))
-                #expect(answer["active"]?.bool == true)
-                let user = try #require(answer["sub"]?.string)
-                let session = try #require(answer["sid"]?.string)
-                #expect(try await browser.session()?["user"]?["id"]?.string == user)
+                #expect(answer["active"]?.boolValue == true)
+                let user = try #require(answer["sub"]?.stringValue)
+                let session = try #require(answer["sid"]?.stringValue)
+                #expect(try await browser.session()?["user"]?["id"]?.stringValue == user)
                 #expect(try await browser.verify().status == 204)
                 switch end {
                 case "sign-out": try await browser.post("/logout")
@@ -77,8 +78,8 @@ import Testing
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn()
-            let user = try #require(try await browser.session()?["user"]?["id"]?.string)
-            let session = try #require(try await browser.session()?["session"]?["id"]?.string)
+            let user = try #require(try await browser.session()?["user"]?["id"]?.stringValue)
+            let session = try #require(try await browser.session()?["session"]?["id"]?.stringValue)
             let routes = [
                 ("introspect", "POST", "/api/v1/introspect"), ("users:read", "GET", "/api/v1/users"),
                 ("users:read", "GET", "/api/v1/users/\(user)"), ("users:write", "PATCH", "/api/v1/users/\(user)"),
@@ -101,7 +102,7 @@ import Testing
             // A scope that no version of ours gave opens nothing, nor does the scope of everything.
             let odd = try Backend(site, scopes: ["*", "users", "users:", "users:read ", "USERS:READ"])
             for (_, method, path) in routes { #expect(try await odd.send(method, path).status == 403) }
-            #expect(try await browser.session()?["user"]?["id"]?.string == user)
+            #expect(try await browser.session()?["user"]?["id"]?.stringValue == user)
             #expect(try await site.count("user") == 1)
         }
     }
@@ -166,7 +167,7 @@ import Testing
                     user, body + String(repeating: " ", count: size - body.utf8.count))
                 #expect(response.status == status)
             }
-            #expect(try await backend.page("/api/v1/users/\(user)")["externalID"]?.string == "x16384")
+            #expect(try await backend.page("/api/v1/users/\(user)")["externalID"]?.stringValue == "x16384")
         }
     }
 
@@ -180,12 +181,12 @@ import Testing
                 let body: JSON = ["externalID": .string(name), "groups": [.string(name)]]
                 let response = try await backend.patch(user, String(decoding: body.bytes, as: UTF8.self))
                 #expect(response.status == 200)
-                #expect(JSON(parsing: response.body)?["externalID"]?.string?.utf8.elementsEqual(name.utf8) == true)
+                #expect(JSON(parsing: response.body)?["externalID"]?.stringValue?.utf8.elementsEqual(name.utf8) == true)
             }
             for (user, name) in zip(users, names) {
                 for query in ["externalID=", "group="] {
                     let page = try await backend.page("/api/v1/users?" + query + Form.escape(name))
-                    #expect(page["items"]?.array?.map { $0["id"]?.string } == [user], "\(query)\(name)")
+                    #expect(page["items"]?.arrayValue?.map { $0["id"]?.stringValue } == [user], "\(query)\(name)")
                 }
             }
             let taken = try await backend.patch(users[0], #"{"externalID":"李雷"}"#)
@@ -207,9 +208,9 @@ import Testing
             repeat {
                 let page = try await backend.page(
                     "/api/v1/users?limit=25" + (cursor.map { "&cursor=\($0)" } ?? ""))
-                let items = page["items"]?.array?.compactMap { $0["id"]?.string } ?? []
+                let items = page["items"]?.arrayValue?.compactMap { $0["id"]?.stringValue } ?? []
                 seen += items
-                cursor = page["next"]?.string
+                cursor = page["next"]?.stringValue
                 // The one the cursor stands at goes, and one that was not seen yet; others come before and after.
                 let last = try #require(items.last)
                 let later = old.first { !seen.contains($0) && !deleted.contains($0) }
@@ -234,26 +235,26 @@ import Testing
             var last = ""
             repeat {
                 let page = try await backend.page("/api/v1/events?limit=1" + (after.map { "&after=\($0)" } ?? ""))
-                for item in page["items"]?.array ?? [] {
-                    types.append(item["type"]?.string ?? "")
-                    last = item["id"]?.string ?? ""
+                for item in page["items"]?.arrayValue ?? [] {
+                    types.append(item["type"]?.stringValue ?? "")
+                    last = item["id"]?.stringValue ?? ""
                 }
-                after = page["next"]?.string
+                after = page["next"]?.stringValue
             } while after != nil && types.count < 100
             #expect(types == ["user.created", "session.created", "user.created", "session.created"])
-            #expect(try await backend.page("/api/v1/events?after=\(last)")["items"]?.array?.isEmpty == true)
+            #expect(try await backend.page("/api/v1/events?after=\(last)")["items"]?.arrayValue?.isEmpty == true)
             try await site.browser().signIn(as: "ada")
             let more = try await backend.page("/api/v1/events?after=\(last)")
-            #expect(more["items"]?.array?.map { $0["type"]?.string } == ["session.created"])
+            #expect(more["items"]?.arrayValue?.map { $0["type"]?.stringValue } == ["session.created"])
             let first = try await backend.page("/api/v1/events?limit=1")
-            let second = try #require(first["next"]?.string)
+            let second = try #require(first["next"]?.stringValue)
             try site.writeBeside { try $0("DELETE FROM event WHERE sequence <= 2", []) }
             let gone = try await backend.send("GET", "/api/v1/events?after=\(second)")
             #expect(gone.status == 410)
             #expect(gone.text.contains("cursor_expired"))
             #expect(try await backend.send("GET", "/api/v1/events?after=\(Backend.makeID("evt_"))").status == 410)
             #expect(try await backend.send("GET", "/api/v1/events?after=garbage").status == 400)
-            #expect(try await backend.page("/api/v1/events")["items"]?.array?.count == 3)
+            #expect(try await backend.page("/api/v1/events")["items"]?.arrayValue?.count == 3)
         }
     }
 
@@ -261,7 +262,7 @@ import Testing
         try await withSite(SiteOptions(basePath: "/auth")) { (site: Site) async throws in
             let backend = try Backend(site)
             try site.addUsers(1)
-            #expect(try await backend.page("/api/v1/users")["items"]?.array?.count == 1)
+            #expect(try await backend.page("/api/v1/users")["items"]?.arrayValue?.count == 1)
             let outside = try await backend.browser.get("/api/v1/users", [("Authorization", "Bearer \(backend.key)")])
             #expect(outside.status == 404)
         }

@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -18,9 +19,9 @@ import Testing
     private static let patience = Duration.seconds(20)
 
     private func hasConsent(_ site: Site, _ person: String) async throws -> Bool {
-        let people = try await site.apple.control("GET", "people")["items"]?.array ?? []
-        let teams = people.first { $0["id"]?.string == person }?["teams"]?.array
-        return teams?.first?["consented"]?.bool ?? false
+        let people = try await site.apple.control("GET", "people")["items"]?.arrayValue ?? []
+        let teams = people.first { $0["id"]?.stringValue == person }?["teams"]?.arrayValue
+        return teams?.first?["consented"]?.boolValue ?? false
     }
 
     private func revocations(_ site: Site) async throws -> Int { try await site.apple.requests(to: "revoke") }
@@ -45,7 +46,7 @@ import Testing
             // The next sign-in is a first one: Apple sends the name again.
             site.clock.advance(seconds: 1)
             try await browser.signIn(as: "ada")
-            #expect(try await browser.session()?["user"]?["name"]?["given"]?.string == "Ada")
+            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
             for secret in [subject, "ada@example.com", "Byron"] { #expect(!site.log.text.contains(secret)) }
         }
     }
@@ -140,7 +141,7 @@ import Testing
             site.clock.advance(seconds: 1)
             try await browser.signIn(as: "ada")
             #expect(try await hasConsent(site, "ada"))
-            #expect(try await browser.session()?["user"]?["name"]?["given"]?.string == "Ada")
+            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
         }
     }
 
@@ -188,8 +189,8 @@ import Testing
             try await ada.signIn(as: "ada")
             try await second.signIn(as: "ada")
             try await boris.signIn(as: "boris")
-            let target = try #require(try await boris.session()?["session"]?["id"]?.string)
-            let own = try #require(try await second.session()?["session"]?["id"]?.string)
+            let target = try #require(try await boris.session()?["session"]?["id"]?.stringValue)
+            let own = try #require(try await second.session()?["session"]?["id"]?.stringValue)
             #expect(try await ada.post("/account/sessions/revoke", Form([("session", target)])).status == 303)
             #expect(try await boris.verify().status == 204)
             for context in [RequestContext.otherSite("https://evil.example"), .program, .addressBar] {
@@ -219,7 +220,7 @@ import Testing
             site.clock.advance(seconds: 600)
             let page = try await browser.get("/account/delete", from: .sameOrigin)
             #expect(page.text.contains("Sign in again to continue"))
-            let account = try #require(try await browser.session()?["user"]?["id"]?.string)
+            let account = try #require(try await browser.session()?["user"]?["id"]?.stringValue)
             let late = try await browser.post("/account/delete", Form([("confirm", "yes"), ("account", account)]))
             #expect(late["location"] == "/account/delete")
             #expect(try await site.count("user") == 1)

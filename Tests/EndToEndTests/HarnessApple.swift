@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import HTTP
 import HTTPTypes
@@ -14,7 +15,7 @@ struct Apple: Sendable {
     static let keyID = "KEY1234567"
     static let issuer = "https://appleid.apple.com"
     /// Two for all simulators of this process: making one takes a tenth of a second.
-    static let rsaKeys = (0..<2).compactMap { _ in RSASigningKey() }
+    static let rsaKeys = (0..<2).map { _ in RSASigningKey() }
     /// Made for these tests alone (`openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`).
     static let privateKeyPEM = """
         -----BEGIN PRIVATE KEY-----
@@ -56,7 +57,7 @@ struct Apple: Sendable {
         for (name, value) in more { body[name] = value }
         let answer = try await control("POST", "authorize", body)
         let names = ["state", "code", "id_token", "user", "error"]
-        return Form(names.compactMap { name in answer[name]?.string.map { (name, $0) } })
+        return Form(names.compactMap { name in answer[name]?.stringValue.map { (name, $0) } })
     }
 
     /// A notification of Apple's, made and not delivered: the body of its post.
@@ -64,15 +65,15 @@ struct Apple: Sendable {
         var body: JSON = ["type": .string(type), "person": .string(person), "deliver": false, "effect": false]
         for (name, value) in more { body[name] = value }
         let answer = try await control("POST", "notifications", body)
-        let payload: JSON = ["payload": .string(answer["payload"]?.string ?? "")]
+        let payload: JSON = ["payload": .string(answer["payload"]?.stringValue ?? "")]
         return payload.bytes
     }
 
     /// The person's `sub`.
     func subject(of person: String) async throws -> String {
-        let people = try await control("GET", "people")["items"]?.array ?? []
-        let entry = people.first { $0["id"]?.string == person }
-        return entry?["teams"]?.array?.first?["sub"]?.string ?? ""
+        let people = try await control("GET", "people")["items"]?.arrayValue ?? []
+        let entry = people.first { $0["id"]?.stringValue == person }
+        return entry?["teams"]?.arrayValue?.first?["sub"]?.stringValue ?? ""
     }
 
     /// How often an endpoint was asked.

@@ -1,5 +1,4 @@
 import AppleSimulator
-import Bramley
 import Coding
 import Crypto
 import Foundation
@@ -8,6 +7,7 @@ import Sockets
 import Synchronization
 
 @testable import Accounts
+@testable import Bramley
 
 struct SiteError: Error, CustomStringConvertible {
     var description: String
@@ -15,7 +15,7 @@ struct SiteError: Error, CustomStringConvertible {
 }
 
 /// The one clock of a site: the server's and Apple's. Starts at the machine's time and stands still until moved.
-final class SiteClock: WallClock, SimulatorClock {
+final class SiteClock: WallClock {
     private let value = Mutex(WallTime.milliseconds)
 
     func now() -> Timestamp { Timestamp(milliseconds: milliseconds()) }
@@ -160,11 +160,11 @@ final class Site: Sendable {
             json["storage"] = ["directory": .string(directory + "/data"), "postgres": ["url": .string(postgres)]]
         }
         for (group, changes) in options.configuration {
-            guard let members = changes.members, var all = json[group] else {
+            guard changes.objectValue != nil, var all = json[group] else {
                 json[group] = changes
                 continue
             }
-            for member in members { all[member.name] = member.value }
+            for member in changes.members { all[member.name] = member.value }
             json[group] = all
         }
         try write(Array(Apple.privateKeyPEM.utf8), to: directory + "/AuthKey.p8")
@@ -237,11 +237,12 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
     let address = sockets.address
     var apple = SimulatorConfiguration(
         serverURL: "http://localhost:\(address.port)\(options.basePath)", servicesID: Apple.servicesID,
-        bundleIDs: [Apple.bundleID], teamID: Apple.teamID, keyID: Apple.keyID, key: key)
+        bundleIDs: [Apple.bundleID],
+        team: SimulatorConfiguration.Team(id: Apple.teamID, keys: [Apple.keyID: key]))
     apple.notificationURL = "http://127.0.0.1:\(address.port)\(options.basePath)/apple/notifications"
     apple.keyCount = 1
     let simulator = try SimulatorServer(
-        configuration: apple, address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), clock: clock,
+        configuration: apple, address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), clock: clock.milliseconds,
         keys: Apple.rsaKeys, logger: Logger(label: "apple") { _ in SwiftLogNoOpLogHandler() })
     let simulating = Task.detached(executorPreference: ThreadPerJob.shared) { try await simulator.run() }
     let outcome: Result<Void, any Error>

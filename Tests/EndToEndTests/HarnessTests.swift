@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -10,8 +11,8 @@ struct HarnessTests {
             let response = try await browser.signIn(as: "ada")
             #expect(response["location"] == "/account")
             let session = try await browser.session()
-            #expect(session?["user"]?["email"]?.string == "ada@example.com")
-            #expect(session?["user"]?["name"]?["given"]?.string == "Ada")
+            #expect(session?["user"]?["email"]?.stringValue == "ada@example.com")
+            #expect(session?["user"]?["name"]?["given"]?.stringValue == "Ada")
             #expect(try await site.count("session") == 1)
         }
     }

@@ -1,5 +1,6 @@
 import AppleSimulator
 import ChildProcesses
+import Coding
 import Foundation
 import Synchronization
 import Testing

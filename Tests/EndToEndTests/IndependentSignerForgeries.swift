@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -31,7 +32,7 @@ struct Forgery: Sendable, CustomTestStringConvertible {
             name: name,
             payload: { payload in
                 var base = payload
-                if let member { base = merge(.object([]).setting(member, .null), into: base) }
+                if let member { base = merge(.object([:]).setting(member, .null), into: base) }
                 return base.dropLast() + "," + text + "}"
             })
     }
@@ -42,7 +43,9 @@ struct Forgery: Sendable, CustomTestStringConvertible {
 
     private static func merge(_ members: JSON, into text: String) -> String {
         var json = JSON(parsing: Array(text.utf8)) ?? [:]
-        for member in members.members ?? [] { json[member.name] = member.value == .null ? nil : member.value }
+        for member in members.members {
+            if member.value.isNull { json[member.name] = nil } else { json[member.name] = member.value }
+        }
         return json.text
     }
 
@@ -56,12 +59,9 @@ struct Forgery: Sendable, CustomTestStringConvertible {
 extension JSON {
     /// With a member set, null included.
     func setting(_ name: String, _ value: JSON) -> JSON {
-        guard case .object(var members) = self else { return self }
-        members.removeAll { $0.name == name }
-        var one: JSON = [:]
-        one[name] = value
-        members += one.members ?? []
-        return .object(members)
+        var changed = self
+        changed[name] = value
+        return changed
     }
 
     /// Header or claims of a compact token.

@@ -1,4 +1,5 @@
 import AppleSimulator
+import Coding
 import Foundation
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
     }
 
     private static func user(_ browser: Browser) async throws -> String? {
-        try await browser.session()?["user"]?["id"]?.string
+        try await browser.session()?["user"]?["id"]?.stringValue
     }
 
     private static func notify(_ site: Site, _ type: String, about person: String) async throws -> Int {

@@ -151,7 +151,7 @@ import Testing
                 if let changes = entry.changes {
                     var json = try #require(JSON(parsing: Array(good.utf8)))
                     var apple = try #require(json["apple"])
-                    for member in changes.members ?? [] { apple[member.name] = member.value }
+                    for member in changes.members { apple[member.name] = member.value }
                     json["apple"] = apple
                     text = String(decoding: json.bytes, as: UTF8.self)
                 }

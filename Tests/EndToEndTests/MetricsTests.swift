@@ -207,7 +207,7 @@ struct MetricsTests {
             let secrets = [
                 "ada", "Ada", "example.com", "127.0.0.1", "localhost", "usr_", "ses_", "brs_", "evt_", Apple.servicesID,
                 Apple.teamID, Apple.keyID, Apple.bundleID, site.directory,
-                try #require(session["user"]?["appleSubject"]?.string),
+                try #require(session["user"]?["appleSubject"]?.stringValue),
             ]
             for secret in secrets { #expect(!text.contains(secret), "\(secret)") }
         }

@@ -34,7 +34,11 @@ final class TemporaryFolder: Sendable {
 
 /// A real database: SQLite in a temporary folder, or PostgreSQL in a schema of its own.
 struct Bench {
-    static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+    static let limits = {
+        var limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+        limits.perUser = .max
+        return limits
+    }()
     static let team = TeamID("TEAM123456")
     static let web = ClientID("com.example.web")
     static let key = SealingKey.generate()

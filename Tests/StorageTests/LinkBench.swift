@@ -125,7 +125,8 @@ final class LinkBench: Sendable {
         let parts = SignInParts(
             provider: theApple, database: database, keyring: self.keyring,
             configuration: SignInConfiguration(
-                sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, asksExisting: asksExisting),
+                sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, nativeNonce: .sha256,
+                asksExisting: asksExisting),
             clock: bench.clock, random: SystemRandom(), logger: log.logger)
         linking = Linking(parts)
         signIn = SignIn(parts, linking: linking)

@@ -71,7 +71,9 @@ import Testing
     func stopsGrowing() async throws {
         let bench = try Bench()
         // Lines of the audit log would otherwise be kept for longer than the year has days.
-        let database = try bench.open(bench.options(retention: RetentionPolicy(audit: 90 * 86_400)))
+        var options = bench.options()
+        options.retention.audit = 90 * 86_400
+        let database = try bench.open(options)
         defer { database.close() }
         var sizes: [(used: Int, all: Int)] = []
         for number in 0..<Self.days {
@@ -147,7 +149,7 @@ import Testing
     func erasesPayloads() async throws {
         let bench = try Bench()
         var options = bench.options()
-        options.retention = RetentionPolicy(notifications: 86_400)
+        options.retention.notifications = 86_400
         let database = try bench.open(options)
         defer { database.close() }
         func kept() throws -> [Bool] {

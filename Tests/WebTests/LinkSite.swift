@@ -29,14 +29,9 @@ final class LinkSite: Answering {
         folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        var configuration = WebConfiguration(
-            publicURL: PublicURL("https://login.example.com")!, site: .init(name: "Example Orchard"),
-            apple: .init(
-                servicesID: "com.example.web", bundleIDs: ["com.example.app"], teamID: TeamID("TEAM123456"),
-                redirectURI: "https://login.example.com/apple/callback", scopes: ["name", "email"]),
-            login: .init(
-                allowedReturnOrigins: ["https://app.example.com"], passwordURL: "https://accounts.example.org/in?a=1#f"),
-            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
+        var configuration = WebConfiguration.forTests("https://login.example.com", scopes: ["name", "email"])
+        configuration.apple.bundleIDs = ["com.example.app"]
+        configuration.login.passwordURL = "https://accounts.example.org/in?a=1#f"
         adjust(&configuration)
         self.configuration = configuration
         let (random, log) = (SystemRandom(), log)

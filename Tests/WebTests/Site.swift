@@ -34,14 +34,10 @@ struct Site: Answering {
         allowedOrigins: [String] = ["https://app.example.com"], signUp: SignUpPolicy = .open,
         currentRules: CurrentAccessRules? = nil, adjust: (inout WebConfiguration) -> Void = { _ in }
     ) throws {
-        let url = PublicURL(publicURL)!
-        var configuration = WebConfiguration(
-            publicURL: url, site: .init(name: name, privacyURL: "https://example.com/privacy"),
-            apple: .init(
-                servicesID: "com.example.web", teamID: TeamID("TEAM123456"), redirectURI: publicURL + "/apple/callback",
-                scopes: scopes),
-            login: .init(allowedReturnOrigins: allowedOrigins, defaultReturnTo: url.path("/account")),
-            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
+        var configuration = WebConfiguration.forTests(publicURL, scopes: scopes)
+        configuration.site.name = name
+        configuration.site.privacyURL = "https://example.com/privacy"
+        configuration.login.allowedReturnOrigins = allowedOrigins
         adjust(&configuration)
         self.configuration = configuration
         database = TestDatabase(limits: configuration.sessions.limits, clock: clock)
@@ -57,7 +53,7 @@ struct Site: Answering {
                 provider: apple, database: store, keyring: keyring,
                 configuration: SignInConfiguration(
                     attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
-                    signUp: signUp, returnTargets: targets),
+                    signUp: signUp, returnTargets: targets, nativeNonce: .sha256),
                 clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
         let notifications = Notifications(
             provider: apple, database: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }
@@ -226,5 +222,22 @@ final class CountingRandom: RandomSource, Sendable {
             return counter
         }
         return (0..<count).map { UInt8(truncatingIfNeeded: (value &* 31) &+ UInt64($0) &* 7 &+ (value >> 8)) }
+    }
+}
+
+extension WebConfiguration {
+    /// A site's, in English: pages of every language would take longer to make than most tests take.
+    static func forTests(_ publicURL: String, scopes: [String]) -> WebConfiguration {
+        var configuration = WebConfiguration()
+        configuration.publicURL = PublicURL(publicURL)!
+        configuration.site.name = "Example Orchard"
+        configuration.apple.servicesID = "com.example.web"
+        configuration.apple.teamID = TeamID("TEAM123456")
+        configuration.apple.scopes = scopes
+        configuration.login.allowedReturnOrigins = ["https://app.example.com"]
+        configuration.login.defaultReturnTo = configuration.publicURL.path("/account")
+        configuration.sessions.limits = SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)
+        configuration.locales = ["en"]
+        return configuration
     }
 }

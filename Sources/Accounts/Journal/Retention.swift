@@ -22,21 +22,14 @@ package struct RetentionPolicy: Hashable, Sendable {
     package static let consentEnds: Int64 = 3_600
 
     /// `retention.events`: entries of the journal.
-    package var events: Int64
+    package var events: Int64 = 7_776_000
     /// `retention.notifications`: payloads of recorded notifications. Their receipt is remembered equally long, and at
     /// least `notificationIdentifiers`.
-    package var notifications: Int64
-
+    package var notifications: Int64 = 2_592_000
     /// `retention.audit`: lines of the audit log.
-    package var audit: Int64
+    package var audit: Int64 = 34_560_000
 
-    package init(
-        events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400, audit: Int64 = 400 * 86_400
-    ) {
-        self.events = events
-        self.notifications = notifications
-        self.audit = audit
-    }
+    package init() {}
 
     /// Rows older than these times may be deleted.
     package func cutoffs(at now: Timestamp) -> Cutoffs {

@@ -64,15 +64,17 @@ package struct SignedIn: Hashable, Sendable {
 
 /// `sessions.lifetime` and `sessions.idleTimeout`, in seconds, and `sessions.perUser`.
 package struct SessionLimits: Hashable, Sendable {
-    package var lifetime: Int64
-    package var idleTimeout: Int64
+    package var lifetime: Int64 = 2_592_000
+    package var idleTimeout: Int64 = 1_209_600
     /// How many sessions one person may have; the oldest end when one more begins.
-    package var perUser: Int
+    package var perUser = 100
 
-    package init(lifetime: Int64, idleTimeout: Int64, perUser: Int = .max) {
+    package init() {}
+
+    /// With the default of `perUser`.
+    package init(lifetime: Int64, idleTimeout: Int64) {
         self.lifetime = lifetime
         self.idleTimeout = idleTimeout
-        self.perUser = perUser
     }
 
     /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, or a quarter of a short idle

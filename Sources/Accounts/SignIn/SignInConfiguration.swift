@@ -15,8 +15,8 @@ package struct SignInConfiguration: Sendable {
     package var asksExisting: Bool
 
     package init(
-        attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets,
-        nativeNonce: NativeNonce = .sha256, asksExisting: Bool = false
+        attemptLifetime: Int64 = maximumAttemptLifetime, sessionLimits: SessionLimits, signUp: SignUpPolicy,
+        returnTargets: ReturnTargets, nativeNonce: NativeNonce, asksExisting: Bool = false
     ) {
         self.attemptLifetime = attemptLifetime
         self.sessionLimits = sessionLimits

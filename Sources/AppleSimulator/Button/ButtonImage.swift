@@ -23,33 +23,27 @@ struct ButtonImage {
     private mutating func draw() {
         let height = Double(ink.height)
         guard style.shape != .logo else {
-            return fruit(at: Canvas.Point(x: Double(ink.width) / 2, y: height / 2), size: height * 0.22)
+            return fruit(at: Canvas.Point(Double(ink.width) / 2, height / 2), size: height * 0.22)
         }
-        let text = style.label.text
+        let text = style.label
         // The fruit takes the room of 1.2 capitals.
         let units = Lettering.width(of: text) + 1.2
         let capital = min(height * 0.31, Double(ink.width) * 0.88 / units)
         let start = style.shape == .left ? height * 0.3 : (Double(ink.width) - units * capital) / 2
         let baseline = (height + capital) / 2
-        fruit(at: Canvas.Point(x: start + capital * 0.42, y: baseline - capital * 0.42), size: capital * 0.42)
+        fruit(at: Canvas.Point(start, baseline) + capital * Canvas.Point(0.42, -0.42), size: capital * 0.42)
         for stroke in Lettering.strokes(of: text) {
-            let points = stroke.map {
-                Canvas.Point(x: start + (1.2 + $0.x) * capital, y: baseline - $0.y * capital)
-            }
+            let points = stroke.map { Canvas.Point(start + (1.2 + $0.x) * capital, baseline - $0.y * capital) }
             ink.lines(points, radius: Lettering.weight * capital)
         }
     }
 
     /// A round fruit with a stalk and a leaf.
     private mutating func fruit(at middle: Canvas.Point, size: Double) {
-        let left = Canvas.Point(x: middle.x - size * 0.3, y: middle.y)
-        let right = Canvas.Point(x: middle.x + size * 0.3, y: middle.y)
-        ink.line(from: left, to: right, radius: size * 0.78)
-        let top = Canvas.Point(x: middle.x, y: middle.y - size * 0.7)
-        ink.line(from: top, to: Canvas.Point(x: middle.x, y: middle.y - size * 1.2), radius: size * 0.1)
-        ink.line(
-            from: Canvas.Point(x: middle.x + size * 0.25, y: middle.y - size * 1.15),
-            to: Canvas.Point(x: middle.x + size * 0.6, y: middle.y - size * 1.4), radius: size * 0.2)
+        func at(_ x: Double, _ y: Double) -> Canvas.Point { middle + size * Canvas.Point(x, y) }
+        ink.line(from: at(-0.3, 0), to: at(0.3, 0), radius: size * 0.78)
+        ink.line(from: at(0, -0.7), to: at(0, -1.2), radius: size * 0.1)
+        ink.line(from: at(0.25, -1.15), to: at(0.6, -1.4), radius: size * 0.2)
     }
 
     /// Grey and alpha, 8 bits each.

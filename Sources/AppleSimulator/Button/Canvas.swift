@@ -1,9 +1,6 @@
 /// The coverage of each pixel of a drawing, 0 to 1, with soft edges. Draws only thick lines and rounded boxes.
 struct Canvas {
-    struct Point {
-        var x: Double
-        var y: Double
-    }
+    typealias Point = SIMD2<Double>
 
     let width: Int
     let height: Int
@@ -20,14 +17,14 @@ struct Canvas {
         let reach = radius + 1
         let columns = clamped(min(start.x, end.x) - reach, max(start.x, end.x) + reach, width)
         let rows = clamped(min(start.y, end.y) - reach, max(start.y, end.y) + reach, height)
-        let (dx, dy) = (end.x - start.x, end.y - start.y)
-        let square = dx * dx + dy * dy
+        let way = end - start
+        let square = (way * way).sum()
         for row in rows {
             for column in columns {
-                let (px, py) = (Double(column) + 0.5 - start.x, Double(row) + 0.5 - start.y)
-                let along = square == 0 ? 0 : min(1, max(0, (px * dx + py * dy) / square))
-                let (ex, ey) = (px - along * dx, py - along * dy)
-                cover(column, row, radius - (ex * ex + ey * ey).squareRoot())
+                let pixel = Point(Double(column) + 0.5, Double(row) + 0.5) - start
+                let along = square == 0 ? 0 : min(1, max(0, (pixel * way).sum() / square))
+                let distance = pixel - along * way
+                cover(column, row, radius - (distance * distance).sum().squareRoot())
             }
         }
     }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The few letters a button needs, as strokes: the baseline is 0, capitals are 1 high, y points up.
 struct Lettering {
     typealias Point = Canvas.Point
@@ -21,7 +23,7 @@ struct Lettering {
         var strokes: [[Point]] = []
         for character in text {
             let glyph = glyph(character)
-            strokes += glyph.strokes.map { $0.map { Point(x: $0.x + x, y: $0.y) } }
+            strokes += glyph.strokes.map { $0.map { $0 + Point(x, 0) } }
             x += glyph.advance + gap
         }
         return strokes
@@ -63,7 +65,7 @@ struct Lettering {
     private static let shoulder = arc(0.24, 0.42, 0.24, 0.26, 180, 0) + path(0.48, 0)
 
     private static func path(_ numbers: Double...) -> [Point] {
-        stride(from: 0, to: numbers.count - 1, by: 2).map { Point(x: numbers[$0], y: numbers[$0 + 1]) }
+        stride(from: 0, to: numbers.count - 1, by: 2).map { Point(numbers[$0], numbers[$0 + 1]) }
     }
 
     /// Degrees, counter-clockwise from the right.
@@ -73,18 +75,7 @@ struct Lettering {
         let steps = 24
         return (0...steps).map { step in
             let angle = (start + (end - start) * Double(step) / Double(steps)) * .pi / 180
-            let (sine, cosine) = Self.sineAndCosine(angle)
-            return Point(x: x + radiusX * cosine, y: y + radiusY * sine)
+            return Point(x + radiusX * cos(angle), y + radiusY * sin(angle))
         }
-    }
-
-    /// Taylor's series at a quarter of the angle, doubled twice: exact to far below a pixel, without a C library.
-    private static func sineAndCosine(_ angle: Double) -> (Double, Double) {
-        let part = angle / 16
-        let square = part * part
-        var sine = part * (1 - square / 6 * (1 - square / 20 * (1 - square / 42)))
-        var cosine = 1 - square / 2 * (1 - square / 12 * (1 - square / 30))
-        for _ in 0..<4 { (sine, cosine) = (2 * sine * cosine, cosine * cosine - sine * sine) }
-        return (sine, cosine)
     }
 }

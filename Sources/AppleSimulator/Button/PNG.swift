@@ -1,8 +1,10 @@
+import Coding
+
 /// The smallest possible PNG (ISO/IEC 15948): grey and alpha, no filter, stored deflate blocks.
 enum PNG {
     /// - Parameter rows: for each row a filter byte 0, then two bytes per pixel.
     static func encode(rows: [UInt8], width: Int, height: Int) -> [UInt8] {
-        let header = bigEndian(UInt32(width)) + bigEndian(UInt32(height)) + [8, 4, 0, 0, 0]
+        let header = [UInt8](bigEndian: UInt32(width)) + [UInt8](bigEndian: UInt32(height)) + [8, 4, 0, 0, 0]
         return [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
             + chunk("IHDR", header) + chunk("IDAT", stored(rows)) + chunk("IEND", [])
     }
@@ -20,16 +22,12 @@ enum PNG {
             output += bytes[start..<start + count]
             start += count
         } while start < bytes.count
-        return output + bigEndian(adler32(bytes))
+        return output + [UInt8](bigEndian: adler32(bytes))
     }
 
     private static func chunk(_ type: String, _ content: [UInt8]) -> [UInt8] {
         let body = Array(type.utf8) + content
-        return bigEndian(UInt32(content.count)) + body + bigEndian(crc32(body))
-    }
-
-    private static func bigEndian(_ value: UInt32) -> [UInt8] {
-        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+        return [UInt8](bigEndian: UInt32(content.count)) + body + [UInt8](bigEndian: crc32(body))
     }
 
     private static func adler32(_ bytes: [UInt8]) -> UInt32 {

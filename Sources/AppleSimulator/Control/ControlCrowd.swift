@@ -1,15 +1,17 @@
+import Coding
+
 /// Many people at once, for testing an import or a large number of users.
 extension Simulator {
     private static let largestCrowd: Int64 = 10_000
 
     /// `POST /simulator/api/crowd`: people who signed in to a client earlier, each with one of its refresh tokens.
     func addCrowd(_ body: JSON) throws(ControlError) -> JSON {
-        guard let member = body.members?.first(where: { $0.name == "count" }) else {
+        guard let member = body.members.first(where: { $0.name == "count" }) else {
             throw .invalid("count is missing.")
         }
         let count = try member.requireInteger(1...Self.largestCrowd)
         return try change { world, moment throws(ControlError) in
-            let id = body["client_id"]?.string
+            let id = body["client_id"]?.stringValue
             guard let client = id.map({ world.client($0) }) ?? world.clients.first else {
                 throw .unknown("There is no such client.")
             }

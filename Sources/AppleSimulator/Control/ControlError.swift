@@ -1,3 +1,5 @@
+import Coding
+
 /// Why the control interface refused something.
 enum ControlError: Error, Sendable {
     /// 400
@@ -6,14 +8,14 @@ enum ControlError: Error, Sendable {
     case unknown(String)
 }
 
-extension JSON.Member {
+extension JSONObject.Member {
     func requireString() throws(ControlError) -> String {
-        guard let string = value.string else { throw .invalid("\(name) is a string.") }
+        guard let string = value.stringValue else { throw .invalid("\(name) is a string.") }
         return string
     }
 
     func requireBool() throws(ControlError) -> Bool {
-        guard let bool = value.bool else { throw .invalid("\(name) is true or false.") }
+        guard let bool = value.boolValue else { throw .invalid("\(name) is true or false.") }
         return bool
     }
 
@@ -24,13 +26,13 @@ extension JSON.Member {
         return integer
     }
 
-    func requireMembers() throws(ControlError) -> [JSON.Member] {
-        guard let members = value.members else { throw .invalid("\(name) is an object.") }
-        return members
+    func requireObject() throws(ControlError) -> JSONObject {
+        guard let object = value.objectValue else { throw .invalid("\(name) is an object.") }
+        return object
     }
 
     func requireCase<Value: RawRepresentable<String>>() throws(ControlError) -> Value {
-        guard let string = value.string, let found = Value(rawValue: string) else {
+        guard let string = value.stringValue, let found = Value(rawValue: string) else {
             throw .invalid("\(name) cannot be \(value.text).")
         }
         return found

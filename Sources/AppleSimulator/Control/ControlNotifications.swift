@@ -1,3 +1,4 @@
+import Coding
 import HTTP
 import HTTPTypes
 
@@ -9,14 +10,13 @@ extension Simulator {
         guard (0...100).contains(copies) else { throw .invalid("copies is a whole number from 0 to 100.") }
         let sent = try change { world, moment throws(ControlError) in
             let (order, team) = try Self.order(body, in: world, at: moment)
-            guard let key = world.keys.signing else { throw .invalid("There is no key to sign with.") }
-            let sent = order.made(with: key, at: moment)
+            let sent = order.made(with: world.keys.signing, at: moment)
             world.notifications.append(sent)
-            if body["effect"]?.bool ?? true { world.apply(order, team: team) }
+            if body["effect"]?.boolValue ?? true { world.apply(order, team: team) }
             world.journal.record("\(order.type) made", endpoint: "notifications", at: moment.milliseconds)
             return sent
         }
-        guard body["deliver"]?.bool ?? true else { return sent.json }
+        guard body["deliver"]?.boolValue ?? true else { return sent.json }
         for _ in 0..<copies { _ = try await deliver(sent.id) }
         return notification(sent.id)?.json ?? sent.json
     }
@@ -28,9 +28,7 @@ extension Simulator {
         guard let url = change({ world, _ in world.notificationURL }).flatMap({ ClientURL($0) }) else {
             throw .invalid("There is no notification URL.")
         }
-        var fields = HTTPFields()
-        fields[.contentType] = "application/json"
-        fields[.userAgent] = "apple-simulator"
+        let fields: HTTPFields = [.contentType: "application/json", .userAgent: "apple-simulator"]
         let body: JSON = ["payload": .string(sent.payload)]
         var status: Int?
         var failure: String?
@@ -59,12 +57,12 @@ extension Simulator {
     private static func order(
         _ body: JSON, in world: World, at moment: Moment
     ) throws(ControlError) -> (NotificationOrder, team: String) {
-        guard let type = body["type"]?.string else { throw .invalid("type is missing.") }
+        guard let type = body["type"]?.stringValue else { throw .invalid("type is missing.") }
         // Apple names an App ID as the audience; without one, the Services ID.
-        let audience = body["aud"]?.string ?? world.clients.first(where: \.isNative)?.id ?? world.clients.first?.id
+        let audience = body["aud"]?.stringValue ?? world.clients.first(where: \.isNative)?.id ?? world.clients.first?.id
         let team = world.client(audience ?? "")?.team ?? world.teams.first?.id ?? ""
-        let person = body["person"]?.string.flatMap(world.person)
-        guard let subject = body["sub"]?.string ?? person?.subject(team: team) else {
+        let person = body["person"]?.stringValue.flatMap(world.person)
+        guard let subject = body["sub"]?.stringValue ?? person?.subject(team: team) else {
             throw .unknown("There is no such person; name person or sub.")
         }
         var order = NotificationOrder(
@@ -75,22 +73,22 @@ extension Simulator {
             order.address = person.relayAddress(team: team)
             order.isPrivate = true
         }
-        if let form = body["events"]?.string {
+        if let form = body["events"]?.stringValue {
             guard let form = NotificationOrder.Form(rawValue: form) else {
                 throw .invalid("events is string or object.")
             }
             order.form = form
         }
-        if let unit = body["unit"]?.string {
+        if let unit = body["unit"]?.stringValue {
             guard let unit = NotificationOrder.Unit(rawValue: unit) else {
                 throw .invalid("unit is milliseconds or seconds.")
             }
             order.unit = unit
         }
-        order.id = body["jti"]?.string
-        order.claims = body["claims"]?.members ?? []
-        order.event = body["event"]?.members ?? []
-        order.header = body["header"]?.members ?? []
+        order.id = body["jti"]?.stringValue
+        order.claims = body["claims"]?.objectValue ?? [:]
+        order.event = body["event"]?.objectValue ?? [:]
+        order.header = body["header"]?.objectValue ?? [:]
         return (order, team)
     }
 }

@@ -1,8 +1,10 @@
+import Coding
+
 /// People, clients, consents and transfers through the control interface.
 extension Simulator {
     /// Adds somebody, or changes the one with that id.
     func addPerson(_ body: JSON) throws(ControlError) -> JSON {
-        guard let id = body["id"]?.string, !id.isEmpty else { throw .invalid("id is missing.") }
+        guard let id = body["id"]?.stringValue, !id.isEmpty else { throw .invalid("id is missing.") }
         return try change { world, _ throws(ControlError) in
             var person = world.person(id) ?? Person(id: id, givenName: id, familyName: "", note: "Added by hand")
             try person.update(body)
@@ -13,14 +15,14 @@ extension Simulator {
 
     /// Registers a Services ID or an App ID, and its team with a key if the team is new.
     func addClient(_ body: JSON) throws(ControlError) -> JSON {
-        guard let id = body["id"]?.string, let team = body["team"]?.string else {
+        guard let id = body["id"]?.stringValue, let team = body["team"]?.stringValue else {
             throw .invalid("id and team are missing.")
         }
-        let uris = (body["redirectURIs"]?.array ?? []).compactMap(\.string)
+        let uris = (body["redirectURIs"]?.arrayValue ?? []).compactMap(\.stringValue)
         let client = SimulatorConfiguration.Client(id: id, team: team, redirectURIs: uris)
         var keys: [String: ClientKey] = [:]
-        if let keyID = body["keyID"]?.string {
-            guard let key = body["key"]?.string.flatMap({ ClientKey(pem: $0) }) else {
+        if let keyID = body["keyID"]?.stringValue {
+            guard let key = body["key"]?.stringValue.flatMap({ ClientKey(pem: $0) }) else {
                 throw .invalid("key is no P-256 key in PEM.")
             }
             keys[keyID] = key
@@ -58,7 +60,7 @@ extension Simulator {
             world.journal.record("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment.milliseconds)
             return existed
         }
-        guard body["notify"]?.bool == true else { return ["revoked": .bool(existed)] }
+        guard body["notify"]?.boolValue == true else { return ["revoked": .bool(existed)] }
         var answer = try await notify(["type": "consent-revoked", "person": .string(key.person)])
         answer["revoked"] = .bool(existed)
         return answer
@@ -66,21 +68,23 @@ extension Simulator {
 
     /// The person sets a new password, after which no refresh token works any more.
     func changePassword(_ body: JSON) throws(ControlError) -> JSON {
-        for member in body.members ?? [] where member.name != "person" {
+        for member in body.members where member.name != "person" {
             throw .invalid("A new password has no member \"\(member.name)\".")
         }
-        let id = body["person"]?.string ?? ""
+        let id = body["person"]?.stringValue ?? ""
         return try change { world, moment throws(ControlError) in
             guard world.person(id) != nil else { throw .unknown("There is no such person.") }
             let count = world.changePassword(of: id)
             world.journal.record("\(id) has a new password", endpoint: "passwords", at: moment.milliseconds)
-            return ["refreshTokens": .integer(Int64(count))]
+            return ["refreshTokens": .count(count)]
         }
     }
 
     func beginTransfer(_ body: JSON) throws(ControlError) -> JSON {
         let key = try consentKey(body)
-        guard let recipient = body["to"]?.string else { throw .invalid("to, the recipient's Team ID, is missing.") }
+        guard let recipient = body["to"]?.stringValue else {
+            throw .invalid("to, the recipient's Team ID, is missing.")
+        }
         return change { world, moment in
             let transfer = Transfer(
                 person: key.person, sender: key.team, recipient: recipient, startedAt: moment.milliseconds)
@@ -89,10 +93,10 @@ extension Simulator {
     }
 
     private func consentKey(_ body: JSON) throws(ControlError) -> Consent.Key {
-        let id = body["person"]?.string ?? ""
+        let id = body["person"]?.stringValue ?? ""
         let key = change { world, _ in
             world.person(id).flatMap { person in
-                (body["team"]?.string ?? world.teams.first?.id).map { Consent.Key(person: person.id, team: $0) }
+                (body["team"]?.stringValue ?? world.teams.first?.id).map { Consent.Key(person: person.id, team: $0) }
             }
         }
         guard let key else { throw .unknown("There is no such person.") }
@@ -102,7 +106,7 @@ extension Simulator {
 
 extension Person {
     fileprivate mutating func update(_ body: JSON) throws(ControlError) {
-        for member in body.members ?? [] {
+        for member in body.members {
             switch member.name {
             case "id": break
             case "givenName": givenName = try member.requireString()

@@ -1,3 +1,5 @@
+import Coding
+
 /// The state that the control interface shows.
 extension Simulator {
     func state() -> JSON {
@@ -44,7 +46,7 @@ extension World {
                 let live = tokens.values.filter {
                     $0.kind == .refresh && !$0.isRevoked && $0.grant?.person == person.id && $0.team == team.id
                 }
-                json["refreshTokens"] = .integer(Int64(live.count))
+                json["refreshTokens"] = .count(live.count)
             }
             return json
         }
@@ -75,7 +77,7 @@ extension SimulatorConfiguration.Team {
 extension KeySet {
     var json: JSON {
         [
-            "mode": .string(mode.rawValue), "signing": .text(signing?.kid),
+            "mode": .string(mode.rawValue), "signing": .string(signing.kid),
             "kids": .array(entries.map { .string($0.kid) }), "foreign": .array(foreign),
             "modes": .array(Mode.allCases.map { .string($0.rawValue) }),
         ]
@@ -111,7 +113,7 @@ extension SentNotification {
             "deliveries": .array(
                 deliveries.map {
                     [
-                        "time": .integer($0.time), "status": $0.status.map { .integer(Int64($0)) } ?? .null,
+                        "time": .integer($0.time), "status": .count($0.status),
                         "failure": .text($0.failure),
                     ]
                 }),

@@ -1,3 +1,5 @@
+import Coding
+
 /// How identity tokens differ from valid ones, and which of Apple's variants they show.
 struct TokenQuirks: Sendable {
     enum Channel: String, Sendable { case authorize, token, both }
@@ -19,32 +21,22 @@ struct TokenQuirks: Sendable {
     var lifetime: Int64 = 86_400
     var flaws: Set<Flaw> = []
     /// Claims and header members set last; null removes one.
-    var claims: [JSON.Member] = []
-    var header: [JSON.Member] = []
+    var claims = JSONObject()
+    var header = JSONObject()
     /// How many more tokens have flaws, claims and header; nil: all.
     var remaining: Int?
 
-    func applies(to channel: Channel) -> Bool {
-        self.channel == .both || self.channel == channel
-    }
-
-    private var isFlawed: Bool { !flaws.isEmpty || !claims.isEmpty || !header.isEmpty }
-
     /// The quirks of the next token; counts it down.
     mutating func consume(_ channel: Channel) -> TokenQuirks {
-        var taken = self
-        if !applies(to: channel) {
-            taken.flaws = []
-            taken.claims = []
-            taken.header = []
-        } else if isFlawed, let remaining {
-            self.remaining = remaining - 1
-            if remaining <= 1 {
-                flaws = []
-                claims = []
-                header = []
-                self.remaining = nil
-            }
+        var sound = self
+        sound.flaws = []
+        sound.claims = [:]
+        sound.header = [:]
+        sound.remaining = nil
+        guard self.channel == .both || self.channel == channel else { return sound }
+        let taken = self
+        if let remaining, !flaws.isEmpty || !claims.isEmpty || !header.isEmpty {
+            if remaining > 1 { self.remaining = remaining - 1 } else { self = sound }
         }
         return taken
     }
@@ -53,8 +45,7 @@ struct TokenQuirks: Sendable {
 extension TokenQuirks {
     /// Changes only what is named.
     mutating func update(_ json: JSON) throws(ControlError) {
-        guard let members = json.members else { throw .invalid("Token settings are a JSON object.") }
-        for member in members {
+        for member in json.members {
             switch member.name {
             case "on": channel = try member.requireCase()
             case "flags": flags = try member.requireCase()
@@ -62,16 +53,16 @@ extension TokenQuirks {
             case "email": email = try member.requireCase()
             case "lifetime": lifetime = try member.requireInteger(-1_000_000_000...1_000_000_000)
             case "wrong":
-                guard let names = member.value.array else { throw .invalid("wrong is a list of names.") }
+                guard let names = member.value.arrayValue else { throw .invalid("wrong is a list of names.") }
                 flaws = []
                 for name in names {
-                    guard let flaw = name.string.flatMap(Flaw.init) else {
+                    guard let flaw = name.stringValue.flatMap(Flaw.init) else {
                         throw .invalid("wrong may name \(Flaw.allCases.map(\.rawValue).joined(separator: ", ")).")
                     }
                     flaws.insert(flaw)
                 }
-            case "claims": claims = try member.requireMembers()
-            case "header": header = try member.requireMembers()
+            case "claims": claims = try member.requireObject()
+            case "header": header = try member.requireObject()
             case "remaining": remaining = Int(try member.requireInteger(1...1_000_000))
             default: throw .invalid("Token settings have no member \"\(member.name)\".")
             }
@@ -85,7 +76,7 @@ extension TokenQuirks {
             "lifetime": .integer(lifetime),
             "wrong": .array(flaws.map(\.rawValue).sorted().map(JSON.string)),
             "claims": .object(claims), "header": .object(header),
-            "remaining": remaining.map { .integer(Int64($0)) } ?? .null,
+            "remaining": .count(remaining),
         ]
     }
 }

@@ -2,30 +2,15 @@ import COpenSSL
 
 /// Digests and random bytes, straight from OpenSSL.
 enum OpenSSLHash {
-    static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+    static func sha256(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
         var digest = [UInt8](repeating: 0, count: 32)
         // SHA-256 writes 32 bytes, which is what `digest` holds; `bytes` is read for its own count.
         _ = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
         return digest
     }
 
-    static func sha256(_ text: String) -> [UInt8] { sha256(Array(text.utf8)) }
-
-    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-}
-
-/// The source of codes, tokens and ids; tests inject their own.
-package protocol Randomness: Sendable {
-    func bytes(_ count: Int) -> [UInt8]
-}
-
-package struct SystemRandomness: Randomness {
-    package init() {}
-
-    package func bytes(_ count: Int) -> [UInt8] {
+    static func randomBytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         // `bytes` has exactly `count` bytes. Without random bytes nothing that follows is meaningful.
         precondition(unsafe RAND_bytes(&bytes, Int32(count)) == 1, "OpenSSL has no random bytes")

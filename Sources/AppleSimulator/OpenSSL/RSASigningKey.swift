@@ -12,17 +12,15 @@ package final class RSASigningKey: @unchecked Sendable {
 
     /// With three primes (RFC 8017 §3.2), which take a third of the time to find; a verifier only sees the product.
     /// - Parameter bits: 1024 or more; less has no room for three.
-    ///
-    /// Nil when OpenSSL cannot make one.
-    package init?(bits: Int = 2048) {
-        guard let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil) else { return nil }
+    package init(bits: Int = 2048) {
+        let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
-        guard unsafe EVP_PKEY_keygen_init(context) == 1,
+        guard unsafe context != nil, unsafe EVP_PKEY_keygen_init(context) == 1,
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1,
             unsafe EVP_PKEY_CTX_set_rsa_keygen_primes(context, 3) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
-        else { return nil }
+        else { preconditionFailure("OpenSSL makes no RSA key") }
         unsafe self.key = unsafe key
     }
 

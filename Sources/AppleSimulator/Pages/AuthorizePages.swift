@@ -1,3 +1,5 @@
+import Coding
+
 /// An authorize request that waits for a person to decide.
 struct AuthorizePage: Sendable {
     var id: String
@@ -98,8 +100,8 @@ extension AuthorizePage {
     }
 }
 
-/// The pages that return a result.
-enum DeliveryPage {
+// The pages that return a result.
+extension Page {
     /// form_post: posts itself, or waits for the button where scripts do not run.
     static func form(_ fields: FormFields, to redirectURI: String) -> String {
         Page.shell(
@@ -107,7 +109,7 @@ enum DeliveryPage {
             body: """
                 <h1>Signing you in</h1>
                 <form method="post" action="\(Page.escape(redirectURI))" id="delivery">
-                \(fields.pairs.map { Page.hidden($0.name, $0.value) }.joined(separator: "\n"))
+                \(fields.map { Page.hidden($0.name, $0.value) }.joined(separator: "\n"))
                 <p>Returning to the site.</p>
                 <button class="primary">Continue</button>
                 </form>
@@ -128,13 +130,13 @@ enum DeliveryPage {
                 """, script: "deliver.js")
     }
 
-    static func mistake(_ error: AuthorizeError) -> String {
+    static func mistake(_ error: OAuthError) -> String {
         Page.shell(
             title: "Sign-in not possible",
             body: """
                 <h1>This request is not valid</h1>
                 <p class="problem"><code>\(Page.escape(error.code))</code></p>
-                <p>\(Page.escape(error.explanation))</p>
+                <p>\(Page.escape(error.reason))</p>
                 <p class="detail">Apple shows such errors on its own page, with less explanation, and does not \
                 notify the site.</p>
                 """)

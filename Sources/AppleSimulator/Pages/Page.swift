@@ -19,6 +19,17 @@ enum Page {
         "<input type=\"hidden\" name=\"\(escape(name))\" value=\"\(escape(value))\">"
     }
 
+    /// The page for people; all its actions use the JSON interface.
+    static var controls: String {
+        let flaws = TokenQuirks.Flaw.allCases.map {
+            "<button data-call=\"PUT tokens\" data-body='{\"wrong\":[\"\($0.rawValue)\"]}'>\($0.rawValue)</button>"
+        }
+        let body = String(decoding: PackageResources.control_html, as: UTF8.self)
+        return shell(
+            title: "Controls", body: body.replacing("{{flaws}}", with: flaws.joined(separator: "\n")),
+            script: "control.js", isWide: true)
+    }
+
     /// - Parameter body: HTML with all values already escaped.
     static func shell(title: String, body: String, script: String? = nil, isWide: Bool = false) -> String {
         """

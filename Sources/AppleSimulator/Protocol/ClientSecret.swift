@@ -1,3 +1,5 @@
+import Coding
+
 /// Checks a client secret as Apple does (Creating a client secret; TN3107).
 enum ClientSecret {
     /// The longest allowed lifetime, in seconds: six months.
@@ -10,13 +12,13 @@ enum ClientSecret {
         of secret: String, clientID: String, team: SimulatorConfiguration.Team, audiences: [String], now: Int64
     ) -> String? {
         let parts = secret.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Base64URL.decode(parts[0]).flatMap(JSON.init(parsing:)),
-            let claims = Base64URL.decode(parts[1]).flatMap(JSON.init(parsing:)),
-            let signature = Base64URL.decode(parts[2])
+        guard parts.count == 3, let header = Base64URL.decode(String(parts[0])).flatMap(JSON.init(parsing:)),
+            let claims = Base64URL.decode(String(parts[1])).flatMap(JSON.init(parsing:)),
+            let signature = Base64URL.decode(String(parts[2]))
         else { return "client_secret is not a compact JWT" }
 
-        guard header["alg"]?.string == "ES256" else { return "client_secret: alg is not ES256" }
-        guard let kid = header["kid"]?.string, let key = team.keys[kid] else {
+        guard header["alg"]?.stringValue == "ES256" else { return "client_secret: alg is not ES256" }
+        guard let kid = header["kid"]?.stringValue, let key = team.keys[kid] else {
             return "client_secret: kid \(header["kid"]?.text ?? "(none)") is not a key of team \(team.id)"
         }
         guard signature.count == 64 else {
@@ -31,9 +33,11 @@ enum ClientSecret {
     private static func refusal(
         ofClaims claims: JSON, clientID: String, team: String, audiences: [String], now: Int64
     ) -> String? {
-        guard claims["iss"]?.string == team else { return "client_secret: iss is not the Team ID \(team)" }
-        guard claims["sub"]?.string == clientID else { return "client_secret: sub is not the client_id \(clientID)" }
-        guard let audience = claims["aud"]?.string, audiences.contains(audience) else {
+        guard claims["iss"]?.stringValue == team else { return "client_secret: iss is not the Team ID \(team)" }
+        guard claims["sub"]?.stringValue == clientID else {
+            return "client_secret: sub is not the client_id \(clientID)"
+        }
+        guard let audience = claims["aud"]?.stringValue, audiences.contains(audience) else {
             return "client_secret: aud is not \(audiences[0])"
         }
         guard let issued = claims["iat"]?.integer else { return "client_secret: iat is missing" }

@@ -1,3 +1,5 @@
+import Coding
+
 /// Makes identity tokens, valid or not.
 struct IdentityToken: Sendable {
     var grant: Grant
@@ -11,13 +13,15 @@ struct IdentityToken: Sendable {
     var channel: TokenQuirks.Channel
     /// The code it comes with, or the access token.
     var companion: String
+    var key: KeySet.Entry
+    var quirks: TokenQuirks
 
     /// Left-most half of the SHA-256 (OpenID Connect Core §3.3.2.11).
     static func halfHash(_ text: String) -> String {
         Base64URL.encode(Array(OpenSSLHash.sha256(text).prefix(16)))
     }
 
-    private func claims(_ quirks: TokenQuirks) -> JSON {
+    private func claims() -> JSON {
         let flaws = quirks.flaws
         var claims: JSON = [
             "iss": .string(flaws.contains(.iss) ? "https://appleid.example" : issuer),
@@ -31,8 +35,8 @@ struct IdentityToken: Sendable {
         } else if let nonce = grant.nonce, !flaws.contains(.noNonce) {
             claims["nonce"] = .string(nonce)
         }
-        addHash(to: &claims, flaws: flaws)
-        addAddress(to: &claims, quirks: quirks)
+        addHash(to: &claims)
+        addAddress(to: &claims)
         claims["auth_time"] = .integer(grant.authenticatedAt)
         claims["nonce_supported"] = true
         if grant.isNative, grant.isFirst { claims["real_user_status"] = .integer(person.realUserStatus) }
@@ -44,14 +48,14 @@ struct IdentityToken: Sendable {
 
     private var subject: String { person.subject(team: grant.team) }
 
-    private func addHash(to claims: inout JSON, flaws: Set<TokenQuirks.Flaw>) {
+    private func addHash(to claims: inout JSON) {
         let (name, wrong, absent): (String, TokenQuirks.Flaw, TokenQuirks.Flaw) =
             channel == .authorize ? ("c_hash", .cHash, .noCHash) : ("at_hash", .atHash, .noATHash)
-        guard !flaws.contains(absent) else { return }
-        claims[name] = .string(Self.halfHash(flaws.contains(wrong) ? "something else" : companion))
+        guard !quirks.flaws.contains(absent) else { return }
+        claims[name] = .string(Self.halfHash(quirks.flaws.contains(wrong) ? "something else" : companion))
     }
 
-    private func addAddress(to claims: inout JSON, quirks: TokenQuirks) {
+    private func addAddress(to claims: inout JSON) {
         guard grant.scopes.contains("email"), let address = person.address(consent, team: grant.team),
             quirks.email != .absent
         else { return }
@@ -68,15 +72,15 @@ struct IdentityToken: Sendable {
         }
     }
 
-    /// The compact form, signed with the newest key.
-    func signed(with key: KeySet.Entry, quirks: TokenQuirks) -> String {
+    /// The compact form. It takes a while: not under the lock of the world.
+    func signed() -> String {
         var header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
         if quirks.flaws.contains(.kid) { header["kid"] = "NOBODYSKEY" }
         if quirks.flaws.contains(.noKid) { header["kid"] = nil }
         if quirks.flaws.contains(.algNone) { header["alg"] = "none" }
         header.merge(quirks.header)
         return CompactToken.signed(
-            header: header, claims: claims(quirks), key: key.key, isDamaged: quirks.flaws.contains(.signature))
+            header: header, claims: claims(), key: key.key, isDamaged: quirks.flaws.contains(.signature))
     }
 }
 
@@ -84,7 +88,7 @@ struct IdentityToken: Sendable {
 enum CompactToken {
     static func signed(header: JSON, claims: JSON, key: RSASigningKey, isDamaged: Bool = false) -> String {
         let input = Base64URL.encode(header.bytes) + "." + Base64URL.encode(claims.bytes)
-        var signature = header["alg"]?.string == "none" ? [] : key.sign(Array(input.utf8))
+        var signature = header["alg"]?.stringValue == "none" ? [] : key.sign(Array(input.utf8))
         if isDamaged, !signature.isEmpty { signature[signature.count / 2] ^= 1 }
         return input + "." + Base64URL.encode(signature)
     }

@@ -1,3 +1,5 @@
+import Coding
+
 /// The keys of `GET /auth/keys`, and how the set is published.
 struct KeySet: Sendable {
     /// Shapes of the published set, good and bad.
@@ -20,7 +22,7 @@ struct KeySet: Sendable {
         var key: RSASigningKey
     }
 
-    /// The newest first; the first one signs.
+    /// The newest first; the first one signs, and there is always one.
     private(set) var entries: [Entry]
     /// Public keys of somebody else, published with ours.
     var foreign: [JSON] = []
@@ -30,7 +32,7 @@ struct KeySet: Sendable {
 
     init(_ entries: [Entry]) { self.entries = entries }
 
-    var signing: Entry? { entries.first }
+    var signing: Entry { entries[0] }
 
     /// Rotates to a new key; at most five are kept, so old ones stay for a while.
     mutating func rotate(to entry: Entry) {
@@ -43,9 +45,9 @@ struct KeySet: Sendable {
     mutating func dropOld() { entries = Array(entries.prefix(1)) }
 
     /// The kid is 10 characters of Apple's alphabet.
-    static func makeKid(_ randomness: any Randomness) -> String {
+    static func makeKid(_ randomBytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AB".utf8)
-        return String(decoding: randomness.bytes(10).map { alphabet[Int($0 & 63)] }, as: UTF8.self)
+        return String(decoding: randomBytes.map { alphabet[Int($0 & 63)] }, as: UTF8.self)
     }
 
     var published: JSON {
@@ -55,8 +57,7 @@ struct KeySet: Sendable {
         case .empty: return ["keys": []]
         case .withoutSigningKey: return ["keys": .array(turned(Array(all.dropFirst())))]
         case .duplicateKid:
-            guard let signing, let other = entries.last else { return ["keys": []] }
-            return ["keys": .array(all + [Self.jwk(other.key, kid: signing.kid)])]
+            return ["keys": .array(all + [Self.jwk(entries[entries.count - 1].key, kid: signing.kid)])]
         case .mixedTypes: return ["keys": .array(Self.strangers + turned(all) + foreign)]
         case .otherTypes: return ["keys": .array(Self.strangers)]
         }

@@ -1,3 +1,5 @@
+import Coding
+
 /// Moves people from one team to another (TN3159).
 extension World {
     /// `POST /auth/usermigrationinfo`: `sub` and `target` from the sender, `transfer_sub` from the recipient.
@@ -28,7 +30,7 @@ extension World {
     /// The same person, sender and recipient always get the same `transfer_sub`.
     mutating func begin(_ transfer: Transfer) -> String {
         let digest = OpenSSLHash.sha256("transfer|\(transfer.person)|\(transfer.sender)|\(transfer.recipient)")
-        let subject = "000999." + OpenSSLHash.hexadecimal(digest.prefix(16)) + ".0999"
+        let subject = "000999." + Hexadecimal.encode(Array(digest.prefix(16))) + ".0999"
         if transfers[subject] == nil { transfers[subject] = transfer }
         return subject
     }

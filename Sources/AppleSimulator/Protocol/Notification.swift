@@ -1,3 +1,5 @@
+import Coding
+
 /// One server-to-server notification, delivered or pending.
 struct SentNotification: Sendable {
     var id: String
@@ -35,10 +37,10 @@ struct NotificationOrder: Sendable {
     /// `jti`; nil: a new one.
     var id: String?
     /// Set last, into the claims; null removes one.
-    var claims: [JSON.Member] = []
+    var claims = JSONObject()
     /// Set last, into the event.
-    var event: [JSON.Member] = []
-    var header: [JSON.Member] = []
+    var event = JSONObject()
+    var header = JSONObject()
 
     func made(with key: KeySet.Entry, at moment: Moment) -> SentNotification {
         var event: JSON = [
@@ -50,7 +52,7 @@ struct NotificationOrder: Sendable {
             event["is_private_email"] = .string(isPrivate ? "true" : "false")
         }
         event.merge(self.event)
-        let jti = id ?? Base64URL.encode(moment.randomness.bytes(16))
+        let jti = id ?? Base64URL.encode(moment.randomBytes(16))
         var claims: JSON = [
             "iss": .string(moment.issuer), "aud": .string(audience), "exp": .integer(moment.seconds + 86_400),
             "iat": .integer(moment.seconds), "jti": .string(jti),

@@ -1,3 +1,5 @@
+import Coding
+
 /// What the person decided on the consent page.
 struct Decision: Sendable {
     var givenName: String
@@ -12,37 +14,32 @@ struct Decision: Sendable {
     }
 }
 
-/// A sign-in on the way back to the relying party; the identity token is signed outside the lock.
+/// A sign-in on the way back to the relying party.
 struct SignIn: Sendable {
     var code: String
     var identityToken: IdentityToken?
-    var signingKey: KeySet.Entry
-    var quirks: TokenQuirks
     var state: String?
     /// The `user` field: a JSON text, on the first consent only.
     var user: JSON?
 
     /// The fields to return, in Apple's order.
     func fields() -> FormFields {
-        var pairs: [(name: String, value: String)] = []
-        if let state { pairs.append(("state", state)) }
-        pairs.append(("code", code))
-        if let identityToken { pairs.append(("id_token", identityToken.signed(with: signingKey, quirks: quirks))) }
-        if let user { pairs.append(("user", user.text)) }
-        return FormFields(pairs)
+        let token = identityToken?.signed()
+        return [("state", state), ("code", code), ("id_token", token), ("user", user?.text)].compactMap {
+            (name, value) in value.map { FormField(name: name, value: $0) }
+        }
     }
 
     /// The only error that is returned: the person declined.
     static func cancelled(state: String?) -> FormFields {
-        FormFields((state.map { [("state", $0)] } ?? []) + [("error", "user_cancelled_authorize")])
+        (state.map { [FormField(name: "state", value: $0)] } ?? [])
+            + [FormField(name: "error", value: "user_cancelled_authorize")]
     }
 }
 
 extension World {
     /// The person agreed: creates a consent if there is none, a code, and its identity token.
-    mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn?
-    {
-        guard let key = keys.signing else { return nil }
+    mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn {
         let consentKey = Consent.Key(person: person.id, team: request.client.team)
         let isFirst = consents[consentKey] == nil
         let consent = consents[consentKey] ?? Consent(person: person, decision: decision, at: moment)
@@ -57,9 +54,8 @@ extension World {
         codes[code] = AuthorizationCode(grant: grant, issuedAt: moment.milliseconds)
         forgetOld(now: moment.milliseconds)
 
-        var signIn = SignIn(code: code, signingKey: key, quirks: quirks, state: request.state)
+        var signIn = SignIn(code: code, state: request.state)
         if request.wantsIdentityToken {
-            signIn.quirks = quirks.consume(.authorize)
             signIn.identityToken = identityToken(
                 for: grant, person: person, consent: consent, channel: .authorize, companion: code, at: moment)
         }
@@ -70,7 +66,7 @@ extension World {
         return signIn
     }
 
-    func identityToken(
+    mutating func identityToken(
         for grant: Grant, person: Person, consent: Consent, channel: TokenQuirks.Channel, companion: String,
         at moment: Moment
     ) -> IdentityToken {
@@ -80,20 +76,19 @@ extension World {
         }
         return IdentityToken(
             grant: grant, person: person, consent: consent, transferSubject: transfer?.key, issuer: moment.issuer,
-            now: moment.seconds, channel: channel, companion: companion)
+            now: moment.seconds, channel: channel, companion: companion, key: keys.signing,
+            quirks: quirks.consume(channel))
     }
 
     /// Contains only the requested scopes; nil without any.
     private static func user(_ scopes: Set<String>, consent: Consent, address: String?) -> JSON? {
-        var members: [JSON.Member] = []
+        var user = JSONObject()
         if scopes.contains("name") {
-            let name: JSON = ["firstName": .string(consent.givenName), "lastName": .string(consent.familyName)]
-            members.append(JSON.Member(name: "name", value: name))
+            user["name"] = ["firstName": .string(consent.givenName), "lastName": .string(consent.familyName)]
         }
-        if scopes.contains("email"), let address {
-            members.append(JSON.Member(name: "email", value: .string(address)))
-        }
-        return members.isEmpty ? nil : .object(members)
+        if scopes.contains("email"), let address { user["email"] = .string(address) }
+        guard !user.isEmpty else { return nil }
+        return .object(user)
     }
 }
 

@@ -1,3 +1,5 @@
+import Coding
+
 /// An error of RFC 6749 §5.2, and what the journal of the control page says about it.
 struct OAuthError: Error, Sendable {
     var code: String
@@ -13,13 +15,11 @@ struct OAuthError: Error, Sendable {
     }
 }
 
-/// The answer of `POST /auth/token`; the identity token is signed outside the lock.
+/// The answer of `POST /auth/token`.
 struct TokenAnswer: Sendable {
     var accessToken: String
     var refreshToken: String?
     var identityToken: IdentityToken?
-    var signingKey: KeySet.Entry
-    var quirks: TokenQuirks
 
     func json() -> JSON {
         var json: JSON = [
@@ -27,7 +27,7 @@ struct TokenAnswer: Sendable {
             "expires_in": .integer(StoredToken.accessLifetime),
         ]
         if let refreshToken { json["refresh_token"] = .string(refreshToken) }
-        if let identityToken { json["id_token"] = .string(identityToken.signed(with: signingKey, quirks: quirks)) }
+        if let identityToken { json["id_token"] = .string(identityToken.signed()) }
         return json
     }
 }
@@ -95,7 +95,7 @@ extension World {
     private mutating func issue(
         _ grant: Grant, withRefreshToken: Bool, at moment: Moment
     ) throws(OAuthError) -> TokenAnswer {
-        guard let key = keys.signing, let person = person(grant.person),
+        guard let person = person(grant.person),
             let consent = consents[Consent.Key(person: grant.person, team: grant.team)]
         else { throw .grant("The code has expired or has been revoked.") }
         let access = moment.makeToken("a")
@@ -108,9 +108,7 @@ extension World {
         forgetOld(now: moment.milliseconds)
         let token = identityToken(
             for: grant, person: person, consent: consent, channel: .token, companion: access, at: moment)
-        return TokenAnswer(
-            accessToken: access, refreshToken: refresh, identityToken: token, signingKey: key,
-            quirks: quirks.consume(.token))
+        return TokenAnswer(accessToken: access, refreshToken: refresh, identityToken: token)
     }
 
     private mutating func migrationToken(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {
@@ -118,10 +116,9 @@ extension World {
         guard fields.text("scope") == "user.migration" else {
             throw OAuthError(code: "invalid_scope", reason: "client_credentials is for the scope user.migration")
         }
-        guard let key = keys.signing else { throw .request("there is no key") }
         let access = moment.makeToken("a")
         tokens[access] = StoredToken(kind: .migration, team: client.team, issuedAt: moment.milliseconds)
-        return TokenAnswer(accessToken: access, signingKey: key, quirks: quirks)
+        return TokenAnswer(accessToken: access)
     }
 
     /// The client of `client_id` and `client_secret`; the secret is really verified.

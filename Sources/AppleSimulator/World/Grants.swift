@@ -1,3 +1,5 @@
+import Coding
+
 /// A person's consent for a team, from the first one until it is revoked.
 struct Consent: Sendable {
     enum Address: String, Sendable { case real, relay, none }

@@ -1,8 +1,10 @@
+import Coding
+
 /// An operation's external input: the time by the simulator's own clock, and randomness.
 struct Moment: Sendable {
     /// Milliseconds since 1970, including the offset.
     var milliseconds: Int64
-    var randomness: any Randomness
+    var randomBytes: @Sendable (Int) -> [UInt8]
     /// `iss` of tokens made now.
     var issuer: String
     /// Accepted `aud` of a client secret.
@@ -12,6 +14,6 @@ struct Moment: Sendable {
 
     /// Opaque, and shaped like Apple's: a letter for the kind, followed by enough randomness.
     func makeToken(_ letter: String) -> String {
-        letter + OpenSSLHash.hexadecimal(randomness.bytes(16)) + ".0.sim." + Base64URL.encode(randomness.bytes(16))
+        letter + Hexadecimal.encode(randomBytes(16)) + ".0.sim." + Base64URL.encode(randomBytes(16))
     }
 }

@@ -1,3 +1,5 @@
+import Coding
+
 /// Somebody with an Apple Account on this simulator.
 package struct Person: Sendable, Hashable {
     package var id: String
@@ -43,7 +45,7 @@ extension Person {
             let number = String((Int(byte) << 8 | Int(next)) % (count == 6 ? 2000 : 2400))
             return String(repeating: "0", count: count - number.utf8.count) + number
         }
-        return digits(digest[16], digest[17], 6) + "." + OpenSSLHash.hexadecimal(digest.prefix(16)) + "."
+        return digits(digest[16], digest[17], 6) + "." + Hexadecimal.encode(Array(digest.prefix(16))) + "."
             + digits(digest[18], digest[19], 4)
     }
 

@@ -1,3 +1,5 @@
+import Coding
+
 /// All mutable state of the simulator; `Simulator` keeps it behind one lock.
 struct World: Sendable {
     var teams: [SimulatorConfiguration.Team]
@@ -13,7 +15,7 @@ struct World: Sendable {
     var tokens: [String: StoredToken] = [:]
     var transfers: [String: Transfer] = [:]
     var keys: KeySet
-    var faults = Faults()
+    var faults: [Endpoint: Fault] = [:]
     var quirks = TokenQuirks()
     var behaviour = Behaviour()
     /// Added to the real clock, in milliseconds.
@@ -113,17 +115,15 @@ struct Counters: Sendable {
     mutating func count(_ endpoint: Endpoint, status: Int) { statuses[endpoint, default: [:]][status, default: 0] += 1 }
 
     var json: JSON {
-        .object(
-            Endpoint.allCases.map { endpoint in
-                let answers = (statuses[endpoint] ?? [:]).sorted { $0.key < $1.key }
-                return JSON.Member(
-                    name: endpoint.rawValue,
-                    value: [
-                        "requests": .integer(Int64(requests[endpoint] ?? 0)),
-                        "statuses": .object(
-                            answers.map { JSON.Member(name: String($0.key), value: .integer(Int64($0.value))) }),
-                    ])
-            })
+        var json: JSON = [:]
+        for endpoint in Endpoint.allCases {
+            var answers: JSON = [:]
+            for (status, count) in (statuses[endpoint] ?? [:]).sorted(by: { $0.key < $1.key }) {
+                answers[String(status)] = .count(count)
+            }
+            json[endpoint.rawValue] = ["requests": .count(requests[endpoint] ?? 0), "statuses": answers]
+        }
+        return json
     }
 }
 

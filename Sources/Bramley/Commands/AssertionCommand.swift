@@ -66,7 +66,7 @@ package struct AssertionRotateCommand: AsyncParsableCommand {
     /// - Returns: for each algorithm the key that signs next; never empty.
     package static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
         let keys = SigningKeys(
-            database: place.database, keyring: place.keyring, algorithms: place.configuration.assertion.algorithms,
+            database: place.database, keyring: place.keyring, algorithms: place.configuration.audiences.algorithms,
             clock: SystemClock(), logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
         let algorithms = try await keys.algorithmsInUse()
         guard !algorithms.isEmpty else {

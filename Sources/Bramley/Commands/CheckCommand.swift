@@ -30,8 +30,20 @@ package struct CheckCommand: AsyncParsableCommand {
                 try CommandOutput.write(Array(ConfigurationSchema.text.utf8))
                 return
             }
-            let loaded = try PagesReport.load(options.input)
+            let loaded = try Self.load(options.input)
             try CommandOutput.line((await clients(loaded) + Self.summary(of: loaded)).joined(separator: "\n"))
+        }
+    }
+
+    /// Loads a configuration and renders every page as `serve` would, with invented people, to find what only a finished
+    /// page shows.
+    /// - Throws: every problem with either, including a missing sealing key.
+    package static func load(_ input: ConfigurationInput) throws(ConfigurationFailure) -> LoadedConfiguration {
+        try ConfigurationLoader.load(input) { configuration in
+            let pages = PageCheck.problems(configuration.web).map { problem in
+                ConfigurationProblem(key: "pages.directory", fault: problem.sentence, remedy: problem.remedy)
+            }
+            return pages + [SealingKeyFile.problem(configuration)].compactMap(\.self)
         }
     }
 
@@ -39,7 +51,7 @@ package struct CheckCommand: AsyncParsableCommand {
     private func clients(_ loaded: LoadedConfiguration) async -> [String] {
         guard let place = try? OperatorDatabase.open(options.input) else { return [] }
         defer { place.database.close() }
-        return await ClientExamination.run(place.database, loaded.configuration, at: place.now)
+        return await Doctor.clients(place.database, loaded.configuration, at: place.now)
             .filter { $0.state != .good }.flatMap(\.lines)
     }
 
@@ -52,20 +64,20 @@ package struct CheckCommand: AsyncParsableCommand {
         case let count:
             lines.append("The configuration can be used, with \(count) warning\(count == 1 ? "" : "s") above.")
         }
-        lines.append("  pages are in            \(configuration.pages.locales.joined(separator: ", "))")
-        lines.append("  visitors come to        \(configuration.publicURL.absolute)")
+        lines.append("  pages are in            \(configuration.web.locales.joined(separator: ", "))")
+        lines.append("  visitors come to        \(configuration.web.publicURL.absolute)")
         if let leaf = configuration.server.tls.flatMap({ try? CertificateChain(pem: $0.certificate) })?.leaf {
             let end = Timestamp(seconds: leaf.notAfter).rfc3339
             lines.append("  TLS is here             for \(leaf.names.joined(separator: ", ")), until \(end)")
         }
         if let port = configuration.server.redirectPort {
-            lines.append("  plain port \(port) leads to \(configuration.publicURL.origin)")
+            lines.append("  plain port \(port) leads to \(configuration.web.publicURL.origin)")
         }
-        if let rules = configuration.forwardAuth.rules?.rules {
+        if let rules = configuration.web.accessRules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere everybody who is signed in")
         }
-        if !configuration.assertion.audiences.isEmpty {
-            lines.append("  keys of assertions at   \(configuration.publicURL.absolute)/.well-known/jwks.json")
+        if !configuration.web.assertionAudiences.isEmpty {
+            lines.append("  keys of assertions at   \(configuration.web.publicURL.absolute)/.well-known/jwks.json")
         }
         for endpoint in configuration.webhooks?.endpoints ?? [] {
             lines.append("  events go to            \(WebhookEndpoint.name(of: endpoint.url))")

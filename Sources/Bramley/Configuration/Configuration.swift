@@ -1,32 +1,30 @@
 package import Accounts
+import AppleID
 package import Crypto
 package import HTTP
 package import Sockets
 package import Storage
 package import Web
 
-/// The whole configuration: validated values, in the types of the modules that use them. Only `ConfigurationLoader`
-/// makes it; the initial values here are replaced by those of the keys or their defaults.
+/// The whole configuration: validated values, in the types of the modules that use them.
+///
+/// `ConfigurationTable` says which key sets which property. What a property begins with is its key's default, and stands
+/// nowhere else; where a key is required, it means nothing. Only `ConfigurationLoader` makes a configuration to use.
 package struct Configuration: Sendable {
-    package var publicURL = PublicURL.localhost
-    package var access = Access()
+    /// `publicURL`, and everything about pages, routes and sessions.
+    package var web = WebConfiguration()
+    package var signUp = SignUpPolicy.closed
     package var server = Server()
     /// `admin.host` and `admin.port`.
-    package var admin = SocketAddress(ip: .v4(0), port: 0)
+    package var admin = SocketAddress(ip: .v4(0x7F00_0001), port: 9090)
     package var apple = Apple()
-    package var login = WebConfiguration.Login()
-    package var forwardAuth = ForwardAuth()
-    package var api = API()
-    /// `operator.groups`.
-    package var operatorGroups: [String] = []
-    package var button = SignInButton()
-    package var site = WebConfiguration.Site(name: "")
-    package var pages = Pages()
-    package var sessions = WebConfiguration.Sessions(limits: SessionLimits(lifetime: 0, idleTimeout: 0))
+    /// SHA-256 of the text of `forwardAuth.rulesFile`; nil without it.
+    package var rulesDigest: Digest256?
+    /// `pages.directory`. Nil: every page is built in.
+    package var pagesDirectory: String?
     package var storage = Storage()
     package var secrets = Secrets()
     package var retention = RetentionPolicy()
-    package var assertion = Assertion()
     /// Nil: no events are sent.
     package var webhooks: Webhooks?
     package var log = Log()
@@ -35,12 +33,8 @@ package struct Configuration: Sendable {
     /// The values it was made from.
     package var snapshot = ConfigurationSnapshot()
 
-    package struct Access: Sendable {
-        package var signUp = SignUpPolicy.closed
-    }
-
     package struct Server: Sendable {
-        package var listener = SocketAddress(ip: .v4(0), port: 0)
+        package var listener = SocketAddress(ip: .v4(0x7F00_0001), port: 8080)
         /// Event loops; 0 means one per core.
         package var threads = 0
         /// Nil: plain HTTP.
@@ -51,7 +45,7 @@ package struct Configuration: Sendable {
         /// Whether every connection begins with a PROXY header; then there is a trusted proxy.
         package var proxyProtocol = false
         /// Seconds for requests in flight after SIGTERM.
-        package var drainTimeout = 0
+        package var drainTimeout = 25
         package var limits = Limits()
     }
 
@@ -66,15 +60,15 @@ package struct Configuration: Sendable {
         package var privateKeyFile: String?
     }
 
-    /// `server.limits.*`. Each is inclusive.
+    /// `server.limits.*`, besides those of `web`. Each is inclusive.
     package struct Limits: Sendable {
-        package var wire = WireLimits()
+        /// Apple's callback carries a person's name, which can be long.
+        package var wire = WireLimits(body: 524_288)
         package var timeouts = ServerTimeouts()
-        package var web = WebConfiguration.Limits()
-        package var connections = 0
-        package var connectionsPerAddress = 0
+        package var connections = 10_000
+        package var connectionsPerAddress = 256
         /// Per second, at Apple.
-        package var credentialChecks = 0
+        package var credentialChecks = CredentialChecks.standardRate
     }
 
     package struct Apple: Sendable {
@@ -90,17 +84,13 @@ package struct Configuration: Sendable {
         package var nextKey: NextKey?
         /// A subset of `name` and `email`, in this order.
         package var scopes: [String] = []
-        package var issuers: [String] = []
+        package var issuers = [AppleConfiguration.defaultIssuer]
         /// An origin without a trailing slash.
-        package var endpoint = ""
-        /// May contain `{locale}`.
-        package var scriptURL = ""
+        package var endpoint = AppleConfiguration.defaultEndpoint
         package var nativeNonce = NativeNonce.sha256
         package var onAccountDeleted = AccountDeletionPolicy.erase
-        /// Whether any of the addresses above is not Apple's; the database is stamped with it.
+        /// Whether any of the addresses, or that of `web.apple.scriptURL`, is not Apple's; the database is stamped with it.
         package var isSimulated = false
-        /// Simulated on a publicURL that is not for tests, as only the flag allows: every page says so.
-        package var showsSimulationBanner = false
     }
 
     /// `apple.nextKeyID` and its key; different from the first.
@@ -111,34 +101,11 @@ package struct Configuration: Sendable {
         package var privateKeyFile: String?
     }
 
-    package struct ForwardAuth: Sendable {
-        package var style = OriginalRequest.Style.forwarded
-        /// Nil admits everybody who is signed in.
-        package var rules: AccessRules?
-        /// SHA-256 of their text.
-        package var digest: Digest256?
-    }
-
-    package struct API: Sendable {
-        /// Exact origins whose pages may ask who is signed in (CORS).
-        package var allowedOrigins: [String] = []
-    }
-
-    /// The sources of the pages.
-    package struct Pages: Hashable, Sendable {
-        /// Nil: every page is built in.
-        package var directory: String?
-        /// At least one, all with texts; the first is the default.
-        package var locales: [String] = []
-        /// The directory's files, validated: path below `Public/` → content.
-        package var files: [String: [UInt8]] = [:]
-    }
-
     package struct Storage: Sendable {
         /// Without a trailing slash; resolved against the folder of the configuration file.
-        package var directory = ""
-        /// In seconds: `storage.postgres.trust`.
-        package var postgresTrust: Int64 = 1
+        package var directory = "data"
+        /// `storage.postgres.trust`: how long sessions are answered from memory without it, in milliseconds.
+        package var postgresTrust = PostgresOptions.standardTrust
         /// Nil: the database is SQLite's, in `directory`.
         package var postgres: PostgresOptions?
 
@@ -168,15 +135,6 @@ package struct Configuration: Sendable {
         case inline(SecretBytes)
     }
 
-    package struct Assertion: Hashable, Sendable {
-        /// The audiences of assertions; without any, none are made.
-        package var audiences: [AssertionAudience] = []
-        /// Their algorithms, each once.
-        package var algorithms: [SigningAlgorithm] {
-            SigningAlgorithm.allCases.filter { algorithm in audiences.contains { $0.algorithm == algorithm } }
-        }
-    }
-
     package struct Webhooks: Sendable {
         /// At least one, all addresses different.
         package var endpoints: [Endpoint]
@@ -200,8 +158,13 @@ package struct Configuration: Sendable {
     package struct Log: Hashable, Sendable {
         package var level = LogLevel.info
         package var format = LogFormat.json
-        /// `log.requests` and `log.clients`.
-        package var access = WebConfiguration.AccessLog()
+    }
+}
+
+extension [AssertionAudience] {
+    /// The algorithms of assertions, each once.
+    package var algorithms: [SigningAlgorithm] {
+        SigningAlgorithm.allCases.filter { algorithm in contains { $0.algorithm == algorithm } }
     }
 }
 

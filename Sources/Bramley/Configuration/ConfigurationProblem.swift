@@ -34,6 +34,17 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     }
 }
 
+/// What is wrong with a key's value, as the end of a sentence about the key, and what to write instead.
+struct KeyFlaw: Error {
+    let fault: String
+    let remedy: String
+
+    init(_ fault: String, _ remedy: String) {
+        self.fault = fault
+        self.remedy = remedy
+    }
+}
+
 /// Every problem found; at least one is an error.
 package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
     package var problems: [ConfigurationProblem]

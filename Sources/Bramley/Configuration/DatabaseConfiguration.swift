@@ -15,7 +15,7 @@ package struct DatabaseConfiguration: Sendable {
     package var sessionLimits: SessionLimits
     package var retention: RetentionPolicy
     /// The audiences of assertions.
-    package var assertion: Configuration.Assertion
+    package var audiences: [AssertionAudience]
     /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
@@ -35,19 +35,12 @@ package struct DatabaseConfiguration: Sendable {
 }
 
 extension Configuration {
-    /// The options for opening this configuration's database.
-    package func databaseOptions(for use: StoreOptions.Use) -> DatabaseOptions {
-        database.databaseOptions(for: use)
-    }
-
-    /// Whose credentials are checked at Apple.
-    package var checkScope: CheckScope { database.checkScope }
-
     package var database: DatabaseConfiguration {
         DatabaseConfiguration(
             storage: storage, secrets: secrets, teamID: apple.teamID, clientIDs: [apple.servicesID] + apple.bundleIDs,
-            isSimulated: apple.isSimulated, onAccountDeleted: apple.onAccountDeleted, sessionLimits: sessions.limits,
-            retention: retention, assertion: assertion,
+            isSimulated: apple.isSimulated, onAccountDeleted: apple.onAccountDeleted,
+            sessionLimits: web.sessions.limits,
+            retention: retention, audiences: web.assertionAudiences,
             webhookKinds: Dictionary(
                 (webhooks?.endpoints ?? []).map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
     }
@@ -69,17 +62,15 @@ extension DatabaseConfiguration {
 extension ConfigurationBuilder {
     /// `storage.directory`. Earlier versions resolved relative paths against the working directory. Operators who
     /// relied on that must not get an empty database.
-    func databaseDirectory(_ key: String, _ text: String) -> String? {
+    func databaseDirectory(_ text: String) throws(KeyFlaw) -> String {
         let directory = Self.withoutSlash(text)
-        if let before = values.fromWorkingDirectory(key).map({ Self.withoutSlash($0) }), before != directory,
-            Store.exists(in: before), !Store.exists(in: directory)
+        if let before = values.fromWorkingDirectory("storage.directory").map({ Self.withoutSlash($0) }),
+            before != directory, Store.exists(in: before), !Store.exists(in: directory)
         {
-            values.fail(
-                key,
+            throw KeyFlaw(
                 "is \(directory.quoted), which holds no database, but \(before.quoted) in the working directory does.",
                 "Relative paths begin at the folder of the configuration file: write the whole path of the one you mean."
             )
-            return nil
         }
         return directory
     }

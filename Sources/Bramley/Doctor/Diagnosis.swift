@@ -149,18 +149,14 @@ extension Diagnosis {
         writer.endObject()
     }
 
+    /// What was examined, for a person.
+    var subject: String { about.map { "\(check.rawValue) \($0)" } ?? check.rawValue }
+
     /// For a person: the result, followed by what to do.
     var lines: [String] {
-        let subject = about.map { "\(check.rawValue) \($0)" } ?? check.rawValue
-        let mark = state.rawValue.padding(to: 6)
+        let mark = (state.rawValue + "  ").prefix(6)
         let first = TerminalText.safe("\(mark)  \(subject): \(detail)")
         guard let nextStep else { return [first] }
         return [first, TerminalText.safe("        next: \(nextStep)")]
-    }
-}
-
-extension String {
-    fileprivate func padding(to count: Int) -> String {
-        self + String(repeating: " ", count: max(0, count - self.count))
     }
 }

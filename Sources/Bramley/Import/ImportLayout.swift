@@ -44,15 +44,9 @@ struct ImportLayout: Sendable {
 }
 
 extension ImportLayout {
-    /// A line in the members of `ImportLine`.
-    struct Person {
-        var members: JSONObject
-        /// Further Apple identities of the same account.
-        var others: [String]
-    }
-
-    /// - Returns: nil when the line has no Apple identity.
-    func person(_ line: JSONObject) throws(ImportLineError) -> Person? {
+    /// - Returns: the line in the members of `ImportLine`, and further Apple identities of the same account; nil when the
+    ///   line has no Apple identity.
+    func person(_ line: JSONObject) throws(ImportLineError) -> (members: JSONObject, others: [String])? {
         let all = identities(of: line)
         let ofApple = all.filter { provider.value(in: $0) == .string(apple) }
         let subjects = ofApple.compactMap { identity.subject.value(in: $0) }
@@ -78,7 +72,7 @@ extension ImportLayout {
         for other in subjects.compactMap(\.identifierText) where !others.contains(where: { $0.isExactly(other) }) {
             if subject.identifierText?.isExactly(other) != true { others.append(other) }
         }
-        return Person(members: members, others: others)
+        return (members, others)
     }
 
     private func identities(of line: JSONObject) -> [JSONObject] {

@@ -2,15 +2,6 @@ package import Accounts
 internal import AppleID
 internal import Coding
 
-/// Why a line is not a person. Names members, never their values.
-package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) {
-        self.description = description
-    }
-}
-
 /// One line of an import, parsed and bounded: `{appleSubject, externalID, disabled, email, emailVerified,
 /// isPrivateEmail, name: {given, family}, clientID, refreshToken}`. Only the first is required; null counts as absent;
 /// other members are refused, since a misspelt one would be silently lost.
@@ -37,42 +28,24 @@ package struct ImportLine: Sendable {
     package static func parse(
         _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
     ) throws(ImportLineError) -> ImportLine? {
-        var object = try object(bytes, depth: format.depth)
+        var object = try LineFields.object(parsing: bytes, depth: format.depth)
         var otherSubjects: [String] = []
         if let layout = format.layout {
             guard let person = try layout.person(object) else { return nil }
-            (object, otherSubjects) = (person.members, person.others)
+            (object, otherSubjects) = person
         }
-        if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
-            throw ImportLineError("\(unknown.name.quoted) is not a member of a person")
-        }
-        let fields = Fields(object: object)
+        let fields = try LineFields(object, names: members) { "\($0) is not a member of a person" }
         guard let subject = try fields.identifier("appleSubject") else {
             throw ImportLineError("appleSubject is missing")
         }
-        guard isToken(subject, longest: longestSubject) else {
-            throw ImportLineError(
-                "appleSubject is not 1 to \(longestSubject) printable ASCII characters without blanks")
-        }
+        try LineFields.checkToken(subject, "appleSubject", longest: longestSubject)
         return ImportLine(
             subject: AppleSubject(subject), externalID: try externalID(fields),
             isDisabled: try fields.flag("disabled") ?? false, name: try name(fields), email: try email(fields),
             credential: try credential(fields, clientIDs), otherSubjects: otherSubjects)
     }
 
-    private static func object(_ bytes: [UInt8], depth: Int) throws(ImportLineError) -> JSONObject {
-        let value: JSONValue
-        do {
-            value = try JSONReader.parse(
-                bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth))
-        } catch {
-            throw ImportLineError("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
-        }
-        guard let object = value.objectValue else { throw ImportLineError("no JSON object") }
-        return object
-    }
-
-    private static func externalID(_ fields: Fields) throws(ImportLineError) -> String? {
+    private static func externalID(_ fields: LineFields) throws(ImportLineError) -> String? {
         guard let text = try fields.identifier("externalID") else { return nil }
         guard UserLimits.accepts(externalID: text) else {
             throw ImportLineError("externalID is not 1 to \(UserLimits.externalID) bytes without control characters")
@@ -81,19 +54,18 @@ package struct ImportLine: Sendable {
     }
 
     /// Made safe as at a sign-in; a part that is empty or contains nothing visible is absent.
-    private static func name(_ fields: Fields) throws(ImportLineError) -> PersonName {
+    private static func name(_ fields: LineFields) throws(ImportLineError) -> PersonName {
         guard let value = fields.object["name"], !value.isNull else { return PersonName() }
         guard let object = value.objectValue else { throw ImportLineError("name is not an object") }
-        for member in object.members where !member.name.isExactly("given") && !member.name.isExactly("family") {
-            throw ImportLineError("name has \(member.name.quoted); it may have given and family")
+        let parts = try LineFields(object, prefix: "name.", names: ["given", "family"]) {
+            "name has \($0); it may have given and family"
         }
-        let parts = Fields(object: object, prefix: "name.")
         return PersonName(
             given: try parts.text("given").flatMap(DisplayName.sanitize),
             family: try parts.text("family").flatMap(DisplayName.sanitize))
     }
 
-    private static func email(_ fields: Fields) throws(ImportLineError) -> EmailAddress? {
+    private static func email(_ fields: LineFields) throws(ImportLineError) -> EmailAddress? {
         let isVerified = try fields.flag("emailVerified")
         let isPrivate = try fields.flag("isPrivateEmail")
         guard let address = try fields.text("email") else {
@@ -109,55 +81,15 @@ package struct ImportLine: Sendable {
     }
 
     private static func credential(
-        _ fields: Fields, _ clientIDs: [String]
+        _ fields: LineFields, _ clientIDs: [String]
     ) throws(ImportLineError) -> (clientID: ClientID, token: RefreshToken)? {
         let clientID = try fields.text("clientID")
         if let clientID, !clientIDs.contains(where: { $0.isExactly(clientID) }) {
             throw ImportLineError("clientID is neither apple.servicesID nor one of apple.bundleIDs")
         }
         guard let token = try fields.text("refreshToken") else { return nil }
-        guard isToken(token, longest: longestToken) else {
-            throw ImportLineError(
-                "refreshToken is not 1 to \(longestToken) printable ASCII characters without blanks")
-        }
+        try LineFields.checkToken(token, "refreshToken", longest: longestToken)
         guard let clientID else { throw ImportLineError("refreshToken needs the clientID it was issued to") }
         return (ClientID(clientID), RefreshToken(token))
     }
-
-    private static func isToken(_ text: String, longest: Int) -> Bool {
-        !text.isEmpty && text.utf8.count <= longest && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-    }
-}
-
-/// The members of one object, with their expected types.
-private struct Fields {
-    let object: JSONObject
-    var prefix = ""
-
-    func text(_ name: String) throws(ImportLineError) -> String? {
-        guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw ImportLineError("\(prefix)\(name) is not a string") }
-        return text
-    }
-
-    /// A text, or a whole number: databases write either.
-    func identifier(_ name: String) throws(ImportLineError) -> String? {
-        guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.identifierText else {
-            throw ImportLineError("\(prefix)\(name) is neither a string nor a whole number")
-        }
-        return text
-    }
-
-    func flag(_ name: String) throws(ImportLineError) -> Bool? {
-        guard let value = object[name], !value.isNull else { return nil }
-        guard let flag = EmailClaims.flag(value) else {
-            throw ImportLineError("\(prefix)\(name) is neither true nor false")
-        }
-        return flag
-    }
-}
-
-extension JSONValue {
-    var identifierText: String? { stringValue ?? int64Value.map { String($0) } }
 }

@@ -22,7 +22,6 @@ struct ImportRun {
     /// For an import that recognises nobody.
     private(set) var advice: ImportAdvice
     private let reader: LineReader
-    private let clientIDs: [String]
 
     /// A parsed line.
     private enum Entry {
@@ -39,7 +38,6 @@ struct ImportRun {
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
         progress = ProgressLine(total: file.size)
-        clientIDs = place.configuration.clientIDs
         report.isRehearsal = isRehearsal
     }
 
@@ -64,14 +62,14 @@ struct ImportRun {
     }
 
     private mutating func read(_ line: LineReader.Line) {
+        if line.isBlank { return }
         guard case .text(let bytes) = line else {
             if report.recognised == 0 { advice.lookAtLongLine() }
             pending.append((reader.number, .refused("longer than \(LineReader.longestLine) bytes")))
             return
         }
-        if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
         do throws(ImportLineError) {
-            if let parsed = try ImportLine.parse(bytes, from: format, clientIDs: clientIDs) {
+            if let parsed = try ImportLine.parse(bytes, from: format, clientIDs: place.configuration.clientIDs) {
                 report.recognised += 1
                 pending.append((reader.number, .person(person(parsed))))
                 for subject in parsed.otherSubjects { pending.append((reader.number, .other(AppleSubject(subject)))) }

@@ -6,6 +6,11 @@ package final class LineReader {
         case text([UInt8])
         /// Too long: skipped, not kept.
         case tooLong
+
+        var isBlank: Bool {
+            guard case .text(let bytes) = self else { return false }
+            return bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+        }
     }
 
     /// The longest line in bytes, without its line end.
@@ -68,5 +73,21 @@ package final class LineReader {
         bytesRead += count
         isAtEnd = count == 0
         return true
+    }
+}
+
+extension InputFile {
+    /// A file that a command names, or - for standard input.
+    /// - Parameters:
+    ///   - bits: permissions of others that it should not have.
+    ///   - advice: why, and what to do.
+    static func open(_ path: String, without bits: UInt32, _ advice: String) throws(CommandFailure) -> InputFile {
+        do {
+            let file = path == "-" ? try InputFile.standardInput() : try InputFile(path: path)
+            if let mode = file.mode, mode & bits != 0 { CommandOutput.remark("warning: \(path) can be \(advice)") }
+            return file
+        } catch {
+            throw CommandFailure("\(path) cannot be read: \(error).")
+        }
     }
 }

@@ -16,9 +16,9 @@ final class AccessRulesReload: Sendable {
     private let trustedProxies: [IPNetwork]
 
     init(_ configuration: Configuration, logger: Logger) {
-        current = CurrentAccessRules(configuration.forwardAuth.rules)
-        digest = Mutex(configuration.forwardAuth.digest)
-        style = configuration.forwardAuth.style
+        current = CurrentAccessRules(configuration.web.accessRules)
+        digest = Mutex(configuration.rulesDigest)
+        style = configuration.web.forwardAuth
         trustedProxies = configuration.server.trustedProxies
         self.logger = logger
     }
@@ -28,10 +28,11 @@ final class AccessRulesReload: Sendable {
 
     /// Applies the rules of the present configuration.
     func apply(_ loaded: LoadedConfiguration) {
-        let forwardAuth = loaded.configuration.forwardAuth
-        guard forwardAuth.rules != nil || current.current != nil else { return }
+        let configuration = loaded.configuration
+        let rules = configuration.web.accessRules
+        guard rules != nil || current.current != nil else { return }
         // Rules for a proxy that is not trusted yet, or uses another style, would refuse everybody.
-        guard loaded.configuration.server.trustedProxies == trustedProxies, forwardAuth.style == style else {
+        guard configuration.server.trustedProxies == trustedProxies, configuration.web.forwardAuth == style else {
             logger.error(
                 "access rules not reloaded; the previous rules stay in force",
                 metadata: [
@@ -43,12 +44,12 @@ final class AccessRulesReload: Sendable {
         for warning in loaded.warnings where Self.isAbout(warning) {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }
-        let isChanged = current.replace(with: forwardAuth.rules)
-        digest.withLock { $0 = forwardAuth.digest }
+        let isChanged = current.replace(with: rules)
+        digest.withLock { $0 = configuration.rulesDigest }
         logger.info(
             "access rules reloaded",
             metadata: [
-                "rules": .string(forwardAuth.rules.map { "\($0.rules.count)" } ?? "none"), "changed": "\(isChanged)",
+                "rules": .string(rules.map { "\($0.rules.count)" } ?? "none"), "changed": "\(isChanged)",
             ])
     }
 

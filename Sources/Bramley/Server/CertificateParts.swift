@@ -23,7 +23,7 @@ extension ServerParts {
     ) -> CertificateReload? {
         guard let acceptor, let tls = configuration.server.tls else { return nil }
         return CertificateReload(
-            tls, host: configuration.publicURL.host, isDirect: configuration.server.trustedProxies.isEmpty,
+            tls, host: configuration.web.publicURL.host, isDirect: configuration.server.trustedProxies.isEmpty,
             clock: clock, logger: logger
         ) { try acceptor.replace(certificate: $0, privateKey: $1) }
     }

@@ -14,7 +14,7 @@ extension ServerParts {
         provider: AppleIdentityProvider, database: Database, readiness: @escaping AdminApplication.Examination,
         clock: any WallClock, lostLogLines: @escaping @Sendable () -> Int
     ) -> MetricsPage {
-        let scope = configuration.checkScope
+        let scope = configuration.database.checkScope
         let counts = CountsCache {
             let now = clock.now()
             guard let counts = try? await database.counts(scope, at: now) else { return nil }

@@ -72,7 +72,8 @@ package final class PreparedServer: Sendable {
         // own.
         if !isSuccessor, configuration.storage.postgres == nil {
             try MigrationBackup.makeIfNeeded(
-                configuration.databaseOptions(for: .server).store, keyring: keyring, clock: clock, logger: logger)
+                configuration.database.databaseOptions(for: .server).store, keyring: keyring, clock: clock,
+                logger: logger)
         }
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,

@@ -31,7 +31,7 @@ struct Readiness: Sendable {
         checks.append(await sealingKey())
         checks.append(await schema())
         if database.store.isShared {
-            let problem = StoreExamination.clockProblem(database.store.clockDifference)
+            let problem = Doctor.clockProblem(database.store.clockDifference)
             checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
         }
         if let check = await signing(at: now) { checks.append(check) }

@@ -44,7 +44,7 @@ package enum Server {
         var metadata: Logger.Metadata = [
             "address": "\(address.ip):\(address.port)",
             "admin": "\(admin.ip):\(admin.port)",
-            "publicURL": .string(configuration.publicURL.absolute),
+            "publicURL": .string(configuration.web.publicURL.absolute),
             "tls": "\(configuration.server.tls != nil)",
         ]
         if let redirects = prepared.redirectAddress { metadata["redirects"] = "\(redirects.ip):\(redirects.port)" }

@@ -58,7 +58,7 @@ final class ServerParts: Sendable {
         let pages = try Pages(configuration: webConfiguration)
         group = try EventLoopGroup(count: configuration.server.threads)
         database = try Database(
-            options: configuration.databaseOptions(for: isSuccessor ? .successor : .server), keyring: keyring,
+            options: configuration.database.databaseOptions(for: isSuccessor ? .successor : .server), keyring: keyring,
             clock: clock, random: random, logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
         let acceptor = try Self.acceptor(configuration)
@@ -73,7 +73,7 @@ final class ServerParts: Sendable {
             queue: database, leases: database, revoker: provider, keyring: keyring, clock: clock, random: random,
             logger: logger)
         credentialChecks = CredentialChecks(
-            store: database, checker: provider, scope: configuration.checkScope, keyring: keyring,
+            store: database, checker: provider, scope: configuration.database.checkScope, keyring: keyring,
             rate: configuration.server.limits.credentialChecks, clock: clock, random: random, logger: logger)
         let trusted = TrustedProxies(configuration.server.trustedProxies)
         admission = AdmissionControl(
@@ -81,22 +81,23 @@ final class ServerParts: Sendable {
             maximumPerAddress: configuration.server.limits.connectionsPerAddress,
             exempt: { trusted.contains($0.normalized) })
         let targets = ReturnTargets(
-            publicURL: configuration.publicURL.absolute, allowedOrigins: configuration.login.allowedReturnOrigins,
-            defaultTarget: configuration.login.defaultReturnTo)
+            publicURL: configuration.web.publicURL.absolute,
+            allowedOrigins: configuration.web.login.allowedReturnOrigins,
+            defaultTarget: configuration.web.login.defaultReturnTo)
         let signInParts = SignInParts(
             provider: provider, database: database, keyring: keyring,
             configuration: SignInConfiguration(
-                attemptLifetime: configuration.login.attemptLifetime,
-                sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
+                attemptLifetime: configuration.web.login.attemptLifetime,
+                sessionLimits: configuration.web.sessions.limits, signUp: configuration.signUp,
                 returnTargets: targets, nativeNonce: configuration.apple.nativeNonce,
-                asksExisting: configuration.login.askExistingAccount),
+                asksExisting: configuration.web.login.askExistingAccount),
             clock: clock, random: random, logger: logger)
         signIn = SignIn(signInParts, linking: Linking(signInParts))
         signingKeys = SigningKeys(
-            database: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
-            logger: logger)
+            database: database, keyring: keyring, algorithms: configuration.web.assertionAudiences.algorithms,
+            clock: clock, logger: logger)
         let openID = OpenIDProvider(
-            issuer: configuration.publicURL.absolute, audiences: configuration.assertion.audiences.map(\.name),
+            issuer: configuration.web.publicURL.absolute, audiences: configuration.web.assertionAudiences.map(\.name),
             database: database, keys: signingKeys, keyring: keyring, clock: database.store.sharedClock, random: random)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, logoutTokens: openID, group, database, draining, clock, random,
@@ -104,7 +105,7 @@ final class ServerParts: Sendable {
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         let notifications = Notifications(provider: provider, database: database, clock: clock, logger: logger)
         let operatorReport =
-            configuration.operatorGroups.isEmpty
+            configuration.web.operatorGroups.isEmpty
             ? nil
             : OperatorReport(
                 database: database, counters: signIn.metrics, id: Hexadecimal.encode(random.bytes(16)), clock: clock,
@@ -124,7 +125,7 @@ final class ServerParts: Sendable {
         httpConfiguration = http
         redirectConfiguration = configuration.http(
             refusalFields: RedirectHandler.fields, tls: nil, memory: httpConfiguration.memory)
-        redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
+        redirectHandler = RedirectHandler(origin: configuration.web.publicURL.origin)
         let readiness = Readiness(
             database: database, draining: draining, signingKeys: signingKeys, secrets: provider.secrets,
             client: ClientID(configuration.apple.servicesID), certificate: reload.certificate,
@@ -163,9 +164,8 @@ final class ServerParts: Sendable {
                 do {
                     return try await Doctor.examine(input).map { diagnosis in
                         OperatorConsole.Finding(
-                            check: diagnosis.about.map { "\(diagnosis.check.rawValue) \($0)" }
-                                ?? diagnosis.check.rawValue,
-                            isGood: diagnosis.state == .good, detail: diagnosis.detail, nextStep: diagnosis.nextStep)
+                            check: diagnosis.subject, isGood: diagnosis.state == .good, detail: diagnosis.detail,
+                            nextStep: diagnosis.nextStep)
                     }
                 } catch {
                     return [.init(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]

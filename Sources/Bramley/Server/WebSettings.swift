@@ -7,28 +7,12 @@ internal import Web
 
 // The configuration as settings of the modules.
 extension Configuration {
-    var web: WebConfiguration {
-        var web = WebConfiguration(
-            publicURL: publicURL, site: site,
-            apple: WebConfiguration.Apple(
-                servicesID: apple.servicesID, bundleIDs: apple.bundleIDs, teamID: TeamID(apple.teamID),
-                redirectURI: publicURL.callbackURL, scopes: apple.scopes,
-                scriptURL: apple.scriptURL, isSimulatedByOverride: apple.showsSimulationBanner),
-            login: login, button: button, sessions: sessions,
-            forwardAuth: forwardAuth.style, accessRules: forwardAuth.rules,
-            apiOrigins: api.allowedOrigins,
-            locales: pages.locales, pageOverrides: pages.files,
-            limits: server.limits.web, assertionAudiences: assertion.audiences)
-        web.accessLog = log.access
-        web.operatorGroups = operatorGroups
-        return web
-    }
-
     func appleID() throws(AppleConfigurationError) -> AppleConfiguration {
         try AppleConfiguration(
             servicesID: apple.servicesID, bundleIDs: apple.bundleIDs, teamID: apple.teamID, keyID: apple.keyID,
             privateKeyPEM: apple.privateKeyPEM, next: apple.nextKey.map { ($0.keyID, $0.privateKeyPEM) },
-            issuers: apple.issuers, endpoint: apple.endpoint, redirectURI: publicURL.callbackURL, scopes: apple.scopes)
+            issuers: apple.issuers, endpoint: apple.endpoint, redirectURI: web.publicURL.callbackURL,
+            scopes: apple.scopes)
     }
 
     /// - Parameter refusalFields: for answers that the server sends without a handler.

@@ -45,8 +45,8 @@ struct ConfigurationDraft {
         var root: JSONObject = [ConfigurationTable.schemaMember: .string(ConfigurationSchema.fileName)]
         for key in ConfigurationTable.keys {
             guard let given = values[key.name] else { continue }
-            let value = key.isPath ? folder.relative(given) : given
-            Self.insert(JSONValue(value), at: key.components[...], into: &root)
+            let value = key.isPath ? given.mapTexts(folder.relative) : given
+            Self.insert(value.json, at: key.components[...], into: &root)
         }
         return root
     }

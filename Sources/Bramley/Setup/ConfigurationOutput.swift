@@ -23,7 +23,7 @@ struct ConfigurationOutput {
     }
 
     private static func isBlank(_ path: String) -> Bool {
-        guard let file = try? GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes),
+        guard let file = try? GuardedFile.read(path, maximumBytes: GivenValues.maximumFileBytes),
             let document = try? JSONReader.parse(file.bytes, limits: .init(maximumBytes: 1024, maximumDepth: 8))
         else { return false }
         return document.objectValue?.isEmpty == true
@@ -61,8 +61,8 @@ struct ConfigurationOutput {
         let copy = folder.appending(path: source.lastPathComponent).path
         guard source.path != copy else { return nil }
         do {
-            let file = try GuardedFile.read(key, maximumBytes: ConfigurationFile.maximumBytes)
-            if let other = try? GuardedFile.read(copy, maximumBytes: ConfigurationFile.maximumBytes),
+            let file = try GuardedFile.read(key, maximumBytes: GivenValues.maximumFileBytes)
+            if let other = try? GuardedFile.read(copy, maximumBytes: GivenValues.maximumFileBytes),
                 other.bytes == file.bytes
             {
                 return copy
@@ -89,7 +89,7 @@ struct ConfigurationOutput {
     }
 
     private var holdsSchema: Bool {
-        guard let file = try? GuardedFile.read(schemaPath, maximumBytes: ConfigurationFile.maximumBytes) else {
+        guard let file = try? GuardedFile.read(schemaPath, maximumBytes: GivenValues.maximumFileBytes) else {
             return false
         }
         return file.bytes == schema

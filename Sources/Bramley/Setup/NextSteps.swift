@@ -11,7 +11,7 @@ enum NextSteps {
             ? "Start the simulated Apple: apple-simulator --help."
             : "Enter the values above in Apple's portal."
         let doctor = (output.isOfPackage ? "sudo -u bramley " : "") + "bramley doctor\(config)"
-        let login = configuration.publicURL.origin + configuration.publicURL.path("/login")
+        let login = configuration.web.publicURL.origin + configuration.web.publicURL.path("/login")
         return [
             "", "Three things are left:",
             "  1. \(first)",

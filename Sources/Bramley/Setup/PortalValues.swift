@@ -5,7 +5,7 @@ struct PortalValues {
     let lines: [String]
 
     init(_ configuration: Configuration) {
-        let url = configuration.publicURL
+        let url = configuration.web.publicURL
         let apple = configuration.apple
         guard !apple.isSimulated else {
             lines = ["Apple is simulated by \(apple.endpoint). Nothing needs to be registered there."]

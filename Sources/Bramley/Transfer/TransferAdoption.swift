@@ -14,8 +14,6 @@ struct TransferAdoption {
         var refused = 0
         /// The team of the lines, if it is not this configuration's.
         var otherTarget: TeamID?
-        /// False when a signal came.
-        var isComplete = true
     }
 
     private typealias Entry = (number: Int, line: TransferLine)
@@ -43,7 +41,7 @@ struct TransferAdoption {
         bar = ProgressLine(total: file.size)
     }
 
-    /// - Throws: `CommandFailure` when nobody may be moved by this file; then nothing is written.
+    /// - Throws: `CommandFailure` when nobody may be moved by this file, and nothing was written, or when a signal comes.
     mutating func run() async throws -> Report {
         defer { bar.clear() }
         var pending: [Entry] = []
@@ -57,7 +55,7 @@ struct TransferAdoption {
             throw CommandFailure("The input cannot be read: \(error).")
         }
         try await adopt(&pending, isRehearsal: true)
-        if Task.isCancelled { return interrupted() }
+        try checkInterruption()
         try judge()
         // What was checked is now written; people who changed in the meantime are refused.
         let good = entries
@@ -65,7 +63,7 @@ struct TransferAdoption {
         bar.clear()
         bar = ProgressLine(total: good.count)
         for start in stride(from: 0, to: good.count, by: ImportRun.batch) {
-            if Task.isCancelled { return interrupted() }
+            try checkInterruption()
             bar.update(count: start, done: start)
             pending = Array(good[start..<min(start + ImportRun.batch, good.count)])
             try await adopt(&pending, isRehearsal: false)
@@ -74,14 +72,15 @@ struct TransferAdoption {
         return report
     }
 
-    private mutating func interrupted() -> Report {
-        report.isComplete = false
-        return report
+    private func checkInterruption() throws(CommandFailure) {
+        if Task.isCancelled {
+            throw CommandFailure("Interrupted. Nobody was moved; run it again with the same file.")
+        }
     }
 
     /// - Returns: nil for an empty or invalid line.
     private mutating func read(_ line: LineReader.Line) -> Entry? {
-        if case .text(let bytes) = line, bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+        if line.isBlank { return nil }
         report.lines += 1
         do throws(ImportLineError) {
             guard case .text(let bytes) = line else {
@@ -142,7 +141,7 @@ struct TransferAdoption {
         var text = "\(report.refused) of \(report.lines) lines are refused, each for its reason above. Nobody was moved"
         text += isAll ? "." : "; --skip-refused moves the people of the other lines."
         if let target = report.otherTarget {
-            text += " " + TransferDirection.advice(for: target)
+            text += " " + TransferImportCommand.advice(for: target)
         }
         throw CommandFailure(text)
     }

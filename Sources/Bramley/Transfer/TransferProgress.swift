@@ -1,11 +1,38 @@
 internal import Accounts
+internal import AppleID
+internal import Logging
+internal import Sockets
 
-/// One direction of a transfer as a command runs it: with a bar, until it is done or a signal comes.
+/// One direction of a transfer as a command runs it: with a loop of its own and a bar, until it is done or a signal comes.
 enum TransferProgress {
-    /// - Parameter total: people to ask about.
+    /// - Parameters:
+    ///   - client: asks Apple.
+    ///   - total: people to ask about.
     static func run<Step: TransferStep>(
-        _ step: Step, rate: Int, total: Int
-    ) async throws -> TransferEnd {
+        _ place: OperatorDatabase, _ options: OperatorOptions, as client: ClientID, rate: Int, total: Int,
+        _ step: @escaping @Sendable (TeamMigration) -> Step
+    ) async throws -> (TransferEnd, Step) {
+        // Apple's key and the outbound proxy need the whole configuration.
+        let configuration = try ConfigurationLoader.load(options.input).configuration
+        let group = try EventLoopGroup(count: 1)
+        let provider = try ServerParts.provider(
+            configuration, group, place.database, place.clock,
+            Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+        let step = step(provider.migration(as: client, clock: place.clock))
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let end: Result<TransferEnd, any Error>
+        do {
+            end = .success(try await Interruption.cancelling { try await ask(step, rate: rate, total: total) })
+        } catch {
+            end = .failure(error)
+        }
+        group.beginDrain()
+        group.abort()
+        try await running
+        return (try end.get(), step)
+    }
+
+    private static func ask(_ step: some TransferStep, rate: Int, total: Int) async throws -> TransferEnd {
         let run = TransferRun(step, pace: TransferPace(rate: rate)) { milliseconds in
             // Throws when the task is cancelled, and only then.
             try? await Task.sleep(for: .milliseconds(milliseconds))

@@ -23,8 +23,8 @@ package struct ServerTimeouts: Hashable, Sendable {
     package var lingerInAll: Int64
 
     package init(
-        handshake: Int64 = 10_000, header: Int64 = 10_000, body: Int64 = 30_000, write: Int64 = 30_000,
-        idle: Int64 = 75_000, parkAfter: Int64 = 1000, linger: Int64 = 2000, lingerInAll: Int64 = 10_000
+        handshake: Int64 = 10_000, header: Int64 = 10_000, body: Int64 = 20_000, write: Int64 = 20_000,
+        idle: Int64 = 60_000, parkAfter: Int64 = 1000, linger: Int64 = 2000, lingerInAll: Int64 = 10_000
     ) {
         self.handshake = handshake
         self.header = header

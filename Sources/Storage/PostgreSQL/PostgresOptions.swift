@@ -43,7 +43,9 @@ package struct PostgresOptions: Sendable {
         return !address.isLocal && address.believesWithoutTLS
     }
 
-    package init(url: Secret, trust: Int64 = 1_000) {
+    package static let standardTrust: Int64 = 1_000
+
+    package init(url: Secret, trust: Int64 = standardTrust) {
         self.url = url
         self.trust = trust
     }

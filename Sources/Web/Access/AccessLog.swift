@@ -92,14 +92,9 @@ extension WebConfiguration {
             case none
         }
 
-        package var requests: Requests
+        package var requests = Requests.all
         /// How much of the client's address a line contains.
-        package var clients: ClientDetail
-
-        package init(requests: Requests = .all, clients: ClientDetail = .network) {
-            self.requests = requests
-            self.clients = clients
-        }
+        package var clients = ClientDetail.network
     }
 }
 

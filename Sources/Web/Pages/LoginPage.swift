@@ -145,7 +145,7 @@ struct LoginPage: Sendable {
             "page": ["nonce": .html(Gap.scriptNonce.mark)],
             "apple": [
                 "clientID": .text(apple.servicesID), "scope": .text(apple.scopes.joined(separator: " ")),
-                "redirectURI": .text(apple.redirectURI), "scriptURL": .text(script),
+                "redirectURI": .text(configuration.publicURL.callbackURL), "scriptURL": .text(script),
                 "opensWindow": .flag(configuration.login.mode == .popup),
             ],
             "attempt": [

@@ -77,13 +77,9 @@ extension FuzzTarget {
 
     private static func configuration(_ style: OriginalRequest.Style) -> WebConfiguration? {
         guard let url = PublicURL("https://login.example.com") else { return nil }
-        var configuration = WebConfiguration(
-            publicURL: url, site: .init(name: "Example"),
-            apple: .init(
-                servicesID: "com.example.web", teamID: TeamID("TEAM123456"),
-                redirectURI: "https://login.example.com/apple/callback", scopes: []),
-            login: .init(),
-            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
+        var configuration = WebConfiguration()
+        configuration.publicURL = url
+        configuration.locales = ["en"]
         configuration.forwardAuth = style
         return configuration
     }

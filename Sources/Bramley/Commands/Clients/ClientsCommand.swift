@@ -176,7 +176,7 @@ enum ClientChange {
 
     /// Refuses a client that cannot work.
     static func require(_ client: OpenIDClient, _ place: OperatorDatabase) throws(CommandFailure) {
-        let problems = client.problems(audiences: place.configuration.assertion.audiences.map(\.name))
+        let problems = client.problems(audiences: place.configuration.audiences.map(\.name))
         guard problems.isEmpty else {
             throw .usage(
                 "\(client.id): " + problems.map { LogEscaping.escaped($0.description) }.joined(separator: "; ") + ".")

@@ -2,6 +2,7 @@ import Accounts
 internal import AppleID
 import ArgumentParser
 internal import Coding
+internal import Sockets
 internal import Storage
 
 /// `bramley transfer export`
@@ -40,15 +41,21 @@ struct TransferExportCommand: AsyncParsableCommand {
     }
 
     private func export(_ place: OperatorDatabase, _ client: ClientID) async throws {
-        let (transfer, recipient) = (transfer, recipient)
+        let recipient = recipient
         let before = try await place.database.transferCounts(from: place.team, to: recipient)
-        try TransferDirection.checkExport(place, counts: before)
+        guard before.total > 0 else {
+            throw CommandFailure(
+                """
+                Nobody in this database is of team \(place.team.rawValue), which is this configuration's: export runs with \
+                the old team's configuration, that is its apple.teamID, apple.keyID and apple.privateKeyFile.
+                """)
+        }
         let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-        let end = try await AppleConnection.with(place, options.input) { provider in
-            let step = TransferExport(
-                database: place.database, migrator: provider.migration(as: client, clock: place.clock),
-                from: place.team, to: recipient, again: transfer.again, clock: place.clock)
-            return try await TransferProgress.run(step, rate: transfer.rate, total: open)
+        let again = transfer.again
+        let (end, _) = try await TransferProgress.run(place, options, as: client, rate: transfer.rate, total: open) {
+            TransferExport(
+                database: place.database, migrator: $0, from: place.team, to: recipient, again: again,
+                clock: place.clock)
         }
         let counts = try await place.database.transferCounts(from: place.team, to: recipient)
         let isNobody = Self.exported(counts) == 0
@@ -103,6 +110,12 @@ struct TransferExportCommand: AsyncParsableCommand {
                 bytes.removeAll(keepingCapacity: true)
             }
         }
-        if path != "-" { try TransferLine.save(bytes, to: path) }
+        if path == "-" { return }
+        // Takes the place of what is there, for its owner alone.
+        do {
+            try Files.replace(path, mode: 0o600, bytes: bytes)
+        } catch {
+            throw CommandFailure("\(path) cannot be written: \(error).")
+        }
     }
 }

@@ -2,6 +2,7 @@ internal import Accounts
 internal import AppleID
 import ArgumentParser
 internal import Coding
+internal import Sockets
 internal import Storage
 
 /// `bramley transfer import`
@@ -37,7 +38,7 @@ struct TransferImportCommand: AsyncParsableCommand {
             try await TransferLock.holding("import", place) {
                 try await place.record("transfer import")
                 let adopted = try await adopt(place)
-                if adopted == nil { try await TransferDirection.checkImport(place, again: asksAgain) }
+                if adopted == nil { try await checkDirection(place) }
                 try await exchange(place, client, adopted)
             }
         }
@@ -49,31 +50,61 @@ struct TransferImportCommand: AsyncParsableCommand {
     private func adopt(_ place: OperatorDatabase) async throws -> TransferAdoption.Report? {
         guard let file else { return nil }
         let skipsRefused = skipRefused
-        let adopted = try await Interruption.cancelling {
-            var adoption = TransferAdoption(try TransferLine.open(file), place: place, skipsRefused: skipsRefused)
+        return try await Interruption.cancelling {
+            let input = try InputFile.open(
+                file, without: 0o022,
+                "changed by others, who could move people to the wrong account: run chmod 600 \(file).")
+            var adoption = TransferAdoption(input, place: place, skipsRefused: skipsRefused)
             return try await adoption.run()
         }
-        guard adopted.isComplete else {
-            throw CommandFailure("Interrupted. Nobody was moved; run it again with the same file.")
+    }
+
+    /// Most mistakes of a transfer are the configuration of the wrong team.
+    /// - Throws: when the configuration is of a team to which nobody is on the way.
+    private func checkDirection(_ place: OperatorDatabase) async throws {
+        let counts = try await place.database.transferCounts(from: nil, to: place.team)
+        let routes = try await place.database.transferRoutes().filter { $0.recipient != place.team }
+        if counts.exported + (asksAgain ? counts.refusedAtImport : 0) > 0 { return }
+        let leaving = routes.first { $0.sender == place.team }
+        // Once more after everybody has come is no mistake, unless they are leaving again.
+        if counts.total > 0, (leaving?.waiting ?? 0) == 0 { return }
+        let team = place.team.rawValue
+        guard let route = leaving ?? routes.first else {
+            throw CommandFailure(
+                """
+                Nobody in this database was exported to team \(team), which is this configuration's. Run bramley transfer \
+                export --to \(team) with the old team's configuration first, or import the file of an export.
+                """)
         }
-        return adopted
+        let way = "from team \(route.sender.rawValue) to team \(route.recipient.rawValue)"
+        let people = route.waiting > 0 ? "\(route.waiting) wait to move \(way)" : "\(route.exported) have moved \(way)"
+        throw CommandFailure(
+            "This configuration is of team \(team), and nobody waits to move to that one: \(people). "
+                + Self.advice(for: route.recipient))
+    }
+
+    static func advice(for recipient: TeamID) -> String {
+        """
+        An import runs with the new team's configuration: apple.teamID \(recipient.rawValue), with that team's apple.keyID \
+        and apple.privateKeyFile.
+        """
     }
 
     private func exchange(
         _ place: OperatorDatabase, _ client: ClientID, _ adopted: TransferAdoption.Report?
     ) async throws {
         let before = try await place.database.transferCounts(from: nil, to: place.team)
-        let (rate, again, joins) = (transfer.rate, asksAgain, joinAccounts)
-        let (end, report) = try await AppleConnection.with(place, options.input) { provider in
-            let step = TransferImport(
-                database: place.database, migrator: provider.migration(as: client, clock: place.clock),
-                to: place.team, again: again, joins: joins, only: adopted?.people, clock: place.clock)
-            let waiting = before.exported + (again ? before.refusedAtImport : 0)
-            let end = try await TransferProgress.run(step, rate: rate, total: adopted?.people.count ?? waiting)
-            return (end, step.report)
+        let (again, joins) = (asksAgain, joinAccounts)
+        let total = adopted?.people.count ?? before.exported + (again ? before.refusedAtImport : 0)
+        let (end, step) = try await TransferProgress.run(place, options, as: client, rate: transfer.rate, total: total)
+        {
+            TransferImport(
+                database: place.database, migrator: $0, to: place.team, again: again, joins: joins,
+                only: adopted?.people,
+                clock: place.clock)
         }
         let counts = try await place.database.transferCounts(from: nil, to: place.team)
-        try show(report, adopted ?? TransferAdoption.Report(), counts, complete: end == .complete)
+        try show(step.report, adopted ?? TransferAdoption.Report(), counts, complete: end == .complete)
         if adopted != nil, end == .complete, counts.exported > 0 {
             CommandOutput.remark(
                 "\(counts.exported) wait who are not in the file: bramley transfer import without it moves them.")

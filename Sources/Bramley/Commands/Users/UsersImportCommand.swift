@@ -28,7 +28,11 @@ struct UsersImportCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let (file, format, dryRun) = (file, format, dryRun)
             let (report, advice) = try await Interruption.cancelling {
-                var run = ImportRun(try Self.open(file), from: format, place: place, isRehearsal: dryRun)
+                let input = try InputFile.open(
+                    file, without: 0o077,
+                    "read by others, and refresh tokens are secrets: run chmod 600 \(file), and delete it when you are "
+                        + "done.")
+                var run = ImportRun(input, from: format, place: place, isRehearsal: dryRun)
                 return (try await run.run(), run.advice)
             }
             if output.json {
@@ -53,20 +57,6 @@ struct UsersImportCommand: AsyncParsableCommand {
         if report.otherIdentities > 0 {
             throw CommandFailure(
                 "\(report.otherIdentities) further Apple identities not imported; each is named above.")
-        }
-    }
-
-    private static func open(_ path: String) throws(CommandFailure) -> InputFile {
-        do {
-            let file = path == "-" ? try InputFile.standardInput() : try InputFile(path: path)
-            if let mode = file.mode, mode & 0o077 != 0 {
-                CommandOutput.remark(
-                    "warning: \(path) can be read by others, and refresh tokens are secrets: run chmod 600 \(path), "
-                        + "and delete it when you are done.")
-            }
-            return file
-        } catch {
-            throw CommandFailure("\(path) cannot be read: \(error).")
         }
     }
 }

@@ -15,28 +15,12 @@ struct ConfigurationFolder {
         path.isEmpty || path.hasPrefix("/") ? path : prefix + path
     }
 
-    func resolving(_ value: FileValue) -> FileValue {
-        switch value {
-        case .text(let path): .text(resolving(path))
-        case .list(let paths): .list(paths.map(resolving))
-        case .integer, .boolean: value
-        }
-    }
-
     /// Converts a path relative to the working directory to one for the file.
     func relative(_ path: String) -> String {
         guard !prefix.isEmpty, !path.isEmpty, !path.hasPrefix("/") else { return path }
         let (file, folder) = (Self.absolute(path), Self.absolute(String(prefix)))
         let inner = folder.hasSuffix("/") ? folder : folder + "/"
         return file.hasPrefix(inner) ? String(file.dropFirst(inner.count)) : file
-    }
-
-    func relative(_ value: FileValue) -> FileValue {
-        switch value {
-        case .text(let path): .text(relative(path))
-        case .list(let paths): .list(paths.map(relative))
-        case .integer, .boolean: value
-        }
     }
 
     private static func absolute(_ path: String) -> String {

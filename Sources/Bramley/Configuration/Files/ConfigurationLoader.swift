@@ -9,30 +9,16 @@ package struct ConfigurationInput: Sendable {
     /// working directory, or if that does not exist the system's.
     package var path: String?
     /// The system's configuration file; a test has its own.
-    package var systemPath: String
+    package var systemPath = ConfigurationLoader.systemPath
     /// The file's content, if it should not be read: a file that is not written yet.
     package var content: [UInt8]?
-    package var environment: [String: String]
+    package var environment: [String: String] = [:]
     /// The command line without the command's own options.
-    package var flags: [String]
+    package var flags: [String] = []
     /// `--allow-simulated-apple`.
-    package var allowsSimulatedApple: Bool
+    package var allowsSimulatedApple = false
     /// Determines the validity of certificates.
-    package var clock: any WallClock
-
-    package init(
-        path: String? = nil, systemPath: String = ConfigurationLoader.systemPath, content: [UInt8]? = nil,
-        environment: [String: String] = [:], flags: [String] = [], allowsSimulatedApple: Bool = false,
-        clock: any WallClock = SystemClock()
-    ) {
-        self.path = path
-        self.systemPath = systemPath
-        self.content = content
-        self.environment = environment
-        self.flags = flags
-        self.allowsSimulatedApple = allowsSimulatedApple
-        self.clock = clock
-    }
+    package var clock: any WallClock = SystemClock()
 }
 
 /// A valid configuration, and its warnings.
@@ -108,15 +94,12 @@ package enum ConfigurationLoader {
         if let configuration, !problems.holdsErrors { builder.advise(on: configuration) }
         let ordered = order(problems.problems)
         guard var configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
-        // There are no errors: reading the values again finds none either.
-        configuration.snapshot = ConfigurationSnapshot(builder.values.given)
+        configuration.snapshot = ConfigurationSnapshot(builder.values.used)
         return LoadedConfiguration(configuration: configuration, warnings: ordered)
     }
 
     private static func builder(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationBuilder {
-        ConfigurationBuilder(
-            values: collect(input, problems), allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now(),
-            environment: input.environment)
+        ConfigurationBuilder(values: ConfigurationValues(collect(input, problems)), input: input)
     }
 
     /// The result of flags alone, complete or not.
@@ -128,45 +111,36 @@ package enum ConfigurationLoader {
     }
 
     static func judge(flags: [String]) -> Judgement {
-        let input = ConfigurationInput(content: Array("{}".utf8), flags: flags)
         let problems = ProblemList()
-        _ = ConfigurationBuilder(
-            values: collect(input, problems), allowsSimulatedApple: false, now: input.clock.now(),
-            environment: input.environment
-        ).build()
-        // Read again with a list of problems that is ignored: they are all in the first.
-        let values = collect(input, ProblemList())
-        return Judgement(problems: order(problems.problems), values: values.given)
+        let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags), problems)
+        _ = builder.build()
+        return Judgement(problems: order(problems.problems), values: builder.values.used)
     }
 
     /// The names of the keys that a load reads; a test compares them with the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
-        let values = collect(input, ProblemList())
-        _ = ConfigurationBuilder(
-            values: values, allowsSimulatedApple: false, now: input.clock.now(), environment: input.environment
-        ).build()
-        return values.asked
+        let builder = builder(input, ProblemList())
+        _ = builder.build()
+        return builder.values.asked
     }
 
-    private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationValues {
+    private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> GivenValues {
         let place = Place(input)
-        var file = ConfigurationFile(name: place.path, problems: problems)
+        var given = GivenValues(file: place.path, problems: problems)
         if let content = input.content {
-            file.read(content)
+            given.read(file: content)
         } else {
-            readFile(place, systemPath: input.systemPath, into: &file, problems)
+            readFile(place, systemPath: input.systemPath, into: &given, problems)
         }
-        var environment = ConfigurationTexts(problems: problems)
-        environment.read(environment: input.environment)
-        var flags = ConfigurationTexts(problems: problems)
-        flags.read(flags: input.flags)
-        if input.content == nil, place.isDefault || place.path == input.systemPath, !problems.holdsErrors,
-            file.values.isEmpty, flags.values.isEmpty,
+        let isBlank = given.values.isEmpty
+        given.read(environment: input.environment)
+        given.read(flags: input.flags)
+        if input.content == nil, place.isDefault || place.path == input.systemPath, !problems.holdsErrors, isBlank,
             // An image sets this one.
-            environment.values.keys.allSatisfy({ $0 == "SERVER_HOST" })
+            given.values.values.allSatisfy({ $0.source == "BRAMLEY_SERVER_HOST" })
         {
             // One thing is wrong, and not every key.
-            file.markUnreadable()
+            given.isComplete = false
             let isSystem = place.path == input.systemPath
             problems.add(
                 ConfigurationProblem(
@@ -176,17 +150,17 @@ package enum ConfigurationLoader {
                     remedy: "Write one with \(isSystem ? "sudo " : "")bramley init, or name one with --config FILE or "
                         + "\(pathVariable)."))
         }
-        return ConfigurationValues(flags: flags, environment: environment, file: file, problems: problems)
+        return given
     }
 
     private static func readFile(
-        _ place: Place, systemPath: String, into file: inout ConfigurationFile, _ problems: ProblemList
+        _ place: Place, systemPath: String, into given: inout GivenValues, _ problems: ProblemList
     ) {
         let path = place.path
         do {
-            let content = try GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes)
-            file.read(content.bytes)
-            let holdsSecret = file.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
+            let content = try GuardedFile.read(path, maximumBytes: GivenValues.maximumFileBytes)
+            given.read(file: content.bytes)
+            let holdsSecret = given.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
             for problem in FileModeRule.problems(of: content, at: path, key: "", source: nil, holdsSecret: holdsSecret)
             {
                 problems.add(problem)
@@ -194,7 +168,7 @@ package enum ConfigurationLoader {
         } catch {
             // Everything may come from the environment.
             if case .missing = error, place.isDefault, path == defaultPath { return }
-            file.markUnreadable()
+            given.isComplete = false
             // A folder that this user may not enter hides its content.
             let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
             let isOthers = path == systemPath && fault == GuardedFile.Failure.unreadable.fault

@@ -25,21 +25,22 @@ struct PageDirectory {
         let root = Self.resolved(path)
         for name in try Self.names(in: root) {
             guard PageOverrides.folders.contains(name) else {
-                problems.append(
-                    PageProblem(
-                        path: name, fault: "is not one of \(PageOverrides.folders.joined(separator: ", ")).",
-                        remedy: "Remove it; `bramley pages export DIR` shows what belongs where."))
+                report(
+                    name, "is not one of \(PageOverrides.folders.joined(separator: ", ")).",
+                    "Remove it; `bramley pages export DIR` shows what belongs where.")
                 continue
             }
             readFolder(name, below: root)
         }
         let languages = files.keys.filter { $0.hasPrefix("strings/") }
         if languages.count > PageOverrides.maximumLanguages {
-            problems.append(
-                PageProblem(
-                    path: "strings", fault: "holds \(languages.count) languages.",
-                    remedy: "Keep at most \(PageOverrides.maximumLanguages)."))
+            report(
+                "strings", "holds \(languages.count) languages.", "Keep at most \(PageOverrides.maximumLanguages).")
         }
+    }
+
+    private mutating func report(_ path: String, _ fault: String, _ remedy: String) {
+        problems.append(PageProblem(path: path, fault: fault, remedy: remedy))
     }
 
     private mutating func readFolder(_ folder: String, below root: String) {
@@ -47,8 +48,7 @@ struct PageDirectory {
         do {
             names = try Self.names(in: "\(root)/\(folder)")
         } catch {
-            problems.append(PageProblem(path: folder, fault: error.fault, remedy: "Make it a folder of files."))
-            return
+            return report(folder, error.fault, "Make it a folder of files.")
         }
         for name in names {
             let path = "\(folder)/\(name)"
@@ -65,25 +65,18 @@ struct PageDirectory {
         let place = "\(root)/\(path)"
         // A link may lead to a neighbour, as in a mounted volume, but not outside: what is read here is published.
         guard Self.resolved(place).hasPrefix(root == "/" ? "/" : root + "/") else {
-            problems.append(
-                PageProblem(
-                    path: path, fault: "is a link that leads out of the directory.",
-                    remedy: "Put the file itself there."))
+            report(path, "is a link that leads out of the directory.", "Put the file itself there.")
             return nil
         }
         do {
             let file = try GuardedFile.read(place, maximumBytes: PageOverrides.maximumBytes)
             if file.mode & 0o002 != 0 {
-                problems.append(
-                    PageProblem(
-                        path: path, fault: "can be changed by every user of this machine.",
-                        remedy: "Run: chmod 644 \(place)"))
+                report(path, "can be changed by every user of this machine.", "Run: chmod 644 \(place)")
                 return nil
             }
             return file.bytes
         } catch {
-            problems.append(
-                PageProblem(path: path, fault: error.fault, remedy: "Make it a readable file, or remove it."))
+            report(path, error.fault, "Make it a readable file, or remove it.")
             return nil
         }
     }

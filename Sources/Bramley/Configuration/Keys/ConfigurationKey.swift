@@ -31,14 +31,21 @@ package struct ConfigurationKey: Sendable {
     /// Reads the value and stores it; nil for a key that a step of `ConfigurationBuilder` reads together with others.
     private(set) var store: (@Sendable (ConfigurationBuilder, inout Configuration) -> Void)?
 
-    /// A key that is required or has a default.
+    /// What every property begins with: the defaults.
+    private static let initial = Configuration()
+
+    /// A key whose default is what its property begins with.
+    /// - Parameter presence: given where it has no default, or one that depends on other keys.
     init<Value: Sendable>(
-        _ name: String, _ kind: KeyKind<Value>, _ presence: KeyPresence,
+        _ name: String, _ kind: KeyKind<Value>, _ presence: KeyPresence? = nil,
         into property: any WritableKeyPath<Configuration, Value> & Sendable, example: String? = nil, _ meaning: String
     ) {
-        self.init(name, kind.type, presence, example: example, pattern: kind.pattern, entries: kind.entries, meaning)
+        self.init(
+            name, kind.type, presence ?? .default(kind.write(Self.initial[keyPath: property])), example: example,
+            pattern: kind.pattern, entries: kind.entries, meaning)
         store = { builder, configuration in
-            if let value = kind.read(builder, name) { configuration[keyPath: property] = value }
+            guard let value = builder.values.value(name).flatMap({ kind.parse(builder, name, $0) }) else { return }
+            configuration[keyPath: property] = value
         }
     }
 
@@ -48,7 +55,9 @@ package struct ConfigurationKey: Sendable {
         into property: any WritableKeyPath<Configuration, Value?> & Sendable, example: String? = nil, _ meaning: String
     ) {
         self.init(name, kind.type, .optional, example: example, pattern: kind.pattern, entries: kind.entries, meaning)
-        store = { builder, configuration in configuration[keyPath: property] = kind.read(builder, name) }
+        store = { builder, configuration in
+            configuration[keyPath: property] = builder.values.value(name).flatMap { kind.parse(builder, name, $0) }
+        }
     }
 
     /// A key that a step of `ConfigurationBuilder` reads.
@@ -96,38 +105,31 @@ package struct ConfigurationKey: Sendable {
 
     /// `apple.servicesID` → `--apple-services-id`
     package var flagName: String {
-        "--" + shoutedName.lowercased().split(separator: "_").joined(separator: "-")
+        "--" + shoutedName.lowercased().replacing("_", with: "-")
     }
 
-    /// `apple.servicesID` → `APPLE_SERVICES_ID`: the spelling that swift-configuration's environment provider uses.
-    package var shoutedName: String {
-        var result = ""
-        var previous: Character?
-        for character in name {
-            if character == "." {
-                result.append("_")
-            } else {
-                if let previous, previous.isLowercase, character.isUppercase { result.append("_") }
-                result.append(contentsOf: character.uppercased())
-            }
-            previous = character
+    /// `apple.servicesID` → `APPLE_SERVICES_ID`
+    private var shoutedName: String {
+        name.replacing(/([a-z])([A-Z])/) { "\($0.1)_\($0.2)" }.replacing(".", with: "_").uppercased()
+    }
+
+    /// The meaning for a terminal, without Markdown.
+    var plainMeaning: String {
+        meaning.replacing("`", with: "").replacing(/\[([^\]]*)\]\([^)]*\)/) { $0.1 }
+    }
+
+    /// What to write, as a sentence.
+    var advice: String {
+        if let example { return "Write \(example)." }
+        switch type {
+        case .integer(let range, _), .length(let range):
+            return "Write only digits, such as \(presence.value?.integer ?? range.upperBound)."
+        case .boolean: return "Write true or false, without quotation marks."
+        case .list: return "Write texts in square brackets, such as [\"one\", \"two\"], or []."
+        case .choice(let words): return "Write \"\(words.first ?? "")\"."
+        case .text: return "Write it in quotation marks."
         }
-        return result
     }
-}
-
-/// The possible values of a key.
-package enum KeyType: Hashable, Sendable {
-    case text
-    /// A whole number in the range; `unit` is for people: "seconds", "bytes", or empty for a count.
-    case integer(ClosedRange<Int>, unit: String)
-    case boolean
-    /// A list of texts; comma-separated in the environment and in flags.
-    case list
-    /// One of the words.
-    case choice([String])
-    /// A whole number of pixels in the range, or the text `100%`.
-    case length(ClosedRange<Int>)
 }
 
 /// Whether a key is required, and its default.
@@ -144,21 +146,4 @@ package enum KeyPresence: Hashable, Sendable {
     package var value: FileValue? {
         if case .default(let value) = self { value } else { nil }
     }
-}
-
-/// A value of the file, of its key's type.
-package enum FileValue: Hashable, Sendable {
-    case text(String)
-    case integer(Int)
-    case boolean(Bool)
-    case list([String])
-}
-
-extension FileValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
-    ExpressibleByArrayLiteral
-{
-    package init(stringLiteral value: String) { self = .text(value) }
-    package init(integerLiteral value: Int) { self = .integer(value) }
-    package init(booleanLiteral value: Bool) { self = .boolean(value) }
-    package init(arrayLiteral elements: String...) { self = .list(elements) }
 }

@@ -75,7 +75,7 @@ package enum ConfigurationSchema {
     private static func value(_ key: ConfigurationKey) -> JSONObject {
         var schema = type(key)
         schema["description"] = .string(description(key))
-        if let value = key.presence.value { schema["default"] = JSONValue(value) }
+        if let value = key.presence.value { schema["default"] = value.json }
         if key.isSecret { schema["writeOnly"] = true }
         return schema
     }
@@ -128,16 +128,5 @@ package enum ConfigurationSchema {
         if case .derived(let words) = key.presence { text += " Without it: \(words)." }
         if let twin = key.twin, key.isSecret || key.holdsLines { text += " Instead of \(twin)." }
         return text
-    }
-}
-
-extension JSONValue {
-    init(_ value: FileValue) {
-        switch value {
-        case .text(let text): self = .string(text)
-        case .integer(let number): self = .integer(Int64(number))
-        case .boolean(let flag): self = .bool(flag)
-        case .list(let texts): self = .array(texts.map { .string($0) })
-        }
     }
 }

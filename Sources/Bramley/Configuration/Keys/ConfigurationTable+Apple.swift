@@ -8,17 +8,14 @@ extension ConfigurationTable {
             "apple.servicesID", .clientID, .required, into: \.apple.servicesID, example: "\"com.example.web\"",
             "The Services ID: the client ID of the web sign-in, such as `com.example.web`.")
         Key(
-            "apple.bundleIDs", .clientIDs, .default([]), into: \.apple.bundleIDs,
+            "apple.bundleIDs", .clientIDs, into: \.apple.bundleIDs,
             """
             The bundle ID of the primary App ID that the Services ID is grouped with, and those of your team's \
             [apps](native.md) that people may sign in from. You need the first even without an app: Apple addresses its \
             notifications to it, and notifications for an app that is not listed are refused.
             """)
         Key(
-            "apple.teamID",
-            .tenCharacters(
-                "a Team ID", "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5."),
-            .required, into: \.apple.teamID, example: "\"A1B2C3D4E5\"",
+            "apple.teamID", .teamID, .required, into: \.apple.teamID, example: "\"A1B2C3D4E5\"",
             "The ten characters under Membership details in Apple's developer account.")
         Key(
             "apple.keyID", .keyID, .required, into: \.apple.keyID, example: "\"F6G7H8I9J0\"",
@@ -44,58 +41,57 @@ extension ConfigurationTable {
             and remember that Apple gives the name only once.
             """)
         Key(
-            "apple.issuers", .issuers, .default(["https://appleid.apple.com"]), into: \.apple.issuers,
+            "apple.issuers", .issuers, into: \.apple.issuers,
             """
             Accepted values of `iss`, compared letter for letter. All of them mean Apple: the same person has the same \
             account, whichever issuer a token names. The first is also the `aud` of what Bramley signs for Apple.
             """)
         Key(
-            "apple.endpoint", .origin, .default("https://appleid.apple.com"), into: \.apple.endpoint,
+            "apple.endpoint", .origin, into: \.apple.endpoint,
             """
             The origin of Apple's servers, which have `/auth/authorize`, `/auth/token`, `/auth/keys` and `/auth/revoke`.
             """)
         Key(
-            "apple.scriptURL", .scriptURL,
-            .default("https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js"),
-            into: \.apple.scriptURL, "Apple's script for the button. `{locale}` becomes the visitor's locale.")
+            "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
+            "Apple's script for the button. `{locale}` becomes the visitor's locale.")
         Key(
-            "apple.nativeNonce", .choice, .default("sha256"), into: \.apple.nativeNonce,
+            "apple.nativeNonce", .choice, into: \.apple.nativeNonce,
             """
             How your [apps](native.md) send the nonce to Apple: `sha256` for its SHA-256 in lower-case hexadecimal, `raw` \
             for the nonce itself. The other form is refused.
             """)
         Key(
-            "apple.onAccountDeleted", .choice, .default("erase"), into: \.apple.onAccountDeleted,
+            "apple.onAccountDeleted", .choice, into: \.apple.onAccountDeleted,
             "What happens to a user when Apple reports that they deleted their Apple Account.")
     }
 
     @KeyList static var loginKeys: [Key] {
         Key(
-            "login.mode", .choice, .default("redirect"), into: \.login.mode,
+            "login.mode", .choice, into: \.web.login.mode,
             "How Apple's page opens: `redirect` replaces the login page, `popup` opens a [window beside it](popup.md).")
         Key(
-            "login.allowedReturnOrigins", .origins, .default([]), into: \.login.allowedReturnOrigins,
+            "login.allowedReturnOrigins", .origins, into: \.web.login.allowedReturnOrigins,
             "Exact https origins, besides publicURL's own, that visitors may return to after signing in.")
         Key(
-            "login.defaultReturnTo", .text, .default("/account"), into: \.login.defaultReturnTo,
+            "login.defaultReturnTo", .text, into: \.web.login.defaultReturnTo,
             """
             Where visitors go after signing in if no return target was given: a path of publicURL's host, exactly as \
             written, or an address on an allowed origin. The default is the account page, below publicURL's path.
             """)
         Key(
-            "login.attemptLifetime", .integer(1...600, "seconds"), .default(600), into: \.login.attemptLifetime,
+            "login.attemptLifetime", .integer(1...600, "seconds"), into: \.web.login.attemptLifetime,
             "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself.")
         Key(
-            "login.passwordURL", .link, into: \.login.passwordURL,
+            "login.passwordURL", .link, into: \.web.login.passwordURL,
             "Your site's own password login, shown beside the button: an https address or a path of publicURL's host.")
         Key(
-            "login.changePasswordURL", .link, into: \.login.changePasswordURL,
+            "login.changePasswordURL", .link, into: \.web.login.changePasswordURL,
             """
             Where people change that password: `/.well-known/change-password`, which password managers open, redirects \
             there. An https address or a path of publicURL's host.
             """)
         Key(
-            "login.askExistingAccount", .boolean, .default(false), into: \.login.askExistingAccount,
+            "login.askExistingAccount", .boolean, into: \.web.login.askExistingAccount,
             """
             Ask people who sign in for the first time whether they already have an account on your site, so that nobody \
             gets a second one by accident. Those who do are sent to `login.passwordURL` with a ticket. See \
@@ -105,7 +101,7 @@ extension ConfigurationTable {
 
     @KeyList static var forwardAuthKeys: [Key] {
         Key(
-            "forwardAuth.style", .choice, .default("forwarded"), into: \.forwardAuth.style,
+            "forwardAuth.style", .choice, into: \.web.forwardAuth,
             """
             The header fields with which your proxy tells `/auth/verify` the original request: `X-Forwarded-*` or \
             `X-Original-*`.

@@ -5,54 +5,48 @@ extension ConfigurationTable {
     /// Names and ranges are those of Apple's script for its button.
     @KeyList static var buttonKeys: [Key] {
         Key(
-            "button.color", .choice, into: \.button.color,
+            "button.color", .choice, into: \.web.button.color,
             "The colour of Apple's button. Without it: black on light pages, white on dark ones.")
+        Key("button.type", .choice, into: \.web.button.kind, "Its label: sign in, continue or sign up with Apple.")
+        Key("button.mode", .choice, into: \.web.button.mode, "Where its logo and label are.")
+        Key("button.border", .boolean, into: \.web.button.border, "Whether it has a border.")
         Key(
-            "button.type", .choice, .default("sign-in"), into: \.button.kind,
-            "Its label: sign in, continue or sign up with Apple.")
-        Key("button.mode", .choice, .default("center-align"), into: \.button.mode, "Where its logo and label are.")
-        Key("button.border", .boolean, .default(true), into: \.button.border, "Whether it has a border.")
-        Key(
-            "button.borderRadius", .integer(0...50, "pixels"), .default(15), into: \.button.borderRadius,
+            "button.borderRadius", .integer(0...50, "pixels"), into: \.web.button.borderRadius,
             "How round its corners are.")
-        Key("button.width", .length(130...375), .default(280), into: \.button.width, "Its width.")
+        Key("button.width", .length(130...375), into: \.web.button.width, "Its width.")
+        Key("button.height", .length(30...64, full: 48), into: \.web.button.height, "Its height.")
         Key(
-            "button.height", .length(30...64, full: SignInButton().height), .default(44), into: \.button.height,
-            "Its height.")
-        Key(
-            "button.size", .integer(30...64, "pixels"), .default(44), into: \.button.size,
+            "button.size", .integer(30...64, "pixels"), into: \.web.button.size,
             "Its width and height in the mode `logo-only`.")
+        Key("button.logoSize", .choice, into: \.web.button.logoSize, "The size of the logo in the mode `left-align`.")
         Key(
-            "button.logoSize", .choice, .default("small"), into: \.button.logoSize,
-            "The size of the logo in the mode `left-align`.")
-        Key(
-            "button.logoPosition", .integer(0...375, "pixels"), into: \.button.logoPosition,
+            "button.logoPosition", .integer(0...375, "pixels"), into: \.web.button.logoPosition,
             "The logo's distance from the left edge in the mode `left-align`.")
         Key(
-            "button.labelPosition", .integer(0...375, "pixels"), into: \.button.labelPosition,
+            "button.labelPosition", .integer(0...375, "pixels"), into: \.web.button.labelPosition,
             "The label's distance from the left edge in the mode `left-align`.")
     }
 
     @KeyList static var siteKeys: [Key] {
         Key(
-            "site.name", .text, .derived("publicURL's host"), into: \.site.name,
+            "site.name", .text, .derived("publicURL's host"), into: \.web.site.name,
             "What people sign in to, as shown on the pages.")
         Key(
-            "site.logo", .link, into: \.site.logo,
+            "site.logo", .link, into: \.web.site.logo,
             "A picture for the login page: an https address or a path of publicURL's host.")
         Key(
-            "site.privacyURL", .link, into: \.site.privacyURL,
+            "site.privacyURL", .link, into: \.web.site.privacyURL,
             "The privacy policy: an https address or a path of publicURL's host.")
         Key(
-            "site.termsURL", .link, into: \.site.termsURL,
+            "site.termsURL", .link, into: \.web.site.termsURL,
             "The terms of use: an https address or a path of publicURL's host.")
         Key(
-            "site.supportURL", .supportLink, into: \.site.supportURL,
+            "site.supportURL", .supportLink, into: \.web.site.supportURL,
             """
             Where people get help: an https address, a path of publicURL's host, or `mailto:help@example.com`.
             """)
         Key(
-            "site.homeURL", .link, into: \.site.homeURL,
+            "site.homeURL", .link, into: \.web.site.homeURL,
             """
             Your site's start page, which pages link to: an https address or a path of publicURL's host. Without it, \
             pages link to `/` of publicURL.
@@ -61,14 +55,13 @@ extension ConfigurationTable {
 
     @KeyList static var pagesKeys: [Key] {
         Key(
-            "pages.directory", .directory, into: \.pages.directory,
+            "pages.directory", .directory, into: \.pagesDirectory,
             """
             Your own templates, texts and assets. Each replaces the built-in one of the same name. Read at start. \
             `bramley pages export DIR` writes all built-in ones.
             """)
         Key(
-            "pages.locales", .list, .default(.list(PageLanguages.builtIn)), into: \.pages.locales,
-            example: "[\"en\", \"de\"]",
+            "pages.locales", .list, into: \.web.locales, example: "[\"en\", \"de\"]",
             """
             The languages of the pages, as language tags. The first is for visitors who read none of them. Files in \
             pages.directory can add languages.
@@ -77,25 +70,22 @@ extension ConfigurationTable {
 
     @KeyList static var sessionKeys: [Key] {
         Key(
-            "sessions.lifetime", .integer(60...34_560_000, "seconds"), .default(2_592_000),
-            into: \.sessions.limits.lifetime,
+            "sessions.lifetime", .integer(60...34_560_000, "seconds"), into: \.web.sessions.limits.lifetime,
             "When a session ends even if it is in use. 30 days by default; browsers keep cookies for 400 days at most.")
         Key(
-            "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), .default(1_209_600),
-            into: \.sessions.limits.idleTimeout,
+            "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), into: \.web.sessions.limits.idleTimeout,
             "When an unused session ends. 14 days by default; at most sessions.lifetime.")
         Key(
-            "sessions.perUser", .integer(1...1_000), .default(100), into: \.sessions.limits.perUser,
+            "sessions.perUser", .integer(1...1_000), into: \.web.sessions.limits.perUser,
             "How many sessions one person may have, browsers and apps together. The oldest end when one more begins.")
         Key(
-            "sessions.cookieDomain", .text, into: \.sessions.cookieDomain,
+            "sessions.cookieDomain", .text, into: \.web.sessions.cookieDomain,
             """
             A parent domain of publicURL's host, such as `example.com`. All its hosts then receive the session cookie. \
             Without it only publicURL's host does, which is safer.
             """)
         Key(
-            "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), .default(67_108_864),
-            into: \.sessions.cacheMemory,
+            "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), into: \.web.sessions.cacheMemory,
             """
             Memory for cached sessions, all event loops together. About 150 bytes a session and loop; used as far as \
             there are sessions.
@@ -104,7 +94,7 @@ extension ConfigurationTable {
 
     @KeyList static var storageKeys: [Key] {
         Key(
-            "storage.directory", .databaseDirectory, .default("data"), into: \.storage.directory,
+            "storage.directory", .databaseDirectory, into: \.storage.directory,
             "Where `bramley.db` is. Use a local file system; network file systems are not supported.")
         Key.twins(
             "storage.postgres.urlFile",
@@ -113,7 +103,7 @@ extension ConfigurationTable {
             storage.directory, and several servers may share it: [more than one machine](high-availability.md).
             """, inline: "The connection string instead of a file, for example `postgresql://bramley@db1,db2/bramley`.")
         Key(
-            "storage.postgres.trust", .integer(1...60, "seconds"), .default(1), into: \.storage.postgresTrust,
+            "storage.postgres.trust", .milliseconds(1...60), into: \.storage.postgresTrust,
             """
             How long a server that hears nothing from PostgreSQL answers from its memory who is signed in. A session \
             ended on another server may be accepted for as long.
@@ -131,7 +121,7 @@ extension ConfigurationTable {
 
     @KeyList static var apiKeys: [Key] {
         Key(
-            "api.allowedOrigins", .origins, .default([]), into: \.api.allowedOrigins,
+            "api.allowedOrigins", .origins, into: \.web.apiOrigins,
             """
             Exact https origins, besides publicURL's own, whose pages may ask who is signed in (CORS): \
             `GET /api/v1/session` and `GET /api/v1/session/assertion`. Only publicURL's own pages may change anything.
@@ -140,7 +130,7 @@ extension ConfigurationTable {
 
     @KeyList static var operatorKeys: [Key] {
         Key(
-            "operator.groups", .list, .default([]), into: \.operatorGroups,
+            "operator.groups", .list, into: \.web.operatorGroups,
             """
             Whose members may open the [operator's page](operator.md), `/operator`, such as `["admins"]`. Without a group \
             the page does not exist. Put the first person into the group with `bramley users groups`.
@@ -149,22 +139,19 @@ extension ConfigurationTable {
 
     @KeyList static var retentionKeys: [Key] {
         Key(
-            "retention.events", .integer(3_600...315_360_000, "seconds"), .default(7_776_000),
-            into: \.retention.events,
+            "retention.events", .integer(3_600...315_360_000, "seconds"), into: \.retention.events,
             """
             How long journal entries are kept, 90 days by default. An entry still to be sent to a webhook endpoint is \
             kept until it is delivered or given up.
             """)
         Key(
-            "retention.notifications", .integer(3_600...315_360_000, "seconds"), .default(2_592_000),
-            into: \.retention.notifications,
+            "retention.notifications", .integer(3_600...315_360_000, "seconds"), into: \.retention.notifications,
             """
             How long the payloads of Apple's notifications are kept, 30 days by default. Without its payload, a \
             notification cannot be replayed. Its ID is kept for at least 30 days, so that a repetition has no effect.
             """)
         Key(
-            "retention.audit", .integer(86_400...315_360_000, "seconds"), .default(34_560_000),
-            into: \.retention.audit,
+            "retention.audit", .integer(86_400...315_360_000, "seconds"), into: \.retention.audit,
             """
             How long the lines of the [audit log](operating.md#audit-log) are kept, 400 days by default. They outlive \
             the users they are about and do not contain their names.

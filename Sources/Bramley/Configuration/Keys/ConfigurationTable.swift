@@ -12,9 +12,14 @@ package enum ConfigurationTable {
     /// environment nor a flag can contain it.
     package static let schemaMember = "$schema"
 
-    /// The keys by name.
-    package static let byName: [String: ConfigurationKey] = Dictionary(
-        keys.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    /// The keys by each of their three spellings.
+    package static let byName = by(\.name)
+    static let byEnvironmentName = by(\.environmentName)
+    static let byFlagName = by(\.flagName)
+
+    private static func by(_ spelling: (ConfigurationKey) -> String) -> [String: ConfigurationKey] {
+        Dictionary(keys.map { (spelling($0), $0) }, uniquingKeysWith: { first, _ in first })
+    }
 
     /// The names of groups: `server`, `server.limits`, `apple`, …
     package static let groups: Set<String> = {

@@ -1,4 +1,3 @@
-import Accounts
 import Coding
 import HTTP
 import Sockets
@@ -10,132 +9,139 @@ struct KeyKind<Value: Sendable>: Sendable {
     /// For the schema, as in `ConfigurationKey`.
     var pattern: String?
     var entries: [String]?
-    /// The value of the key with that name, or its default. Nil when there is neither, and after a problem, which is
-    /// then reported.
-    let read: @Sendable (ConfigurationBuilder, _ name: String) -> Value?
+    /// The property's value for what is given, which is of `type`. Nil after a problem, which is then reported.
+    let parse: @Sendable (ConfigurationBuilder, _ name: String, FileValue) -> Value?
+    /// How a property's value is written; for defaults.
+    let write: @Sendable (Value) -> FileValue
 
-    init(
-        _ type: KeyType, pattern: String? = nil, entries: [String]? = nil,
-        read: @escaping @Sendable (ConfigurationBuilder, _ name: String) -> Value?
-    ) {
-        self.type = type
-        self.pattern = pattern
-        self.entries = entries
-        self.read = read
+    /// A text.
+    static func text(
+        pattern: String? = nil, _ read: @escaping @Sendable (ConfigurationBuilder, String) throws(KeyFlaw) -> Value?,
+        write: @escaping @Sendable (Value) -> String
+    ) -> Self {
+        Self(
+            type: .text, pattern: pattern,
+            parse: { builder, name, value in
+                value.text.flatMap { text in
+                    builder.values.reading(name) { () throws(KeyFlaw) in try read(builder, text) }
+                }
+            }, write: { .text(write($0)) })
     }
 
-    /// A text that `parse` turns into the value, or reports.
-    static func parsed(
-        pattern: String? = nil, _ parse: @escaping @Sendable (ConfigurationBuilder, String, String) -> Value?
-    ) -> Self {
-        Self(.text, pattern: pattern) { builder, name in
-            builder.values.text(name).flatMap { parse(builder, name, $0) }
-        }
+    /// A list; every entry's flaw is reported.
+    static func list<Entry>(
+        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> Entry,
+        write: @escaping @Sendable (Entry) -> String
+    ) -> Self where Value == [Entry] {
+        Self(
+            type: .list, entries: entries,
+            parse: { builder, name, value in
+                guard let texts = value.list else { return nil }
+                let good = texts.compactMap { text in
+                    builder.values.reading(name) { () throws(KeyFlaw) in try read(text) }
+                }
+                return good.count == texts.count ? good : nil
+            }, write: { .list($0.map(write)) })
     }
 }
 
 extension KeyKind where Value: FixedWidthInteger {
     static func integer(_ range: ClosedRange<Int>, _ unit: String = "") -> Self {
-        Self(.integer(range, unit: unit)) { $0.values.integer($1).map { Value(clamping: $0) } }
+        Self(
+            type: .integer(range, unit: unit), parse: { $2.integer.map { Value(clamping: $0) } },
+            write: { .integer(Int(clamping: $0)) })
     }
 
     /// Written in seconds, stored in milliseconds.
     static func milliseconds(_ seconds: ClosedRange<Int>) -> Self {
-        Self(.integer(seconds, unit: "seconds")) { $0.values.integer($1).map { Value(clamping: $0) * 1000 } }
+        Self(
+            type: .integer(seconds, unit: "seconds"), parse: { $2.integer.map { Value(clamping: $0) * 1000 } },
+            write: { .integer(Int(clamping: $0 / 1000)) })
     }
 }
 
 extension KeyKind where Value: CaseIterable & RawRepresentable<String> {
     static var choice: Self {
-        let words = Value.allCases.map(\.rawValue)
-        return Self(.choice(words)) { builder, name in
-            guard let word = builder.values.text(name) else { return nil }
-            if let choice = Value(rawValue: word) { return choice }
-            builder.values.fail(
-                name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
-            return nil
-        }
+        Self(
+            type: .choice(Value.allCases.map(\.rawValue)), parse: { $2.text.flatMap { Value(rawValue: $0) } },
+            write: { .text($0.rawValue) })
     }
 }
 
 extension KeyKind where Value == Bool {
-    static var boolean: Self { Self(.boolean) { $0.values.boolean($1) } }
+    static var boolean: Self { Self(type: .boolean, parse: { $2.boolean }, write: { .boolean($0) }) }
 }
 
 extension KeyKind where Value == Int {
     /// - Parameter full: the number of pixels for `100%`.
     static func length(_ range: ClosedRange<Int>, full: Int) -> Self {
-        Self(.length(range)) { builder, name in builder.length(name, range).map { $0 ?? full } }
+        Self(type: .length(range), parse: { $2.integer ?? full }, write: { .integer($0) })
     }
 }
 
 extension KeyKind where Value == Int? {
     /// `100%` is nil.
     static func length(_ range: ClosedRange<Int>) -> Self {
-        Self(.length(range)) { builder, name in builder.length(name, range) }
+        Self(type: .length(range), parse: { .some($2.integer) }, write: { $0.map { .integer($0) } ?? "100%" })
     }
 }
 
 extension KeyKind where Value == String {
-    static var text: Self { Self(.text) { $0.values.text($1) } }
+    static var text: Self { text { $0 } }
     /// An https URL for a link, or a path of the site.
-    static var link: Self { .parsed { $0.link($1, $2) } }
+    static var link: Self { text(WebAddress.link) }
     /// A link, or `mailto:` with an address.
-    static var supportLink: Self { .parsed { $0.supportLink($1, $2) } }
+    static var supportLink: Self { text(WebAddress.supportLink) }
     /// The origin of a URL without a path.
-    static var origin: Self { .parsed { $0.origin($1, $2)?.origin } }
+    static var origin: Self { text(WebAddress.origin) }
     /// The address of Apple's script, which may contain `{locale}`.
-    static var scriptURL: Self { .parsed { $0.scriptAddress($1, $2) == nil ? nil : $2 } }
-    static var directory: Self { .parsed { ConfigurationBuilder.withoutSlash($2) } }
-    static var databaseDirectory: Self { .parsed { $0.databaseDirectory($1, $2) } }
-    static var clientID: Self {
-        .parsed(pattern: #"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$"#) { $0.isClientID($2, $1) ? $2 : nil }
+    static var scriptURL: Self { text(AppleHosts.script) }
+    static var directory: Self { text(ConfigurationBuilder.withoutSlash) }
+    static var databaseDirectory: Self {
+        text({ (builder, text) throws(KeyFlaw) in try builder.databaseDirectory(text) }, write: { $0 })
     }
+    static var clientID: Self { text(pattern: #"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$"#, AppleIdentifier.client) }
+    static var teamID: Self { text(pattern: "^[A-Z0-9]{10}$", AppleIdentifier.team) }
+    static var keyID: Self { text(pattern: "^[A-Z0-9]{10}$", AppleIdentifier.key) }
 
-    /// - Parameters:
-    ///   - what: such as "a key ID".
-    ///   - remedy: where to find it.
-    static func tenCharacters(_ what: String, _ remedy: String) -> Self {
-        .parsed(pattern: "^[A-Z0-9]{10}$") { $0.tenCharacters($1, $2, what, remedy) }
-    }
-
-    static var keyID: Self {
-        .tenCharacters(
-            "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
+    private static func text(
+        pattern: String? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> String
+    ) -> Self {
+        text(pattern: pattern, { (_, text) throws(KeyFlaw) in try read(text) }, write: { $0 })
     }
 }
 
 extension KeyKind where Value == [String] {
-    static var list: Self { Self(.list) { $0.values.list($1) } }
+    static var list: Self { list { $0 } }
     /// Exact origins, with TLS or on this machine.
-    static var origins: Self { Self(.list) { $0.origins($1) } }
-    static var clientIDs: Self {
-        Self(.list) { builder, name in
-            builder.values.list(name).flatMap { list in list.allSatisfy { builder.isClientID($0, name) } ? list : nil }
-        }
+    static var origins: Self { list(WebAddress.exactOrigin) }
+    static var clientIDs: Self { list(AppleIdentifier.client) }
+    static var scopes: Self { list(entries: ["name", "email"], AppleIdentifier.scope) }
+    static var issuers: Self { list { text throws(KeyFlaw) in try WebAddress.secure(text).text } }
+
+    private static func list(
+        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> String
+    ) -> Self {
+        list(entries: entries, read) { $0 }
     }
-    static var scopes: Self { Self(.list, entries: ["name", "email"]) { $0.scopes($1) } }
-    static var issuers: Self { Self(.list) { $0.issuers($1) } }
 }
 
 extension KeyKind where Value == PublicURL {
     static var publicURL: Self {
-        .parsed(pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$") { $0.publicURL($1, $2) }
+        text(
+            pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$",
+            { (builder, text) throws(KeyFlaw) in
+                try PublicURL.read(text, isSimulated: builder.input.allowsSimulatedApple)
+            }, write: { $0.absolute })
     }
 }
 
 extension KeyKind where Value == IPAddress {
     static var ipAddress: Self {
-        .parsed { builder, name, text in
-            if let address = IPAddress(text) { return address }
-            builder.values.fail(
-                name, "is \(text.quoted), which is not an IP address.",
-                "Write an IPv4 or IPv6 address such as 127.0.0.1 or ::1 (without brackets); 0.0.0.0 or :: for all.")
-            return nil
-        }
+        text({ (_, text) throws(KeyFlaw) in try IPAddress.read(text) }, write: { "\($0)" })
     }
 }
 
 extension KeyKind where Value == [IPNetwork] {
-    static var networks: Self { Self(.list) { $0.networks($1) } }
+    static var networks: Self { list(IPNetwork.read) { "\($0)" } }
 }

@@ -22,11 +22,11 @@ extension ConfigurationBuilder {
     /// Visitors use TLS, and Bramley does not: then there is a proxy, whose address everybody would seem to have.
     private func adviseOnProxies(_ configuration: Configuration) {
         let server = configuration.server
-        guard configuration.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }
+        guard configuration.web.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }
         values.warn(
             "server.trustedProxies",
             "is empty, and there is no certificate in server.certificateFile: a proxy must answer at "
-                + "\(configuration.publicURL.absolute), and all visitors would share its address and one rate limit.",
+                + "\(configuration.web.publicURL.absolute), and all visitors would share its address and one rate limit.",
             "Name the proxy's own address, such as [\"127.0.0.1\"]; or give Bramley the certificate.")
     }
 }

@@ -24,7 +24,9 @@ extension ConfigurationBuilder {
     /// The second key; nil when there is none, or when it has a problem, which is then reported.
     private func nextKey(_ apple: Configuration.Apple) -> Configuration.NextKey? {
         let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
-        let keyID = KeyKind<String>.keyID.read(self, name)
+        let keyID = values.text(name).flatMap { text in
+            values.reading(name) { () throws(KeyFlaw) in try AppleIdentifier.key(text) }
+        }
         let key = privateKey(file)
         if values.isGiven(name), isMissing(file) {
             values.report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")

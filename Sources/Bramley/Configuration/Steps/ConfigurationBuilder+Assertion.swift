@@ -1,5 +1,6 @@
 import Accounts
 import Crypto
+import Web
 
 extension ConfigurationBuilder {
     /// The longest audience, in bytes: every assertion contains it, and assertions are in header fields.
@@ -9,7 +10,7 @@ extension ConfigurationBuilder {
     /// Other meanings of `?assertion=`.
     private static let flags = ["true", "false"]
 
-    func readAudiences(_ assertion: inout Configuration.Assertion) {
+    func readAudiences(_ configuration: inout Configuration) {
         let (key, rsaKey) = ("assertion.audience", "assertion.rs256Audiences")
         let (audiences, rsa) = (values.list(key), values.list(rsaKey))
         guard let audiences, let rsa else { return }
@@ -36,7 +37,7 @@ extension ConfigurationBuilder {
                 rsaKey, "names \(unknown.quoted), which is not in \(key).",
                 "Write the audience as it is there, or add it there.")
         }
-        assertion.audiences = audiences.map {
+        configuration.web.assertionAudiences = audiences.map {
             AssertionAudience(name: $0, algorithm: rsa.contains($0) ? .rs256 : .es256)
         }
     }
@@ -45,7 +46,7 @@ extension ConfigurationBuilder {
     func checkAudiences(_ configuration: Configuration) {
         let apple = configuration.apple
         let others = [apple.servicesID] + apple.bundleIDs + apple.issuers
-        guard let name = configuration.assertion.audiences.map(\.name).first(where: others.contains) else { return }
+        guard let name = configuration.web.assertionAudiences.map(\.name).first(where: others.contains) else { return }
         values.report(
             "assertion.audience", "is \(name.quoted), which is the audience of other tokens.",
             "Write a name of the backends that read assertions, such as \"https://api.example.com\".")

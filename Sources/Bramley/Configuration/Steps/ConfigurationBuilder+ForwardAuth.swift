@@ -14,8 +14,8 @@ extension ConfigurationBuilder {
                 file.key, "is given, but no proxy is trusted to tell the original request, so nobody could pass.",
                 "Name the proxy in server.trustedProxies.")
         }
-        configuration.forwardAuth.rules = rules
-        configuration.forwardAuth.digest = SHA256.hash(file.bytes)
+        configuration.web.accessRules = rules
+        configuration.rulesDigest = SHA256.hash(file.bytes)
     }
 
     private func rules(_ bytes: [UInt8], key: String, subject: String) -> AccessRules? {

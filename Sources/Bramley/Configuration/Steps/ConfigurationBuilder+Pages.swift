@@ -1,17 +1,18 @@
 import Web
 
 extension ConfigurationBuilder {
-    func readPages(_ pages: inout Configuration.Pages) {
+    func readPages(_ configuration: inout Configuration) {
         var areGood = true
-        if let directory = pages.directory {
+        if let directory = configuration.pagesDirectory {
             guard let found = pageFiles(directory) else { return }
-            (pages.files, areGood) = found
+            (configuration.web.pageOverrides, areGood) = found
         }
-        let own = pages.files.keys.compactMap(PageOverrides.language(of:))
-        guard values.areGood("pages.directory", "pages.locales"), areLanguages(pages.locales, own: own) else { return }
+        let locales = configuration.web.locales
+        let own = configuration.web.pageOverrides.keys.compactMap(PageOverrides.language(of:))
+        guard values.areGood("pages.directory", "pages.locales"), areLanguages(locales, own: own) else { return }
         // A built-in language may be there unused, as it was exported.
         for language in own.sorted()
-        where areGood && !pages.locales.contains(language) && !PageLanguages.builtIn.contains(language) {
+        where areGood && !locales.contains(language) && !PageLanguages.builtIn.contains(language) {
             values.warn(
                 "pages.directory", "\("strings/\(language).json".quoted) is not used.",
                 "Name \(language.quoted) in pages.locales, or remove the file.")

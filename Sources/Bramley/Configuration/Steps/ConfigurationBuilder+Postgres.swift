@@ -13,7 +13,7 @@ extension ConfigurationBuilder {
                     + "a file that `passfile` names.")
             return
         }
-        let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust * 1_000)
+        let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust)
         if postgres.mayShowPassword {
             values.warn(
                 given.key,

@@ -7,10 +7,11 @@ extension ConfigurationBuilder {
         let key = "login.defaultReturnTo"
         // A given target may be anywhere on the host; the account page is below the path of publicURL.
         if !values.isGiven(key) {
-            configuration.login.defaultReturnTo = configuration.publicURL.basePath + configuration.login.defaultReturnTo
+            configuration.web.login.defaultReturnTo =
+                configuration.web.publicURL.basePath + configuration.web.login.defaultReturnTo
         }
-        if values.areGood(key) { checkReturnTarget(configuration.login, configuration.publicURL) }
-        if configuration.login.askExistingAccount { checkPasswordURL(configuration.login) }
+        if values.areGood(key) { checkReturnTarget(configuration.web.login, configuration.web.publicURL) }
+        if configuration.web.login.askExistingAccount { checkPasswordURL(configuration.web.login) }
     }
 
     /// People with an account are sent to its sign-in, with a ticket in the query.
@@ -31,10 +32,13 @@ extension ConfigurationBuilder {
     private func checkReturnTarget(_ login: WebConfiguration.Login, _ publicURL: PublicURL) {
         let (key, text) = ("login.defaultReturnTo", login.defaultReturnTo)
         if text.hasPrefix("/") {
-            if !isPath(text) { values.fail(key, "\(text.quoted) is not a path.", "Write a path such as \"/account\".") }
+            if !WebAddress.isPath(text) {
+                values.fail(key, "\(text.quoted) is not a path.", "Write a path such as \"/account\".")
+            }
             return
         }
-        guard let address = address(key, String(text.prefix { $0 != "?" && $0 != "#" })),
+        let bare = String(text.prefix { $0 != "?" && $0 != "#" })
+        guard let address = values.reading(key, { () throws(KeyFlaw) in try WebAddress.read(bare) }),
             values.areGood("publicURL", "login.allowedReturnOrigins"), address.origin != publicURL.origin,
             !login.allowedReturnOrigins.contains(address.origin)
         else { return }
@@ -44,11 +48,15 @@ extension ConfigurationBuilder {
     }
 
     func checkSessions(_ configuration: inout Configuration) {
-        let (lifetime, idle) = (configuration.sessions.limits.lifetime, configuration.sessions.limits.idleTimeout)
-        if let domain = configuration.sessions.cookieDomain { checkCookieDomain(domain, configuration.publicURL) }
+        let (lifetime, idle) = (
+            configuration.web.sessions.limits.lifetime, configuration.web.sessions.limits.idleTimeout
+        )
+        if let domain = configuration.web.sessions.cookieDomain {
+            checkCookieDomain(domain, configuration.web.publicURL)
+        }
         guard values.areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
         // A shorter lifetime alone is not a mistake: then the default idle timeout never applies first.
-        configuration.sessions.limits.idleTimeout = lifetime
+        configuration.web.sessions.limits.idleTimeout = lifetime
         if values.isGiven("sessions.idleTimeout") {
             values.report(
                 "sessions.idleTimeout", "is \(idle), longer than sessions.lifetime, \(lifetime).",

@@ -1,3 +1,4 @@
+import Accounts
 import Coding
 import Crypto
 import Sockets
@@ -16,7 +17,7 @@ extension ConfigurationBuilder {
                 certificateKey, "is missing, and \(key.key) is given.",
                 "Name the file with the chain; or remove both, and let a proxy hold the certificate.")
         }
-        let publicURL = values.areGood("publicURL") ? configuration.publicURL : nil
+        let publicURL = values.areGood("publicURL") ? configuration.web.publicURL : nil
         if key != nil, let publicURL, !publicURL.isSecure {
             return values.fail(
                 certificate.key, "is given, but publicURL begins with http://.",
@@ -45,7 +46,7 @@ extension ConfigurationBuilder {
     private func judge(_ certificate: GivenText, _ key: GivenText?, host: String?, isDirect: Bool) -> Bool {
         let judgement = CertificateJudgement(
             certificate: certificate.bytes, privateKey: key.map { Secret($0.text) }, host: host,
-            isDirect: isDirect, now: now)
+            isDirect: isDirect, now: input.clock.now())
         for finding in judgement.findings {
             let part = finding.part == .privateKey ? key ?? certificate : certificate
             values.problems.add(

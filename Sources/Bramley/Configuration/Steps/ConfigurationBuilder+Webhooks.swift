@@ -7,7 +7,7 @@ extension ConfigurationBuilder {
     func webhooks() -> Configuration.Webhooks? {
         let urls = webhookAddresses()
         let events = webhookEvents(urls)
-        let secrets = signingSecrets(of: "webhooks", count: urls?.count)
+        let secrets = signingSecrets(count: urls?.count)
         guard let urls, let events, let secrets else { return nil }
         guard !urls.isEmpty else {
             for key in ["webhooks.secretFile", "webhooks.secret", "webhooks.events"] where values.isGiven(key) {
@@ -33,21 +33,23 @@ extension ConfigurationBuilder {
     }
 
     private func webhookAddresses() -> [String]? {
-        guard let texts = values.list("webhooks.url") else { return nil }
-        let urls = texts.compactMap { webhookAddress("webhooks.url", $0) }
+        let key = "webhooks.url"
+        guard let texts = values.list(key) else { return nil }
+        let urls = texts.compactMap { text in
+            values.reading(key) { () throws(KeyFlaw) in try Self.webhookAddress(text) }
+        }
         guard urls.count == texts.count else { return nil }
         guard Set(urls).count == urls.count else {
-            values.fail("webhooks.url", "names an address twice.", "Name each once.")
+            values.fail(key, "names an address twice.", "Name each once.")
             return nil
         }
         return urls
     }
 
     /// A path is always sent: the address with and without it would be two endpoints.
-    private func webhookAddress(_ key: String, _ text: String) -> String? {
-        secureAddress(key, text, isEndpoint: true).map {
-            $0.origin + ($0.path.isEmpty ? "/" : $0.path) + $0.query
-        }
+    private static func webhookAddress(_ text: String) throws(KeyFlaw) -> String {
+        let address = try WebAddress.secure(text, isEndpoint: true)
+        return address.origin + (address.path.isEmpty ? "/" : address.path) + address.query
     }
 
     /// Which events go where.
@@ -58,61 +60,55 @@ extension ConfigurationBuilder {
         var own: [String: Set<JournalEntry.Kind>]
     }
 
-    /// An entry is an event type, or an address followed by its own types, separated by blanks.
     private func webhookEvents(_ urls: [String]?) -> WebhookEvents? {
         let key = "webhooks.events"
-        guard let entries = values.list(key) else { return nil }
+        return values.list(key).flatMap { entries in
+            values.reading(key) { () throws(KeyFlaw) in try Self.webhookEvents(entries, urls) }
+        }
+    }
+
+    /// An entry is an event type, or an address followed by its own types, separated by blanks.
+    /// - Parameter urls: nil after a problem with them, which is reported already.
+    private static func webhookEvents(_ entries: [String], _ urls: [String]?) throws(KeyFlaw) -> WebhookEvents? {
         guard !entries.isEmpty else {
-            values.fail(
-                key, "is empty, so nothing would be sent.",
-                "Remove the key to send every event, or name some.")
-            return nil
+            throw KeyFlaw("is empty, so nothing would be sent.", "Remove the key to send every event, or name some.")
         }
         var events = WebhookEvents(all: [], own: [:])
         for entry in entries {
             guard entry.contains("://") else {
-                guard let kind = eventKind(entry) else { return nil }
-                events.all.insert(kind)
+                events.all.insert(try eventKind(entry))
                 continue
             }
             let words = entry.split(separator: " ").map(String.init)
-            guard let url = webhookAddress(key, words[0]) else { return nil }
-            let shown = WebhookEndpoint.name(of: words[0])
+            let url = try webhookAddress(words[0])
+            let shown = WebhookEndpoint.name(of: words[0]).quoted
             guard let urls else { return nil }
             guard urls.contains(url) else {
-                values.fail(
-                    key, "names \(shown.quoted), which is not in webhooks.url.",
+                throw KeyFlaw(
+                    "names \(shown), which is not in webhooks.url.",
                     "Write the address as it is there, or add it there.")
-                return nil
             }
             guard events.own[url] == nil else {
-                values.fail(key, "has two entries for \(shown.quoted).", "Write all types for it in one.")
-                return nil
+                throw KeyFlaw("has two entries for \(shown).", "Write all types for it in one.")
             }
             guard words.count > 1 else {
-                values.fail(
-                    key, "names no events for \(shown.quoted).",
-                    "Write event types after the address, separated by spaces.")
-                return nil
+                throw KeyFlaw(
+                    "names no events for \(shown).", "Write event types after the address, separated by spaces.")
             }
             var kinds: Set<JournalEntry.Kind> = []
-            for word in words.dropFirst() {
-                guard let kind = eventKind(word) else { return nil }
-                kinds.insert(kind)
-            }
+            for word in words.dropFirst() { kinds.insert(try eventKind(word)) }
             events.own[url] = kinds
         }
         if events.all.isEmpty { events.all = Set(JournalEntry.Kind.allCases) }
         return events
     }
 
-    private func eventKind(_ name: String) -> JournalEntry.Kind? {
+    private static func eventKind(_ name: String) throws(KeyFlaw) -> JournalEntry.Kind {
         if let kind = JournalEntry.Kind(rawValue: name) { return kind }
         let known = JournalEntry.Kind.allCases.map(\.rawValue)
-        values.fail(
-            "webhooks.events", "names \(name.quoted), which is not an event.",
+        throw KeyFlaw(
+            "names \(name.quoted), which is not an event.",
             ConfigurationTable.nearest(to: name, among: known).map { "Did you mean \($0.quoted)?" }
                 ?? "Write some of \(known.joined(separator: ", ")).")
-        return nil
     }
 }

@@ -32,20 +32,14 @@ struct WebAddress: Hashable {
         isLocal(host) || host == "test" || host.hasSuffix(".test")
     }
 
-    /// What is wrong with an address, and what to write.
-    struct Flaw: Error {
-        let fault: String
-        let remedy: String
-    }
-
     /// - Parameter isEndpoint: only we send requests to it: it may have a query, and an IPv6 address as its host.
     /// - Throws: the first flaw.
-    static func parse(_ text: String, isEndpoint: Bool = false) throws(Flaw) -> WebAddress {
+    static func parse(_ text: String, isEndpoint: Bool = false) throws(KeyFlaw) -> WebAddress {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
         else {
-            throw Flaw(
-                fault: "holds a character that no address has.",
-                remedy: "Write other letters percent-encoded, and a host's in its xn-- form.")
+            throw KeyFlaw(
+                "holds a character that no address has.",
+                "Write other letters percent-encoded, and a host's in its xn-- form.")
         }
         let scheme: String
         if text.hasPrefix("https://") {
@@ -56,21 +50,21 @@ struct WebAddress: Hashable {
             // A host alone, as people say it and other programs accept it.
             let whole = "https://" + text
             if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
-                throw Flaw(fault: "is without https://.", remedy: "Write \(whole.quoted).")
+                throw KeyFlaw("is without https://.", "Write \(whole.quoted).")
             }
-            throw Flaw(fault: "is not a web address.", remedy: "Begin it with https://.")
+            throw KeyFlaw("is not a web address.", "Begin it with https://.")
         }
         let rest = text.dropFirst(scheme.count + 3)
         guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
-            throw Flaw(
-                fault: isEndpoint ? "has a fragment." : "has a query or a fragment.",
-                remedy: isEndpoint ? "Remove # and what follows." : "Leave out ? and #, and what follows.")
+            throw KeyFlaw(
+                isEndpoint ? "has a fragment." : "has a query or a fragment.",
+                isEndpoint ? "Remove # and what follows." : "Leave out ? and #, and what follows.")
         }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         let path = String(rest.dropFirst(authority.count).prefix { $0 != "?" })
         let query = String(rest.dropFirst(authority.count + path.count))
         guard !authority.contains("@") else {
-            throw Flaw(fault: "has a user name before the host.", remedy: "Leave out everything up to the @.")
+            throw KeyFlaw("has a user name before the host.", "Leave out everything up to the @.")
         }
         let bracket = isEndpoint && authority.hasPrefix("[") ? authority.firstIndex(of: "]") : nil
         let literal = bracket.map { authority[...$0] } ?? ""
@@ -79,7 +73,7 @@ struct WebAddress: Hashable {
         let host = literal + (parts.first ?? "")
         if literal.isEmpty {
             if let fault = hostFault(String(host)) {
-                throw Flaw(fault: fault, remedy: "Write a domain name in lower case, such as id.example.com.")
+                throw KeyFlaw(fault, "Write a domain name in lower case, such as id.example.com.")
             }
         } else {
             try checkLiteral(host)
@@ -90,24 +84,24 @@ struct WebAddress: Hashable {
 
     /// An IPv6 address in brackets (RFC 3986 §3.2.2), in the form of RFC 5952: each other spelling would be a separate
     /// endpoint.
-    private static func checkLiteral(_ host: Substring) throws(Flaw) {
+    private static func checkLiteral(_ host: Substring) throws(KeyFlaw) {
         let text = String(host.dropFirst().dropLast())
         guard host.hasSuffix("]"), text.contains(":"), let address = IPAddress(text) else {
-            throw Flaw(fault: "has no IPv6 address in its brackets.", remedy: "Write one, such as [2001:db8::1].")
+            throw KeyFlaw("has no IPv6 address in its brackets.", "Write one, such as [2001:db8::1].")
         }
         guard "\(address)" == text else {
-            throw Flaw(fault: "writes its IPv6 address in an unusual way.", remedy: "Write [\(address)].")
+            throw KeyFlaw("writes its IPv6 address in an unusual way.", "Write [\(address)].")
         }
     }
 
-    private static func parsePort(_ text: Substring, scheme: String) throws(Flaw) -> Int {
+    private static func parsePort(_ text: Substring, scheme: String) throws(KeyFlaw) -> Int {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65535).contains(port),
             text.first != "0"
         else {
-            throw Flaw(fault: "has a port that is not a number from 1 to 65535.", remedy: "Write the port's digits.")
+            throw KeyFlaw("has a port that is not a number from 1 to 65535.", "Write the port's digits.")
         }
         guard port != (scheme == "https" ? 443 : 80) else {
-            throw Flaw(fault: "names the default port.", remedy: "Leave out :\(port), as browsers do.")
+            throw KeyFlaw("names the default port.", "Leave out :\(port), as browsers do.")
         }
         return port
     }
@@ -139,8 +133,6 @@ extension PublicURL {
     package var isForTests: Bool { WebAddress.isForTests(host) }
     var isIPAddress: Bool { IPAddress(host) != nil }
 
-    /// The return URL to register with Apple.
-    package var callbackURL: String { absolute + "/apple/callback" }
     /// The URL to register with Apple for server-to-server notifications.
     package var notificationURL: String { absolute + "/apple/notifications" }
 }

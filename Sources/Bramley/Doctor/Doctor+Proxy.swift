@@ -3,7 +3,7 @@ internal import Sockets
 internal import Web
 
 /// What the server learns about visitors through the proxy.
-struct ProxyExamination {
+extension Doctor {
     /// Assigned to nobody (RFC 5737).
     static let forgedAddress = "192.0.2.123"
     /// Fewer requests say nothing about where visitors come from.
@@ -11,11 +11,9 @@ struct ProxyExamination {
     /// One person who tries things out makes fewer.
     private static let manyRequests: Int64 = 200
 
-    let configuration: Configuration
-
     /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil without an answer.
-    func diagnoses(of report: InspectionReport, forged: InspectionReport?) -> [Diagnosis] {
-        let url = configuration.publicURL
+    func proxy(_ report: InspectionReport, forged: InspectionReport?) -> [Diagnosis] {
+        let url = configuration.web.publicURL
         // With its own TLS, or the PROXY protocol of a TCP load balancer, Bramley needs no fields to identify visitors.
         let isDirect = configuration.server.tls != nil || configuration.server.proxyProtocol
         guard url.isSecure && !isDirect || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
@@ -54,7 +52,7 @@ struct ProxyExamination {
     }
 
     private func host(_ report: InspectionReport) -> Diagnosis? {
-        let authority = configuration.publicURL.authority
+        let authority = configuration.web.publicURL.authority
         guard let seen = report.forwardedHost.last ?? report.host, !seen.lowercased().isExactly(authority) else {
             return nil
         }
@@ -82,23 +80,10 @@ struct ProxyExamination {
             "If that is a load balancer or CDN in front of the proxy, make the proxy read the client's address from it "
             + "(nginx: set_real_ip_from and real_ip_header), or add both to server.trustedProxies and make the proxy "
             + "append to X-Forwarded-For."
-        guard let address = IPAddress(only), PublicAddress.contains(address) else {
+        guard IPAddress(only)?.isPublic == true else {
             return .wrong(.oneAddress, detail + " That is not a visitor's address.", next: next)
         }
         guard traffic.requests >= Self.manyRequests else { return .good(.traffic, detail) }
         return .unsure(.oneAddress, detail, next: next)
-    }
-}
-
-/// Addresses that can be reached from the Internet.
-enum PublicAddress {
-    /// Of this host, of private networks and of links (RFC 6890).
-    private static let others = [
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-        "192.168.0.0/16", "::/127", "fc00::/7", "fe80::/10",
-    ].compactMap { IPNetwork($0) }
-
-    static func contains(_ address: IPAddress) -> Bool {
-        !others.contains { $0.contains(address.normalized) }
     }
 }

@@ -3,19 +3,16 @@ internal import AppleID
 internal import HTTP
 
 /// Apple's endpoints, the clock compared with theirs, and Apple's view of our clients.
-struct AppleExamination: Sendable {
+extension Doctor {
     /// From this difference on the clock is reported as wrong, in milliseconds: half of what token checks tolerate.
     private static let tolerance: Int64 = 30_000
 
-    let probe: AppleProbe
-    let configuration: Configuration
-
-    func run() async -> [Diagnosis] {
+    func apple(_ probe: AppleProbe) async -> [Diagnosis] {
         let keySet = await probe.keySet()
         let reach = reach(keySet.outcome)
         // An unreachable endpoint is not tried again for each client.
         if case .unreachable = keySet.outcome { return [reach] }
-        let clock = clock(keySet.offset)
+        let clock = clockDifference(keySet.offset)
         var diagnoses = [reach, clock]
         for keyID in probe.keyIDs {
             var answers: [(id: String, answer: ClientProbe)] = []
@@ -76,7 +73,7 @@ struct AppleExamination: Sendable {
             + "Check the firewall and the routes."
     }
 
-    private func clock(_ offset: ClockOffset?) -> Diagnosis {
+    private func clockDifference(_ offset: ClockOffset?) -> Diagnosis {
         guard let offset else {
             return .unsure(
                 .clockUnknown, "No answer had a Date to compare this machine's clock with.",
@@ -96,11 +93,7 @@ struct AppleExamination: Sendable {
     }
 
     private func signer(_ keyID: String, _ answers: [ClientProbe]) -> Diagnosis {
-        for case .unsigned(let cause) in answers {
-            return .wrong(
-                .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
-                next: "Use the .p8 file as downloaded from Apple.")
-        }
+        for case .unsigned(let cause) in answers { return unsigned(keyID, cause) }
         let signs = "The .p8 holds a P-256 key, and it signs"
         if answers.contains(.accepted) { return .good(.appleKey, about: keyID, signs + ", and Apple accepts it.") }
         guard answers.contains(where: \.isRefusal) else { return .good(.appleKey, about: keyID, signs + ".") }
@@ -140,11 +133,14 @@ struct AppleExamination: Sendable {
                 .clientUnanswered, about: about, "The token endpoint did not answer: \(error.words).",
                 next: "Run this again. If it persists, check the network between this machine and "
                     + "\(configuration.apple.endpoint).")
-        case .unsigned(let cause):
-            return .wrong(
-                .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
-                next: "Use the .p8 file as downloaded from Apple.")
+        case .unsigned(let cause): return unsigned(keyID, cause)
         }
+    }
+
+    private func unsigned(_ keyID: String, _ cause: String) -> Diagnosis {
+        .wrong(
+            .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
+            next: "Use the .p8 file as downloaded from Apple.")
     }
 
     /// What to fix, most likely first: a key that works for one client is good.

@@ -8,32 +8,29 @@ internal import Storage
 internal import Web
 
 /// The server on this machine, through its admin listener.
-struct ServerExamination: Sendable {
-    let configuration: Configuration
-    let transport: any HTTPTransport
-    /// Nil without a sealing key: then it is unknown whether this server answers.
-    let keyring: SealingKeyring?
-    let clock: any WallClock
+extension Doctor {
     /// For the whole answer, in milliseconds.
     private static let timeout: Int64 = 30_000
 
     /// Of the admin listener, as this machine reaches it.
     static func url(of admin: SocketAddress, _ target: String) -> ClientURL {
-        // A listener on every address answers on this machine's own.
-        let host =
-            switch admin.ip {
-            case .v4(0): "127.0.0.1"
-            case .v6(0, 0): "::1"
-            default: admin.ip.description
-            }
-        return ClientURL(isSecure: false, host: host, port: admin.port, target: target)
+        ClientURL(isSecure: false, host: "\(ownAddress(of: admin))", port: admin.port, target: target)
+    }
+
+    /// A listener on every address answers on this machine's own.
+    static func ownAddress(of listener: SocketAddress) -> IPAddress {
+        switch listener.ip {
+        case .v4(0): .v4(0x7F00_0001)
+        case .v6(0, 0): .v6(0, 1)
+        default: listener.ip
+        }
     }
 
     /// The server first, then its warnings.
-    func run() async -> [Diagnosis] {
+    func server() async -> [Diagnosis] {
         let url = Self.url(of: configuration.admin, "/readyz")
         let place = "\(url.host):\(url.port)"
-        let pass = keyring.map { InspectionPass.make(with: $0, at: clock.now()) }
+        let pass = pass
         var fields: HTTPFields = [.accept: "application/json"]
         if let pass { fields[Inspection.field] = pass }
         // A server whose database is locked answers after two writes have waited for the lock: one under way, and its own.
@@ -95,56 +92,5 @@ struct ServerExamination: Sendable {
             .notificationRefused, warning + ".",
             next: "If that app is your team's primary App ID, or an app grouped with it, add it to apple.bundleIDs and "
                 + "restart bramley serve. Never add another team's app: its owner could sign in here.")
-    }
-}
-
-/// When Apple last sent a notification.
-enum NotificationExamination {
-    /// How many ended sessions are examined.
-    private static let endings = 1000
-
-    static func run(_ database: Database?, configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
-        guard let database else { return [] }
-        let latest: RecordedNotification?
-        let ended: JournalEntry?
-        do {
-            latest = try await database.notifications(outcome: nil, after: nil, limit: 1).items.first
-            ended = try await database.lastEvents(JournalFilter(kinds: [.sessionEnded]), limit: endings).entries.last {
-                $0.cause == .tokenDead
-            }
-        } catch {
-            return [
-                .wrong(
-                    .databaseUnusable, "The notifications cannot be read: \(error.text).",
-                    next: configuration.storage.advice)
-            ]
-        }
-        let told =
-            latest.map { latest in
-                let age = words(max(0, (now.milliseconds - latest.receivedAt.milliseconds) / 1000))
-                return "Apple's last notification came \(age) ago, at \(latest.receivedAt.rfc3339)."
-            } ?? "Apple has sent no notification in the last 30 days. It sends one when somebody stops using the site."
-        // The daily check found what a notification should have reported.
-        guard let ended, latest.map({ $0.receivedAt < ended.time }) ?? true else {
-            return [.good(.lastNotification, told)]
-        }
-        return [
-            .unsure(
-                .noNotification,
-                told + " The daily check ended a session at \(ended.time.rfc3339) because Apple no longer accepts its "
-                    + "token, and no notification has come since.",
-                next: "In Apple's portal, Identifiers, the primary App ID, Sign in with Apple: the Server-to-Server "
-                    + "Notification Endpoint must be \(configuration.publicURL.notificationURL). If it is, the person may "
-                    + "have changed their password, which Apple does not report.")
-        ]
-    }
-
-    private static func words(_ seconds: Int64) -> String {
-        switch seconds {
-        case ..<120: "\(seconds) s"
-        case ..<7_200: "\(seconds / 60) minutes"
-        case ..<172_800: "\(seconds / 3600) hours"
-        default: "\(seconds / 86_400) days"
-        }
     }
 }

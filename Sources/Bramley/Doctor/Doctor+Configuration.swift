@@ -1,5 +1,5 @@
 /// The problems of `bramley check`, as findings.
-enum ConfigurationExamination {
+extension Doctor {
     /// For an invalid configuration; the last error says that the examination ends there.
     static func refusal(_ problems: [ConfigurationProblem]) -> [Diagnosis] {
         var found = diagnoses(of: problems)

@@ -2,17 +2,21 @@ internal import Accounts
 internal import Storage
 
 /// What PostgreSQL may lose, and whether its clock and this machine's agree.
-enum StoreExamination {
+extension Doctor {
     /// Milliseconds.
-    static let largestClockDifference: Int64 = 1_000
+    private static let largestClockDifference: Int64 = 1_000
 
     /// Nothing for SQLite: it is only opened when it loses nothing.
-    static func run(_ database: Database?) async -> [Diagnosis] {
+    func store() -> [Diagnosis] {
         guard let database, database.store.isShared else { return [] }
         do {
             let settings = try database.store.settings()
-            return [durability(settings), replication(settings), clock(database.store.clockDifference)].compactMap(
-                \.self)
+            let clock = Self.clockProblem(database.store.clockDifference).map { problem in
+                Diagnosis.wrong(
+                    .databaseClock, problem.prefix(1).uppercased() + problem.dropFirst() + ".",
+                    next: "Run a time service on both.")
+            }
+            return [Self.durability(settings), Self.replication(settings), clock].compactMap(\.self)
         } catch {
             return [
                 .wrong(
@@ -51,12 +55,5 @@ enum StoreExamination {
             "PostgreSQL replicates asynchronously: when a standby takes over, the last writes may be lost. Then people "
                 + "who have just signed in must do so again, and sessions that have just ended are accepted again.",
             next: "If that matters, set synchronous_standby_names (and not synchronous_commit = local).")
-    }
-
-    private static func clock(_ difference: Int64) -> Diagnosis? {
-        clockProblem(difference).map {
-            .wrong(
-                .databaseClock, $0.prefix(1).uppercased() + $0.dropFirst() + ".", next: "Run a time service on both.")
-        }
     }
 }

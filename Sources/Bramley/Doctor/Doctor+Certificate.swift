@@ -6,15 +6,9 @@ internal import Web
 
 /// Bramley's own certificate: whether this machine's listener serves the one in the files. Whether browsers trust it
 /// shows on the way through publicURL.
-struct CertificateExamination: Sendable {
-    private static let timeout: Int64 = 10_000
-
-    let configuration: Configuration
-    let loop: EventLoop
-    let clock: any WallClock
-
+extension Doctor {
     /// Nothing when a proxy has the certificate.
-    func run() async -> [Diagnosis] {
+    func certificate() async -> [Diagnosis] {
         guard let tls = configuration.server.tls, let leaf = try? CertificateChain(pem: tls.certificate).leaf else {
             return []
         }
@@ -31,13 +25,7 @@ struct CertificateExamination: Sendable {
             ]
         }
         let listener = configuration.server.listener
-        // A listener on every address answers on this machine's own.
-        let host: IPAddress =
-            switch listener.ip {
-            case .v4(0): .v4(0x7F00_0001)
-            case .v6(0, 0): .v6(0, 1)
-            default: listener.ip
-            }
+        let host = Self.ownAddress(of: listener)
         let place = "\(host):\(listener.port)"
         let shown: [UInt8]
         do throws(StreamError) {
@@ -69,12 +57,12 @@ struct CertificateExamination: Sendable {
     }
 
     private func fetch(at address: SocketAddress) async throws(StreamError) -> [UInt8] {
-        let result = await withTaskExecutorPreference(loop) { [loop, host = configuration.publicURL.host] in
+        let result = await withTaskExecutorPreference(loop) { [loop, host = configuration.web.publicURL.host] in
             do throws(StreamError) {
                 return Result<[UInt8], StreamError>.success(
                     try await TLSProbe.certificate(
                         at: address, serverName: host, on: loop,
-                        deadline: Deadline.now.adding(milliseconds: Self.timeout)))
+                        deadline: Deadline.now.adding(milliseconds: 10_000)))
             } catch {
                 return .failure(error)
             }

@@ -5,28 +5,21 @@ internal import Sockets
 internal import Web
 
 /// The way from publicURL to the server, which visitors and Apple use.
-struct SiteExamination: Sendable {
+extension Doctor {
     /// The size of Apple's post, for whatever is in between: a code and an identity token, some kilobytes.
     private static let callbackSize = 4096
 
-    let configuration: Configuration
-    let transport: any HTTPTransport
-    /// For resolving names.
-    let loop: EventLoop
-    /// Nil without a sealing key: then it is unknown whether this server answers.
-    let pass: String?
-
-    func run() async -> [Diagnosis] {
+    func site() async -> [Diagnosis] {
         var diagnoses = [await reach()].compactMap(\.self)
         let response: ClientResponse
         do throws(HTTPClientError) {
             response = try await ask(.get, "/login")
         } catch {
             let examination = TLSExamination(
-                url: configuration.publicURL, holdsCertificate: configuration.server.tls != nil)
+                url: configuration.web.publicURL, holdsCertificate: configuration.server.tls != nil)
             return diagnoses + [examination.diagnosis(of: error)]
         }
-        let url = configuration.publicURL
+        let url = configuration.web.publicURL
         if url.isSecure {
             diagnoses.append(
                 .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine trusts."))
@@ -43,10 +36,8 @@ struct SiteExamination: Sendable {
         diagnoses += await posts()
         diagnoses += cookies(response, report)
         diagnoses.append(headers(response, report))
-        let forged = try? await ask(.get, "/login", [KnownField.xForwardedFor.name: ProxyExamination.forgedAddress])
-        return diagnoses
-            + ProxyExamination(configuration: configuration).diagnoses(
-                of: report, forged: forged.flatMap { self.report(in: $0) })
+        let forged = try? await ask(.get, "/login", [KnownField.xForwardedFor.name: Self.forgedAddress])
+        return diagnoses + proxy(report, forged: forged.flatMap { self.report(in: $0) })
     }
 
     // MARK: Asking
@@ -54,7 +45,7 @@ struct SiteExamination: Sendable {
     private func ask(
         _ method: HTTPRequest.Method, _ path: String, _ fields: HTTPFields = HTTPFields(), body: [UInt8] = []
     ) async throws(HTTPClientError) -> ClientResponse {
-        guard let url = ClientURL(configuration.publicURL.absolute + path) else {
+        guard let url = ClientURL(configuration.web.publicURL.absolute + path) else {
             throw .malformed("publicURL is not a valid address")
         }
         var fields = fields
@@ -66,7 +57,7 @@ struct SiteExamination: Sendable {
     }
 
     private func report(in response: ClientResponse) -> InspectionReport? {
-        guard pass != nil, response.status.code == 200 else { return nil }
+        guard keyring != nil, response.status.code == 200 else { return nil }
         return InspectionReport(parsing: response.body)
     }
 
@@ -74,7 +65,7 @@ struct SiteExamination: Sendable {
 
     /// Findings about the address itself; nil without any.
     private func reach() async -> Diagnosis? {
-        let url = configuration.publicURL
+        let url = configuration.web.publicURL
         guard !url.isForTests else {
             // It must be local with a simulated Apple.
             if configuration.apple.isSimulated { return nil }
@@ -87,7 +78,7 @@ struct SiteExamination: Sendable {
             await Resolver().resolve(
                 url.host, port: port, on: loop, deadline: Deadline.now.adding(milliseconds: 10_000))
         }
-        guard !addresses.isEmpty, !addresses.contains(where: { PublicAddress.contains($0.ip) }) else { return nil }
+        guard !addresses.isEmpty, !addresses.contains(where: \.ip.isPublic) else { return nil }
         let list = addresses.map(\.ip.description).joined(separator: ", ")
         return .unsure(
             .publicURLPrivate, "\(url.host) resolves to \(list) here, which is not reachable from the Internet.",
@@ -97,7 +88,7 @@ struct SiteExamination: Sendable {
 
     /// An answer that is not this Bramley's; nil when unknown.
     private func stranger(_ response: ClientResponse) -> Diagnosis? {
-        let url = configuration.publicURL.absolute
+        let url = configuration.web.publicURL.absolute
         let status = response.status.code
         switch status {
         case 300..<400:
@@ -111,7 +102,7 @@ struct SiteExamination: Sendable {
                 .publicURLUnavailable, "\(url) answers with status \(status), so the proxy does not reach Bramley.",
                 next: "Start bramley serve, and make the proxy pass requests to \(listener.ip):\(listener.port).")
         default:
-            guard pass != nil else { return nil }
+            guard keyring != nil else { return nil }
             return .wrong(
                 .publicURLElsewhere, "\(url)/login answers with status \(status), but not from this Bramley.",
                 next:
@@ -125,18 +116,18 @@ struct SiteExamination: Sendable {
     private func posts() async -> [Diagnosis] {
         let form = "state=doctor&code=doctor&id_token="
         let filled = form + String(repeating: "x", count: Self.callbackSize - form.utf8.count)
-        let url = configuration.publicURL
+        let url = configuration.web.publicURL
         return [
             await post(
                 "/apple/callback", filled,
                 [.contentType: "application/x-www-form-urlencoded", .origin: configuration.apple.endpoint],
-                .callback, .callbackBlocked,
+                .callbackBlocked,
                 "\(url.callbackURL) receives Apple's form as a browser sends it.",
                 "Make the proxy pass POST to /apple/callback with any Origin, without its own login, filter or "
                     + "limit. Nobody can sign in until then."),
             await post(
                 "/apple/notifications", #"{"payload":"doctor"}"#, [.contentType: "application/json"],
-                .notifications, .notificationsBlocked,
+                .notificationsBlocked,
                 "Posts to \(url.notificationURL) arrive complete.",
                 "Make the proxy pass POST to /apple/notifications without its own login, filter or list of "
                     + "addresses: Apple publishes none. Until then, people who withdraw their consent stay signed in."),
@@ -144,8 +135,7 @@ struct SiteExamination: Sendable {
     }
 
     private func post(
-        _ path: String, _ text: String, _ fields: HTTPFields, _ check: Diagnosis.Check, _ finding: Finding,
-        _ good: String, _ remedy: String
+        _ path: String, _ text: String, _ fields: HTTPFields, _ finding: Finding, _ good: String, _ remedy: String
     ) async -> Diagnosis {
         let body = Array(text.utf8)
         let fault: String
@@ -157,7 +147,7 @@ struct SiteExamination: Sendable {
                     next: remedy)
             }
             guard report.method.isExactly("POST"), report.content == Int64(body.count),
-                report.path.isExactly(configuration.publicURL.basePath + path)
+                report.path.isExactly(configuration.web.publicURL.basePath + path)
             else {
                 return .wrong(
                     finding,
@@ -165,7 +155,7 @@ struct SiteExamination: Sendable {
                         + "\(body.count) bytes.",
                     next: remedy)
             }
-            return .good(check, good)
+            return .good(finding.check, good)
         } catch {
             fault = error.words
         }

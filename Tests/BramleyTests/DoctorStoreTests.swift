@@ -2,14 +2,14 @@ import Testing
 
 @testable import Bramley
 
-struct StoreExaminationTests {
+struct DoctorStoreTests {
     @Test(
         arguments: [
             (0, nil), (999, nil), (-999, nil), (1_000, "this machine's clock is 1.0 s behind the database's"),
             (-61_250, "this machine's clock is 61.2 s ahead of the database's"),
         ] as [(Int64, String?)])
     func saysWhoseClockIsAhead(difference: Int64, problem: String?) {
-        #expect(StoreExamination.clockProblem(difference) == problem)
+        #expect(Doctor.clockProblem(difference) == problem)
     }
 
     @Test(
@@ -20,7 +20,7 @@ struct StoreExaminationTests {
             (["standbys": "2", "synchronous_standby_names": "*", "synchronous_commit": "local"], .unsure),
         ] as [([String: String], Diagnosis.State?)])
     func judgesReplication(settings: [String: String], state: Diagnosis.State?) {
-        #expect(StoreExamination.replication(settings)?.state == state)
+        #expect(Doctor.replication(settings)?.state == state)
     }
 
     @Test(
@@ -31,7 +31,7 @@ struct StoreExaminationTests {
             (["fsync": "on", "full_page_writes": "off", "synchronous_commit": "off"], "synchronous_commit = on."),
         ] as [([String: String], String?)])
     func saysWhatACrashMayUndo(settings: [String: String], next: String?) {
-        let diagnosis = StoreExamination.durability(settings)
+        let diagnosis = Doctor.durability(settings)
         #expect((diagnosis == nil) == (next == nil))
         #expect(diagnosis?.nextStep?.contains(next ?? "") != false)
     }

@@ -1,3 +1,5 @@
+import Coding
+
 /// How one endpoint fails, until it is reset.
 struct Fault: Sendable {
     enum Body: Sendable {
@@ -32,27 +34,21 @@ struct Fault: Sendable {
     var remaining: Int?
 }
 
-struct Faults: Sendable {
-    private(set) var active: [Endpoint: Fault] = [:]
-
+extension [Endpoint: Fault] {
     /// The fault for a request that just arrived; counts it down.
     mutating func consume(_ endpoint: Endpoint) -> Fault? {
-        guard let fault = active[endpoint] else { return nil }
+        guard let fault = self[endpoint] else { return nil }
         if let remaining = fault.remaining {
-            active[endpoint]?.remaining = remaining - 1
-            if remaining <= 1 { active[endpoint] = nil }
+            self[endpoint]?.remaining = remaining - 1
+            if remaining <= 1 { self[endpoint] = nil }
         }
         return fault
     }
 
-    mutating func set(_ fault: Fault?, for endpoint: Endpoint) { active[endpoint] = fault }
-    mutating func reset() { active = [:] }
-
     var json: JSON {
-        .object(
-            Endpoint.allCases.compactMap { endpoint in
-                active[endpoint].map { JSON.Member(name: endpoint.rawValue, value: $0.json) }
-            })
+        var json: JSON = [:]
+        for endpoint in Endpoint.allCases { json[endpoint.rawValue] = self[endpoint]?.json }
+        return json
     }
 }
 
@@ -61,8 +57,7 @@ extension Fault {
 
     /// Refuses unknown members and wrong types: a fault that silently does nothing hides what a test wanted.
     init(json: JSON) throws(ControlError) {
-        guard let members = json.members else { throw .invalid("A fault is a JSON object.") }
-        for member in members {
+        for member in json.members {
             switch member.name {
             case "delay": delay = try member.requireInteger(0...3_600_000)
             case "hang": hangs = try member.requireBool()
@@ -84,8 +79,8 @@ extension Fault {
         }
     }
 
-    private static func body(_ member: JSON.Member) throws(ControlError) -> Body {
-        if let text = member.value["text"]?.string { return .text(text) }
+    private static func body(_ member: JSONObject.Member) throws(ControlError) -> Body {
+        if let text = member.value["text"]?.stringValue { return .text(text) }
         switch try member.requireString() {
         case "html": return .html
         case "garbage": return .garbage
@@ -96,25 +91,24 @@ extension Fault {
     }
 
     var json: JSON {
-        var members: [JSON.Member] = []
-        func add(_ name: String, _ value: JSON) { members.append(JSON.Member(name: name, value: value)) }
-        if delay > 0 { add("delay", .integer(delay)) }
-        if hangs { add("hang", true) }
-        if stalls { add("stall", true) }
-        if let status { add("status", .integer(Int64(status))) }
+        var json: JSON = [:]
+        if delay > 0 { json["delay"] = .integer(delay) }
+        if hangs { json["hang"] = true }
+        if stalls { json["stall"] = true }
+        json["status"] = status.map { .count($0) }
         switch body {
-        case .html: add("body", "html")
-        case .garbage: add("body", "garbage")
-        case .empty: add("body", "empty")
-        case .huge(let count): add("hugeBytes", .integer(Int64(count)))
-        case .text(let text): add("body", ["text": .string(text)])
+        case .html: json["body"] = "html"
+        case .garbage: json["body"] = "garbage"
+        case .empty: json["body"] = "empty"
+        case .huge(let count): json["hugeBytes"] = .count(count)
+        case .text(let text): json["body"] = ["text": .string(text)]
         case nil: break
         }
-        if let close { add("close", .string(close.rawValue)) }
-        if let contentType { add("contentType", .string(contentType)) }
-        if requiresUserAgent { add("requireUserAgent", true) }
-        if let error { add("error", .string(error)) }
-        if let remaining { add("remaining", .integer(Int64(remaining))) }
-        return .object(members)
+        json["close"] = (close?.rawValue).map(JSON.string)
+        json["contentType"] = contentType.map(JSON.string)
+        if requiresUserAgent { json["requireUserAgent"] = true }
+        json["error"] = error.map(JSON.string)
+        json["remaining"] = remaining.map { .count($0) }
+        return json
     }
 }

@@ -4,12 +4,12 @@ internal import Storage
 internal import Web
 
 /// The clients of the OpenID provider: whether each can work, and what the database knows of its use.
-enum ClientExamination {
+extension Doctor {
     /// A client that has got no token for this long after it was registered may have been forgotten, in seconds.
     private static let patience: Int64 = 86_400
 
     /// Nothing without clients.
-    static func run(_ database: Database?, _ configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
+    static func clients(_ database: Database?, _ configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
         guard let database else { return [] }
         let clients: [OpenIDClient]
         let endpoints: [WebhookEndpoint]
@@ -26,7 +26,7 @@ enum ClientExamination {
         guard !clients.isEmpty else { return [] }
         let findings = clients.flatMap { client in
             [
-                registration(of: client, configuration), redirects(of: client, configuration.publicURL),
+                registration(of: client, configuration), redirects(of: client, configuration.web.publicURL),
                 use(of: client, at: now),
                 logout(of: client, endpoints.first { $0.url == WebhookEndpoint.url(ofClient: client.id.rawValue) }),
             ].compactMap(\.self)
@@ -37,7 +37,7 @@ enum ClientExamination {
 
     /// The rules at registration may have been others, or `assertion.audience`.
     private static func registration(of client: OpenIDClient, _ configuration: Configuration) -> Diagnosis? {
-        let problems = client.problems(audiences: configuration.assertion.audiences.map(\.name))
+        let problems = client.problems(audiences: configuration.web.assertionAudiences.map(\.name))
         guard !problems.isEmpty else { return nil }
         return .wrong(
             .openIDClientUnusable, about: client.id.rawValue,

@@ -1,0 +1,82 @@
+// Texts that a key names the file of, and its twin contains.
+extension ConfigurationBuilder {
+    /// The text of a key or of its twin.
+    struct GivenText {
+        /// The key that was given.
+        var key: String
+        /// Nil when the configuration contains it.
+        var path: String?
+        var bytes: [UInt8]
+
+        var text: String { String(decoding: bytes, as: UTF8.self) }
+        /// The beginning of a sentence about it.
+        var subject: String { path.map { "\($0.quoted) " } ?? "" }
+    }
+
+    /// Nil when nothing is given (`isMissing`), and after a problem.
+    /// - Parameter read: returns the file's bytes.
+    func given(_ fileKey: String, _ read: (_ key: String, _ path: String) -> [UInt8]?) -> GivenText? {
+        let inlineKey = Self.twin(fileKey)
+        let (path, inline) = (values.text(fileKey), values.text(inlineKey))
+        guard !refuseTwins(fileKey, inlineKey) else { return nil }
+        if let path { return read(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) } }
+        let key = ConfigurationTable.byName[inlineKey]
+        let holdsLines = key?.isSecret == true || key?.holdsLines == true
+        return inline.map { GivenText(key: inlineKey, bytes: Array((holdsLines ? Self.lines($0) : $0).utf8)) }
+    }
+
+    /// The same for keys that name several secrets; each nil after a problem.
+    func givenTexts(_ fileKey: String) -> [GivenText?]? {
+        let inlineKey = Self.twin(fileKey)
+        let (paths, inline) = (values.list(fileKey), values.list(inlineKey))
+        guard !refuseTwins(fileKey, inlineKey), let paths, let inline else { return nil }
+        return paths.map { path in
+            readSecret(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) }
+        } + inline.map { GivenText(key: inlineKey, bytes: Array(Self.lines($0).utf8)) }
+    }
+
+    private static func twin(_ fileKey: String) -> String { fileKey.replacing("File", with: "") }
+
+    /// Environments cannot always contain line ends: \n represents one.
+    private static func lines(_ text: String) -> String { text.replacing("\\n", with: "\n") }
+
+    /// Whether neither a key nor its twin was given, not even with a refused value.
+    func isMissing(_ fileKey: String) -> Bool {
+        ![fileKey, Self.twin(fileKey)].contains { values.isGiven($0) || values.isRefused($0) }
+    }
+
+    /// Whether a key and its twin are both given, which is an error.
+    func refuseTwins(_ first: String, _ second: String) -> Bool {
+        guard values.isGiven(first), values.isGiven(second) else { return false }
+        values.fail(first, "is given together with \(second).", "Remove one of the two.")
+        return true
+    }
+
+    /// The text of a file with a secret, or nil and a problem. Checks its mode as well.
+    func readSecret(_ key: String, _ path: String) -> [UInt8]? {
+        readFile(key, path, maximumBytes: AppleKeyFile.maximumBytes) { _ in true }
+    }
+
+    /// Nobody else may change the file, nor read one with a secret.
+    func readFile(
+        _ key: String, _ path: String, maximumBytes: Int, holdsSecret: (GuardedFile) -> Bool
+    ) -> [UInt8]? {
+        do throws(GuardedFile.Failure) {
+            let file = try GuardedFile.read(path, maximumBytes: maximumBytes)
+            if holdsSecret(file) {
+                for problem in FileModeRule.problems(
+                    of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true)
+                {
+                    values.problems.add(problem)
+                }
+            } else if file.isWritableByOthers {
+                values.fail(key, "\(path.quoted) can be changed by other users.", "Run: chmod go-w \(path)")
+                return nil
+            }
+            return file.bytes
+        } catch {
+            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy(for: path))
+            return nil
+        }
+    }
+}
