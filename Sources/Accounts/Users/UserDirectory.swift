@@ -171,7 +171,7 @@ extension Database {
     }
 }
 
-// `UserDirectory`'s reads.
+// Finding users.
 extension Database {
     /// The user with the identity they were created with, or have moved to since; nil when unknown.
     package func user(_ id: UserID) async throws(StoreError) -> User? {

@@ -118,7 +118,7 @@ package final class Store: Sendable {
     }
 
     /// A value of `meta`.
-    package func stored(_ key: String) async throws(StoreError) -> [UInt8]? {
+    func stored(_ key: String) async throws(StoreError) -> [UInt8]? {
         try await engine.reader.perform { connection in try connection.stored(key) }
     }
 
