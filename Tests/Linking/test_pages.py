@@ -168,6 +168,8 @@ def test_a_completion_that_was_not_answered_is_finished_by_trying_again(orchard,
     at(visitor, "/connected")
     assert "try again" in visitor.find("#message").text
     assert orchard.owner(account)
+    # The application asks again when the event arrives, and does not get through either.
+    eventually(lambda: orchard.gate.count("complete") == 2, "the second try")
     visitor.press("#again")
     at(visitor, "/account?done=upgrade")
     assert not orchard.password_works("waits")
