@@ -37,14 +37,20 @@ struct WaitsTests {
     func endsTheWaiting() async throws {
         let gate = DispatchSemaphore(value: 0)
         let begun = Atomic(0)
-        let reads = [
-            read {
-                gate.wait(); return 1
-            },
+        let (taken, takes) = AsyncStream<Void>.makeStream()
+        let queue = queue
+        let holder = Task {
+            try await queue.perform { _ in
+                takes.yield()
+                gate.wait()
+            }
+        }
+        for await _ in taken { break }
+        let reads = (0..<2).map { _ in
             read {
                 begun.add(1, ordering: .relaxed); return 2
-            },
-        ]
+            }
+        }
         let sweeps = Task {
             while !Task.isCancelled {
                 waits.sweep(silentSince: nil)
@@ -54,6 +60,7 @@ struct WaitsTests {
         for read in reads { #expect(await read.value == .failure(.late)) }
         sweeps.cancel()
         gate.signal()
+        _ = await holder.result
         #expect(try await queue.perform { _ in 3 } == 3)
         #expect(begun.load(ordering: .relaxed) == 0)
         queue.close()
