@@ -29,7 +29,7 @@ test-all: ## run make test, then each of the long targets below; takes hours
 	$(MAKE) test
 	$(MAKE) test-long
 	for target in kill-test test-postgres test-operations faults test-deb test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster soak soak-operations fuzz; do \
-	    echo "== make $$target =="; python3 -B Tests/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
+	    echo "== make $$target =="; python3 -B Tests/Support/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
 build: ## build the two programs for deployment (release)
@@ -62,7 +62,7 @@ chaos: ## run people, a failing Apple, operators and kills for SECONDS=600, then
 	@scripts/packages.sh test
 	swift build --product bramley
 	swift build --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
+	"$$(scripts/venv.sh)" -B Tests/Load/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
 
 ROUNDS ?= 100
 STORED ?= 200000
@@ -70,15 +70,15 @@ chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and i
 	@scripts/packages.sh test
 	swift build --product bramley
 	swift build --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS) $(STORED)
+	"$$(scripts/venv.sh)" -B Tests/Load/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS) $(STORED)
 
 fuzz: ## fuzz every reader of untrusted bytes with libFuzzer, SECONDS=600 in all; TARGETS="request json" selects (docs/fuzzing.md)
 	@scripts/packages.sh build
-	python3 -B Tests/Fuzzing/fuzz.py run $(SECONDS) $(TARGETS)
+	python3 -B Tests/Load/Fuzzing/fuzz.py run $(SECONDS) $(TARGETS)
 
 fuzz-check: ## check that the fuzzer finds the bug planted in each target
 	@scripts/packages.sh build
-	python3 -B Tests/Fuzzing/fuzz.py check $(TARGETS)
+	python3 -B Tests/Load/Fuzzing/fuzz.py check $(TARGETS)
 
 test-asan: ## run the Swift tests under the address sanitizer
 	@scripts/sanitize.sh address
@@ -90,7 +90,7 @@ tls-scan: ## scan a Bramley that has a certificate with testssl.sh (docs/tls.md 
 	@scripts/packages.sh test testssl.sh
 	swift build --product bramley
 	swift build --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/TLS/scan.py "$$(swift build --show-bin-path)"
+	"$$(scripts/venv.sh)" -B Tests/System/TLS/scan.py "$$(swift build --show-bin-path)"
 
 format: ## format the sources
 	swift format --in-place --parallel --recursive $(SOURCES)
@@ -98,11 +98,14 @@ format: ## format the sources
 lint: ## check the format of the sources
 	swift format lint --strict --parallel --recursive $(SOURCES)
 
-docs: ## write docs/configuration.md and its schema from the table of keys
+docs: ## write the pages that are printed from tables: configuration keys and their schema, reason codes
 	swift build --product bramley
 	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
-	mv .build/configuration.md .build/config.schema.json docs/
+	"$$(swift build --show-bin-path)/bramley" explain --reference > .build/reason-codes.md
+	sed '/^| Code | Status |/,$$d' docs/api.md > .build/api.md
+	"$$(swift build --show-bin-path)/bramley" explain --table >> .build/api.md
+	mv .build/configuration.md .build/config.schema.json .build/reason-codes.md .build/api.md docs/
 
 test-postgres: ## run the tests of the store, and those from outside, on PostgreSQL
 	@scripts/packages.sh test
@@ -111,30 +114,30 @@ test-postgres: ## run the tests of the store, and those from outside, on Postgre
 	    swift test --skip-build --filter 'StorageTests|EndToEndTests'
 	for suite in API Linking Native Webhooks Browser; do \
 	    TEST_STORE=postgres TEST_BIN="$$(swift build --show-bin-path)" "$$(scripts/venv.sh)" -B -m pytest -q \
-	        -p no:cacheprovider "Tests/$$suite" || exit 1; done
+	        -p no:cacheprovider "Tests/System/$$suite" || exit 1; done
 
 faults: ## run the Swift tests while the kernel interrupts, shortens and refuses socket calls
 	@scripts/packages.sh test
 	swift build --build-tests
-	Tests/Faults/run.sh "$$(swift build --show-bin-path)"
+	Tests/Load/Faults/run.sh "$$(swift build --show-bin-path)"
 
 hostile: ## run slowhttptest with 1,000 connections; the server must keep answering (docs/hostile-clients.md)
 	@scripts/packages.sh test slowhttptest
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Hostile/slow_clients.py "$$(swift build -c release --show-bin-path)"
+	"$$(scripts/venv.sh)" -B Tests/Load/Hostile/slow_clients.py "$$(swift build -c release --show-bin-path)"
 
 soak: ## mix honest and hostile traffic for SECONDS=600, then compare memory and descriptors
 	@scripts/packages.sh test
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Hostile/soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
+	"$$(scripts/venv.sh)" -B Tests/Load/Hostile/soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
 
 soak-operations: ## run half of the maximum load for SECONDS=600, with operations and notifications (docs/chaos.md)
 	@scripts/packages.sh test
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
-	"$$(scripts/venv.sh)" -B Tests/Hostile/operations_soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
+	"$$(scripts/venv.sh)" -B Tests/Load/Hostile/operations_soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
 
 test-operations: ## simulate a year of traffic, and kill a backup and a restore 60 times each
 	RETENTION_SCALE=20 BACKUP_KILL_ROUNDS=60 swift test --filter 'RetentionYearTests|BackupKillTests'
@@ -144,14 +147,14 @@ image: ## build the images bramley and apple-simulator with buildah, without a d
 
 test-deb: deb ## build the Debian packages, and install, upgrade, downgrade and purge them in a folder and a virtual machine; as root
 	@scripts/packages.sh test debootstrap lintian apparmor strace qemu-system-x86
-	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packages
+	"$$(scripts/venv.sh)" -B -m pytest -q -p no:cacheprovider Tests/Packaging/Packages
 
 test-image: image ## build both images twice, compare them, and run them with Docker and Compose; as root
 	@scripts/packages.sh test buildah debootstrap docker.io docker-compose busybox-static
 	@rm -rf .build-image/again
 	@TAG=again COMPILED=$(CURDIR)/.build-image/again scripts/image.sh
 	@rm -rf .build-image/again
-	"$$(scripts/venv.sh)" -B -m pytest Tests/Image -q -p no:cacheprovider
+	"$$(scripts/venv.sh)" -B -m pytest Tests/Packaging/Image -q -p no:cacheprovider
 
 clean: ## remove what was built, and the demonstration's data
 	rm -rf .build .build-*

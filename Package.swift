@@ -26,9 +26,12 @@ func library(_ name: String, _ dependencies: [Target.Dependency] = [], path: Str
     .target(name: name, dependencies: dependencies, path: path, swiftSettings: ours)
 }
 
-/// - Parameter data: files and folders beside the sources that tests read by path.
-func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies, exclude: data, swiftSettings: house)
+/// - Parameters:
+///   - room: the folder of `Tests` where the target is.
+///   - data: files and folders beside the sources that tests read by path.
+func tests(_ name: String, _ dependencies: [Target.Dependency], room: String = "Unit", data: [String] = []) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, path: "Tests/\(room)/\(name)", exclude: data, swiftSettings: house)
 }
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
@@ -104,21 +107,21 @@ let package = Package(
         .executableTarget(
             name: "HTTPEcho",
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
-            path: "Tests/HTTPEcho", swiftSettings: ours),
+            path: "Tests/Support/HTTPEcho", swiftSettings: ours),
         // The real database as tests use it, for more than one target.
-        library("Stores", ["Accounts", "Storage", "Crypto", "Coding", logging], path: "Tests/Stores"),
+        library("Stores", ["Accounts", "Storage", "Crypto", "Coding", logging], path: "Tests/Support/Stores"),
         // Another program at the database file, for the same.
-        library("Strangers", ["CSQLite"], path: "Tests/Strangers"),
+        library("Strangers", ["CSQLite"], path: "Tests/Support/Strangers"),
         // What was logged, for the same.
-        library("LogRecording", [logging], path: "Tests/LogRecording"),
+        library("LogRecording", [logging], path: "Tests/Support/LogRecording"),
         // Holds what tests let go on.
-        library("Gates", [], path: "Tests/Gates"),
+        library("Gates", [], path: "Tests/Support/Gates"),
         // Other programs, started by the tests of more than one target.
-        .target(name: "CSpawn", path: "Tests/CSpawn"),
-        library("ChildProcesses", ["CSpawn"], path: "Tests/ChildProcesses"),
+        .target(name: "CSpawn", path: "Tests/Support/CSpawn"),
+        library("ChildProcesses", ["CSpawn"], path: "Tests/Support/ChildProcesses"),
         tests("ChildProcessesTests", ["ChildProcesses"]),
         // Certificates and keys, made once a run by OpenSSL's command line.
-        library("Certificates", ["ChildProcesses"], path: "Tests/Certificates"),
+        library("Certificates", ["ChildProcesses"], path: "Tests/Support/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
         tests(
             "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
@@ -166,10 +169,10 @@ let package = Package(
                 "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
                 "Accounts", "HTTP",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
-            ], data: ["independent-signer.py", "assertion-attacks.py"]),
+            ], room: "System", data: ["independent-signer.py", "assertion-attacks.py"]),
         // What the fuzzer found once, and what it starts from, tried again.
         .testTarget(
-            name: "FuzzingTests", dependencies: fuzzed + ["Bramley"], path: "Tests/Fuzzing",
+            name: "FuzzingTests", dependencies: fuzzed + ["Bramley"], path: "Tests/Load/Fuzzing",
             exclude: ["Dictionaries", "Engine", "Failures", "Seeds", "fuzz.py"], sources: ["Replay", "Targets"],
             swiftSettings: house),
     ]
@@ -190,7 +193,7 @@ if Context.environment["FUZZING_BUILD"] != nil {
     }
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: fuzzed + ["Bramley"], path: "Tests/Fuzzing",
+            name: "Fuzz", dependencies: fuzzed + ["Bramley"], path: "Tests/Load/Fuzzing",
             exclude: ["Dictionaries", "Failures", "Replay", "Seeds", "fuzz.py"], sources: ["Engine", "Targets"],
             swiftSettings: house + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests/Browser"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests/Support"))
 from operating import Operator  # noqa: E402
 from programs import SERVICES_ID, Site  # noqa: E402
 

@@ -23,7 +23,7 @@ import threading
 import time
 from pathlib import Path
 
-TESTS = str(Path(__file__).resolve().parents[1] / "Tests/PostgreSQL")
+TESTS = str(Path(__file__).resolve().parents[1] / "Tests/System/PostgreSQL")
 # Only for this: each of the two folders has a `crowd` and a `wire`.
 sys.path.insert(0, TESTS)
 import crowd  # noqa: E402

@@ -29,14 +29,14 @@ symbolizer=$(dirname "$(readlink -f "$(command -v swift)")")/llvm-symbolizer
 
 # A report does not change the exit code, which tests would take for bramley's own: the files say more.
 options=external_symbolizer_path=$symbolizer
-sources=(Tests/Sanitizers/options.c)
+sources=(Tests/Load/Sanitizers/options.c)
 case $sanitizer in
 address)
     options=log_path=$reports/asan:detect_leaks=1:detect_stack_use_after_return=0:print_suppressions=0:$options
     ;;
 thread)
     options=log_path=$reports/tsan:history_size=4:$options
-    sources+=(Tests/Sanitizers/mutex.c)
+    sources+=(Tests/Load/Sanitizers/mutex.c)
     ;;
 esac
 

@@ -6,8 +6,8 @@
 # TEST_MINUTES=70: skips Python tests that have not begun by then, and says so at the end. The default with CI set: a run
 # takes a fraction of that on two usual cores, but a CI service may be many times slower and stops what takes too long.
 #
-# Tests/leftovers.py supervises the run: however it ends, it ends and reports every process, port, mount and folder that is
-# left, and fails the run.
+# Tests/Support/leftovers.py supervises the run: however it ends, it ends and reports every process, port, mount and
+# folder that is left, and fails the run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.build/test-logs
@@ -26,7 +26,7 @@ run_suite() {
     if [ "$1" = Swift ]; then
         run_swift >"$log" 2>&1 || rc=1
     else
-        "$TEST_PYTHON" -B -m pytest "Tests/$1" -m "$TEST_MARK" -q -rsfE --durations=25 --durations-min=1 \
+        "$TEST_PYTHON" -B -m pytest Tests/*/"$1" -m "$TEST_MARK" -q -rsfE --durations=25 --durations-min=1 \
             -p no:cacheprovider >"$log" 2>&1 || rc=1
     fi
     [ $rc = 0 ] || touch "$logs/$1.failed"
@@ -43,7 +43,7 @@ suite) run_suite "$2"; exit ;;
 supervised) which=$2 ;;
 *)
     scripts/packages.sh test
-    exec python3 -B Tests/leftovers.py scripts/test.sh supervised "$which"
+    exec python3 -B Tests/Support/leftovers.py scripts/test.sh supervised "$which"
     ;;
 esac
 minutes=${TEST_MINUTES:-${CI:+70}}
@@ -51,7 +51,7 @@ minutes=${TEST_MINUTES:-${CI:+70}}
 export TEST_MARK="not long"
 if [ "$which" = long ]; then
     TEST_MARK=long
-    mapfile -t suites < <(cd Tests && grep -lr --include='*.py' 'mark\.long' */ | cut -d/ -f1 | sort -u)
+    mapfile -t suites < <(cd Tests && grep -lr --include='test_*.py' --include=conftest.py 'mark\.long' . | cut -d/ -f3 | sort -u)
 fi
 
 echo "== building (debug) =="

@@ -22,8 +22,8 @@ package final class AppleIdentityProvider: IdentityProvider {
     private let identityTokens: IdentityTokenVerifier
     private let notifications: AppleNotificationVerifier
     private let tokenExchange: TokenExchange
-    private let tokenRevocation: TokenRevocation
     private let tokenCheck: TokenCheck
+    private let migration: TeamMigration
 
     package init(
         configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
@@ -51,15 +51,15 @@ package final class AppleIdentityProvider: IdentityProvider {
         tokens = TokenClient(client: client, secrets: secrets)
         tokenExchange = TokenExchange(
             client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
-        tokenRevocation = TokenRevocation(client: tokens)
         tokenCheck = TokenCheck(client: tokens, identityTokens: identityTokens, clock: clock)
+        migration = TeamMigration(client: tokens, clock: clock)
     }
 
     package func authorizeURL(state: String, nonce: String) -> String {
         authorizeRequest.url(state: state, nonce: nonce)
     }
 
-    package func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+    package func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
         try CallbackFormParser.parse(body)
     }
 
@@ -73,7 +73,7 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     package func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
-    ) async throws(SignInFailure) -> IdentityClaims {
+    ) async throws(Failure) -> IdentityClaims {
         let expectation = IdentityTokenExpectation(
             clientIDs: clientIDs, nonce: nonce, channel: .front(authorizationCode: authorizationCode))
         return try await verify(identityToken, expectation)
@@ -81,14 +81,14 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     package func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
-    ) async throws(SignInFailure) -> VerifiedIdentity {
+    ) async throws(Failure) -> VerifiedIdentity {
         let back = try await redeem(authorizationCode: authorizationCode, nonce: nonce, clientID: claims.clientID)
         return VerifiedIdentity(claims: try claims.confirmed(by: back.claims), refreshToken: back.refreshToken)
     }
 
     package func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
-    ) async throws(SignInFailure) -> VerifiedIdentity {
+    ) async throws(Failure) -> VerifiedIdentity {
         let response =
             keys.beginRenewal()
             ? try await redeemAndRenew(code: authorizationCode, for: clientID)
@@ -100,13 +100,10 @@ package final class AppleIdentityProvider: IdentityProvider {
     }
 
     /// Renews the keys hourly alongside an exchange, during which a visitor waits for Apple anyway.
-    private func redeemAndRenew(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
+    private func redeemAndRenew(code: String, for clientID: ClientID) async throws(Failure) -> TokenResponse {
         async let renewal: Void = keys.renew()
-        let redeemed: Result<TokenResponse, SignInFailure>
-        do throws(SignInFailure) {
-            redeemed = .success(try await tokenExchange.redeem(code: code, for: clientID))
-        } catch {
-            redeemed = .failure(error)
+        let redeemed = await Result { () async throws(Failure) in
+            try await tokenExchange.redeem(code: code, for: clientID)
         }
         // Awaited in either case: leaving the scope by a throw would cancel the renewal.
         await renewal
@@ -125,34 +122,37 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     private func verify(
         _ token: String, _ expectation: IdentityTokenExpectation
-    ) async throws(SignInFailure) -> IdentityClaims {
+    ) async throws(Failure) -> IdentityClaims {
         do throws(TokenRefusal) {
             return try await identityTokens.verify(token, expectation)
         } catch {
             throw error.signInFailure
         }
     }
-}
 
-extension AppleIdentityProvider: TokenRevoker {
-    package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenRevocationFailure) {
-        try await tokenRevocation.revoke(token, for: clientID)
-    }
-}
-
-extension AppleIdentityProvider: TokenChecker {
-    package func check(
-        _ token: RefreshToken, subject: AppleSubject, clientID: ClientID
-    ) async throws(TokenCheckFailure) {
+    package func check(_ token: RefreshToken, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure) {
         try await tokenCheck.check(token, of: subject, as: clientID)
         await keys.renewIfDue()
     }
-}
 
-extension AppleIdentityProvider {
-    /// Moves people between teams, as one of our clients.
-    package func migration(as clientID: ClientID, clock: any WallClock) -> TeamMigration {
-        TeamMigration(client: tokens, clientID: clientID, clock: clock)
+    package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenFailure) {
+        try await tokens.revoke(token, for: clientID)
+    }
+
+    package func prepareTransfer(as clientID: ClientID) async throws(MigrationFailure) {
+        try await migration.prepare(as: clientID)
+    }
+
+    package func transferSubject(
+        of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
+    ) async throws(MigrationFailure) -> TransferSubject {
+        try await migration.transferSubject(of: subject, to: recipient, as: clientID)
+    }
+
+    package func identity(
+        of transferSubject: TransferSubject, as clientID: ClientID
+    ) async throws(MigrationFailure) -> TransferredIdentity {
+        try await migration.identity(of: transferSubject, as: clientID)
     }
 }
 

@@ -15,14 +15,14 @@ enum TokenRefusal: Error, Hashable, Sendable {
 
 extension TokenRefusal {
     /// The failure of a sign-in.
-    var signInFailure: SignInFailure {
+    var signInFailure: Failure {
         switch self {
-        case .refused(let text): .identityToken(text)
-        case .clock(let text): .clock(text)
-        case .otherAudience: .identityToken("aud is not ours")
+        case .refused(let text): Failure(.identityToken, text)
+        case .clock(let text): Failure(.clock, text)
+        case .otherAudience: Failure(.identityToken, "aud is not ours")
         // Not in a set that was just fetched: the token is not Apple's, and waiting would not help.
-        case .keys(.unknownKey): .identityToken("unknown kid")
-        case .keys(let failure): .keysUnavailable(failure.cause)
+        case .keys(.unknownKey): Failure(.identityToken, "unknown kid")
+        case .keys(let failure): Failure(.keysUnavailable, failure.cause)
         }
     }
 

@@ -17,13 +17,13 @@ enum CallbackFormParser {
     static let repostField = "bramley_repost"
 
     /// - Throws: `.malformedCallback` when the body is not a form, is too large, or repeats or overfills a field.
-    static func parse(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+    static func parse(_ body: [UInt8]) throws(Failure) -> CallbackForm {
         let fields: [FormField]
         do throws(FormError) {
             let limits = FormLimits(maximumBytes: maximumBodySize, maximumFields: maximumFields)
             fields = try FormDecoder.parse(body, limits: limits)
         } catch {
-            throw .malformedCallback("not a form within its limits: \(error)")
+            throw Failure(.malformedCallback, "not a form within its limits: \(error)")
         }
         var form = CallbackForm()
         form.state = try single("state", in: fields, maximumSize: maximumStateSize)
@@ -32,9 +32,9 @@ enum CallbackFormParser {
         form.error = try single("error", in: fields, maximumSize: maximumErrorSize)
         form.isRepost = try single(repostField, in: fields, maximumSize: maximumErrorSize, keepsEmpty: true) != nil
         if let user = try single("user", in: fields, maximumSize: maximumBodySize),
-            let person = FirstConsentUser(parsing: user)
+            let name = name(in: user)
         {
-            form.name = person.name
+            form.name = name.isEmpty ? nil : name
             form.rawUser = user
         }
         return form
@@ -51,37 +51,31 @@ enum CallbackFormParser {
     /// The only field with this name; nil when absent or empty.
     private static func single(
         _ name: String, in fields: [FormField], maximumSize: Int, keepsEmpty: Bool = false
-    ) throws(SignInFailure) -> String? {
+    ) throws(Failure) -> String? {
         var value: String?
         for field in fields where field.name.isExactly(name) {
-            guard value == nil else { throw .malformedCallback("\(name) came twice") }
-            guard field.value.utf8.count <= maximumSize else { throw .malformedCallback("\(name) is too long") }
+            guard value == nil else { throw Failure(.malformedCallback, "\(name) came twice") }
+            guard field.value.utf8.count <= maximumSize else {
+                throw Failure(.malformedCallback, "\(name) is too long")
+            }
             value = field.value
         }
         return value == "" && !keepsEmpty ? nil : value
     }
-}
 
-/// The `user` field of a first consent: `{"name":{"firstName","lastName"},"email"}`, unsigned.
-///
-/// Only the name is used, for display. The address is ignored: only the identity token's counts.
-struct FirstConsentUser {
-    /// The largest text that is parsed, in bytes; a larger one is not a name.
-    static let maximumSize = 16_384
+    /// The largest `user` field that is parsed, in bytes; a larger one is not a name.
+    static let maximumUserSize = 16_384
 
-    /// Nil when neither part is usable.
-    let name: PersonName?
-
-    /// Nil when the text is not a JSON object within the limits; the sign-in continues without it.
-    init?(parsing text: String) {
-        guard text.utf8.count <= Self.maximumSize else { return nil }
-        let limits = JSONLimits(maximumBytes: Self.maximumSize, maximumDepth: 8)
-        guard let value = try? JSONReader.parse(Array(text.utf8), limits: limits), let user = value.objectValue
-        else { return nil }
-        let parts = user["name"]?.objectValue
-        let name = PersonName(
+    /// The name in the `user` field of a first consent: `{"name":{"firstName","lastName"},"email"}`, unsigned, for display
+    /// only. The address is ignored: only the identity token's counts.
+    /// - Returns: nil when the text is not a JSON object within the limits; the sign-in continues without it.
+    static func name(in user: String) -> PersonName? {
+        guard user.utf8.count <= maximumUserSize else { return nil }
+        let limits = JSONLimits(maximumBytes: maximumUserSize, maximumDepth: 8)
+        guard let object = (try? JSONReader.parse(Array(user.utf8), limits: limits))?.objectValue else { return nil }
+        let parts = object["name"]?.objectValue
+        return PersonName(
             given: parts?["firstName"]?.stringValue.flatMap(DisplayName.sanitize),
             family: parts?["lastName"]?.stringValue.flatMap(DisplayName.sanitize))
-        self.name = name.isEmpty ? nil : name
     }
 }

@@ -152,6 +152,6 @@ package final class ClientSecretMint: Sendable {
             ("aud", .string(audience)),
             ("sub", .string(client.rawValue)),
         ])
-        return try ES256JWT.sign(header: [("kid", .string(key.id))], claims: claims, key: key.key)
+        return try SignedJWT.sign(header: [("kid", .string(key.id))], claims: claims, key: .es256(key.key))
     }
 }

@@ -1,4 +1,4 @@
-package import Accounts
+import Accounts
 import Coding
 import HTTP
 import HTTPTypes
@@ -6,7 +6,7 @@ import Synchronization
 
 /// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each,
 /// the receiving one redeems it. Both send an access token of the scope `user.migration` besides the client secret.
-package final class TeamMigration: TeamMigrator {
+final class TeamMigration: Sendable {
     /// How long an access token is used, in seconds; Apple gives it an hour.
     private static let tokenUse: Int64 = 3000
     /// What an access token is asked for with, besides the client's own fields.
@@ -14,36 +14,37 @@ package final class TeamMigration: TeamMigrator {
     private static let path = "/auth/usermigrationinfo"
 
     private struct AccessToken: Sendable {
+        /// Any of the team's: subjects belong to the team.
+        var client: ClientID
         var text: String
         var issuedAt: Timestamp
     }
 
     private let client: TokenClient
-    private let clientID: ClientID
     private let clock: any WallClock
     private let accessToken = Mutex<AccessToken?>(nil)
 
-    /// - Parameter clientID: any of the team's; subjects belong to the team.
-    init(client: TokenClient, clientID: ClientID, clock: any WallClock) {
+    init(client: TokenClient, clock: any WallClock) {
         self.client = client
-        self.clientID = clientID
         self.clock = clock
     }
 
-    package func prepare() async throws(MigrationFailure) { _ = try await token(after: nil) }
+    func prepare(as clientID: ClientID) async throws(MigrationFailure) { _ = try await token(of: clientID) }
 
-    package func transferSubject(
-        of subject: AppleSubject, to recipient: TeamID
+    func transferSubject(
+        of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferSubject {
-        let answer = try await ask([("sub", subject.rawValue), ("target", recipient.rawValue)])
+        let answer = try await ask([("sub", subject.rawValue), ("target", recipient.rawValue)], as: clientID)
         guard let text = answer["transfer_sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
             throw .unavailable("migration endpoint: no transfer_sub")
         }
         return TransferSubject(text)
     }
 
-    package func identity(of transferSubject: TransferSubject) async throws(MigrationFailure) -> TransferredIdentity {
-        let answer = try await ask([("transfer_sub", transferSubject.rawValue)])
+    func identity(
+        of transferSubject: TransferSubject, as clientID: ClientID
+    ) async throws(MigrationFailure) -> TransferredIdentity {
+        let answer = try await ask([("transfer_sub", transferSubject.rawValue)], as: clientID)
         guard let text = answer["sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
             throw .unavailable("migration endpoint: no sub")
         }
@@ -60,45 +61,42 @@ package final class TeamMigration: TeamMigrator {
     // MARK: Requests
 
     /// Asks with the present token, and once more with a new one when Apple refuses it: it may have ended early.
-    private func ask(_ form: [(String, String)]) async throws(MigrationFailure) -> JSONObject {
-        let first = try await token(after: nil)
-        let response = try await post(Self.path, form, bearer: first.text)
+    private func ask(_ form: [(String, String)], as clientID: ClientID) async throws(MigrationFailure) -> JSONObject {
+        let first = try await token(of: clientID)
+        let response = try await post(Self.path, form, as: clientID, bearer: first.text)
         guard Self.isRefusalOfUs(response) else { return try read(response) }
-        let second = try await token(after: first)
-        return try read(try await post(Self.path, form, bearer: second.text))
+        let second = try await token(of: clientID, after: first)
+        return try read(try await post(Self.path, form, as: clientID, bearer: second.text))
     }
 
     /// - Parameter refused: a token that Apple no longer accepts.
-    private func token(after refused: AccessToken?) async throws(MigrationFailure) -> AccessToken {
+    private func token(
+        of clientID: ClientID, after refused: AccessToken? = nil
+    ) async throws(MigrationFailure) -> AccessToken {
         let now = clock.now()
-        if let kept = accessToken.withLock({ $0 }), kept.text != refused?.text, kept.issuedAt <= now,
-            now < kept.issuedAt.adding(seconds: Self.tokenUse)
+        if let kept = accessToken.withLock({ $0 }), kept.client == clientID, kept.text != refused?.text,
+            kept.issuedAt <= now, now < kept.issuedAt.adding(seconds: Self.tokenUse)
         {
             return kept
         }
-        let response = try await post("/auth/token", Self.tokenForm, bearer: nil)
+        let response = try await post("/auth/token", Self.tokenForm, as: clientID, bearer: nil)
         if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
         guard let text = try read(response)["access_token"]?.stringValue, isPlainToken(text) else {
             throw .unavailable("token endpoint: no access_token")
         }
-        let token = AccessToken(text: text, issuedAt: now)
+        let token = AccessToken(client: clientID, text: text, issuedAt: now)
         accessToken.withLock { $0 = token }
         return token
     }
 
     private func post(
-        _ path: String, _ form: [(String, String)], bearer: String?
+        _ path: String, _ form: [(String, String)], as clientID: ClientID, bearer: String?
     ) async throws(MigrationFailure) -> ClientResponse {
-        do throws(TokenClientFailure) {
-            var endpoint = client.client
-            endpoint.accessToken = bearer
-            let client = TokenClient(client: endpoint, secrets: client.secrets)
-            return try await client.post(path, as: clientID, form: form)
-        } catch {
-            switch error {
-            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
-            case .transport(let error): throw .unavailable("\(path): \(error)")
-            }
+        var endpoint = client.client
+        endpoint.accessToken = bearer
+        let client = TokenClient(client: endpoint, secrets: client.secrets)
+        return try await client.post(path, as: clientID, form: form, unsigned: MigrationFailure.clientRefused) {
+            .unavailable("\(path): \($0)")
         }
     }
 

@@ -14,28 +14,21 @@ struct TokenCheck: Sendable {
 
     func check(
         _ token: RefreshToken, of subject: AppleSubject, as clientID: ClientID
-    ) async throws(TokenCheckFailure) {
+    ) async throws(TokenFailure) {
         let form = [("grant_type", "refresh_token"), ("refresh_token", token.value)]
-        let response: ClientResponse
-        do throws(TokenClientFailure) {
-            response = try await client.post("/auth/token", as: clientID, form: form)
-        } catch {
-            switch error {
-            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
-            case .transport(let error):
-                throw .unavailable("token endpoint: \(error)", mayHaveChecked: error.mayHaveArrived)
-            }
-        }
+        let response = try await client.post(
+            "/auth/token", as: clientID, form: form, unsigned: TokenFailure.clientRefused
+        ) { .unavailable("token endpoint: \($0)", mayHaveActed: $0.mayHaveArrived) }
         let answer = try parse(response)
         try await verify(answer, subject: subject, clientID: clientID)
     }
 
     /// Parses the answer. The status decides first: a gateway's error page is never parsed.
-    private func parse(_ response: ClientResponse) throws(TokenCheckFailure) -> TokenResponse {
+    private func parse(_ response: ClientResponse) throws(TokenFailure) -> TokenResponse {
         let status = response.status.code
         guard status == 200 || response.isRefusalStatus else { throw unavailable(response) }
         guard let object = response.jsonObject else {
-            throw .unavailable("token endpoint: status \(status), content is not JSON", mayHaveChecked: true)
+            throw .unavailable("token endpoint: status \(status), content is not JSON", mayHaveActed: true)
         }
         guard status == 200 else { throw Self.failure(TokenEndpointRefusal(object), status: status) }
         guard let token = object["id_token"]?.stringValue, !token.isEmpty else { throw .unverified("no id_token") }
@@ -45,9 +38,9 @@ struct TokenCheck: Sendable {
 
     /// Apple examines the token before the client, and answers `invalid_grant` for another client's token too: only the
     /// description tells them apart.
-    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> TokenCheckFailure {
+    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> TokenFailure {
         guard let refusal else {
-            return .unavailable("token endpoint: status \(status) without an error", mayHaveChecked: true)
+            return .unavailable("token endpoint: status \(status) without an error", mayHaveActed: true)
         }
         return switch refusal.error {
         // Both have been seen after a revocation, with status 400 as in RFC 6749 §5.2.
@@ -55,17 +48,17 @@ struct TokenCheck: Sendable {
             refusal.blamesClient ? .mismatch(refusal.text) : .dead(refusal.text)
         case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
             .clientRefused(refusal.text)
-        default: .unavailable("token endpoint: status \(status), " + refusal.text, mayHaveChecked: true)
+        default: .unavailable("token endpoint: status \(status), " + refusal.text, mayHaveActed: true)
         }
     }
 
     /// A server error and a 429 mean that nothing was checked; when a gateway timed out, it may have been.
-    private func unavailable(_ response: ClientResponse) -> TokenCheckFailure {
+    private func unavailable(_ response: ClientResponse) -> TokenFailure {
         let status = response.status.code
         let isThrottled = status == 429
         let certainlyNot = isThrottled || (500...599).contains(status) && status != 504
         return .unavailable(
-            "token endpoint: status \(status)", mayHaveChecked: !certainlyNot, isThrottled: isThrottled,
+            "token endpoint: status \(status)", mayHaveActed: !certainlyNot, isThrottled: isThrottled,
             retryAfter: isThrottled || status == 503
                 ? RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()) : nil)
     }
@@ -73,7 +66,7 @@ struct TokenCheck: Sendable {
     /// That Apple accepted the token is worth only as much as its signed statement for whom: this person and client.
     private func verify(
         _ answer: TokenResponse, subject: AppleSubject, clientID: ClientID
-    ) async throws(TokenCheckFailure) {
+    ) async throws(TokenFailure) {
         let expectation = IdentityTokenExpectation(
             clientIDs: [clientID], nonce: "", channel: .refreshed(accessToken: answer.accessToken))
         do throws(TokenRefusal) {
@@ -86,7 +79,7 @@ struct TokenCheck: Sendable {
             case .refused(let text), .clock(let text): throw .unverified(text)
             case .otherAudience: throw .unverified("aud is not ours")
             case .keys(.unknownKey): throw .unverified("unknown kid")
-            case .keys(let failure): throw .unavailable(failure.cause, mayHaveChecked: true)
+            case .keys(let failure): throw .unavailable(failure.cause, mayHaveActed: true)
             }
         }
     }
@@ -95,14 +88,4 @@ struct TokenCheck: Sendable {
 extension TokenEndpointRefusal {
     /// `client_id mismatch. …` and `redirect_uri mismatch. …`: the token is alive, the request was wrong.
     fileprivate var blamesClient: Bool { text.lowercased().contains("mismatch") }
-}
-
-extension HTTPClientError {
-    /// Whether the request may have reached the peer.
-    fileprivate var mayHaveArrived: Bool {
-        switch self {
-        case .unknownHost, .inside, .connect, .tls, .proxy: false
-        case .timeout, .closed, .malformed, .tooLarge: true
-        }
-    }
 }

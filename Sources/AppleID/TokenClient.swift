@@ -32,6 +32,24 @@ struct TokenClient: Sendable {
         return second
     }
 
+    /// The same for callers with failures of their own.
+    /// - Parameters:
+    ///   - unsigned: the failure of a request that could not be made, with its text.
+    ///   - unanswered: that of one without an answer.
+    func post<Reported: Error>(
+        _ path: String, as clientID: ClientID, form: [(String, String)], unsigned: (String) -> Reported,
+        unanswered: (HTTPClientError) -> Reported
+    ) async throws(Reported) -> ClientResponse {
+        do throws(TokenClientFailure) {
+            return try await post(path, as: clientID, form: form)
+        } catch {
+            switch error {
+            case .secret(let error): throw unsigned("the client secret could not be signed: \(error)")
+            case .transport(let error): throw unanswered(error)
+            }
+        }
+    }
+
     private func signed<Secret>(
         _ sign: () throws(KeyError) -> Secret
     ) throws(TokenClientFailure) -> Secret {
@@ -101,5 +119,15 @@ extension ClientResponse {
     var tokenEndpointRefusal: TokenEndpointRefusal? {
         guard isRefusalStatus, let jsonObject else { return nil }
         return TokenEndpointRefusal(jsonObject)
+    }
+}
+
+extension HTTPClientError {
+    /// Whether a byte of the request may have reached the peer.
+    var mayHaveArrived: Bool {
+        switch self {
+        case .unknownHost, .inside, .connect, .tls, .proxy: false
+        case .timeout, .closed, .malformed, .tooLarge: true
+        }
     }
 }

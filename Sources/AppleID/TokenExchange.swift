@@ -18,39 +18,33 @@ struct TokenExchange: Sendable {
     let redirectURI: String
 
     /// - Throws: `.codeRefused` when Apple refused the code, `.clientRefused` when it refused us,
-    ///   `.providerUnavailable` when it did not receive the request, `.answerLost` when it may have.
-    func redeem(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
+    ///   `.providerUnavailable` when it did not answer, and whether it may have redeemed the code.
+    func redeem(code: String, for clientID: ClientID) async throws(Failure) -> TokenResponse {
         var form = [("code", code), ("grant_type", "authorization_code")]
         // Apple: only if the authorize request had one. An app's had none.
         if clientID == servicesID { form.append(("redirect_uri", redirectURI)) }
-        let response: ClientResponse
-        do throws(TokenClientFailure) {
-            response = try await client.post("/auth/token", as: clientID, form: form)
-        } catch {
-            switch error {
-            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
-            case .transport(let error):
-                let text = "token endpoint: \(error)"
-                throw error.isBeforeRequest ? .providerUnavailable(text) : .answerLost(text)
-            }
+        let response = try await client.post(
+            "/auth/token", as: clientID, form: form, unsigned: { Failure(.clientRefused, $0) }
+        ) { error in
+            Failure(.providerUnavailable, "token endpoint: \(error)", mayHaveSpentCode: error.mayHaveArrived)
         }
         return try Self.parse(response)
     }
 
     /// Parses the answer. The status decides first: a gateway's error page is never parsed.
-    static func parse(_ response: ClientResponse) throws(SignInFailure) -> TokenResponse {
+    static func parse(_ response: ClientResponse) throws(Failure) -> TokenResponse {
         let status = response.status.code
         guard status == 200 || response.isRefusalStatus else {
-            throw .providerUnavailable("token endpoint: status \(status)")
+            throw Failure(.providerUnavailable, "token endpoint: status \(status)")
         }
         guard let object = response.jsonObject else {
             // With 200 the code is spent, whatever a gateway made of the answer.
             let text = "token endpoint: status \(status), content is not JSON"
-            throw status == 200 ? .answerLost(text) : .providerUnavailable(text)
+            throw Failure(.providerUnavailable, text, mayHaveSpentCode: status == 200)
         }
         guard status == 200 else { throw failure(TokenEndpointRefusal(object), status: status) }
         guard let token = object["id_token"]?.stringValue, !token.isEmpty else {
-            throw .answerLost("token endpoint: no id_token")
+            throw Failure(.providerUnavailable, "token endpoint: no id_token", mayHaveSpentCode: true)
         }
         return TokenResponse(
             identityToken: token, accessToken: object["access_token"]?.stringValue,
@@ -58,23 +52,15 @@ struct TokenExchange: Sendable {
     }
 
     /// RFC 6749 §5.2, as Apple uses it: `invalid_grant` concerns the code, all other errors concern us.
-    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> SignInFailure {
-        guard let refusal else { return .providerUnavailable("token endpoint: status \(status) without an error") }
-        return switch refusal.error {
-        case "invalid_grant": .codeRefused(refusal.text)
-        case "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
-            .clientRefused(refusal.text)
-        default: .providerUnavailable("token endpoint: status \(status), " + refusal.text)
+    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> Failure {
+        guard let refusal else {
+            return Failure(.providerUnavailable, "token endpoint: status \(status) without an error")
         }
-    }
-}
-
-extension HTTPClientError {
-    /// Whether it happened before any byte of the request was sent.
-    fileprivate var isBeforeRequest: Bool {
-        switch self {
-        case .unknownHost, .inside, .connect, .tls, .proxy: true
-        case .timeout, .closed, .malformed, .tooLarge: false
+        return switch refusal.error {
+        case "invalid_grant": Failure(.codeRefused, refusal.text)
+        case "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
+            Failure(.clientRefused, refusal.text)
+        default: Failure(.providerUnavailable, "token endpoint: status \(status), " + refusal.text)
         }
     }
 }
@@ -85,10 +71,10 @@ extension IdentityClaims {
     ///
     /// The token endpoint takes precedence; the front channel only fills what it omits. `issuedAt` is the earlier of
     /// the two, so that a revocation between them ends this sign-in's session.
-    func confirmed(by back: IdentityClaims) throws(SignInFailure) -> IdentityClaims {
-        guard back.issuer == issuer else { throw .tokenMismatch("iss") }
-        guard back.clientID == clientID else { throw .tokenMismatch("aud") }
-        guard back.subject == subject else { throw .tokenMismatch("sub") }
+    func confirmed(by back: IdentityClaims) throws(Failure) -> IdentityClaims {
+        guard back.issuer == issuer else { throw Failure(.tokenMismatch, "iss") }
+        guard back.clientID == clientID else { throw Failure(.tokenMismatch, "aud") }
+        guard back.subject == subject else { throw Failure(.tokenMismatch, "sub") }
         var result = back
         result.issuedAt = min(issuedAt, back.issuedAt)
         result.email = back.email ?? email

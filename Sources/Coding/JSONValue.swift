@@ -1,4 +1,6 @@
 /// A JSON value (RFC 8259 §3). Strings compare by code points, not by canonical equivalence.
+///
+/// Of all literals only `nil` is none: it says that there is no member, and `.null` that its value is null.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -74,10 +76,6 @@ extension JSONValue: ExpressibleByIntegerLiteral {
 
 extension JSONValue: ExpressibleByBooleanLiteral {
     package init(booleanLiteral value: Bool) { self = .bool(value) }
-}
-
-extension JSONValue: ExpressibleByNilLiteral {
-    package init(nilLiteral: ()) { self = .null }
 }
 
 extension JSONValue: ExpressibleByArrayLiteral {

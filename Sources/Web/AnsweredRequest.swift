@@ -1,4 +1,5 @@
 import Accounts
+import Coding
 import HTTP
 import Storage
 
@@ -13,13 +14,7 @@ extension ServerRequest {
             return client
         }
         let answer = await AuditActor.$current.withValue(actor) {
-            await AwaitedClient.$current.withValue(client) { () -> Result<ServerResponse, WebFailure> in
-                do throws(WebFailure) {
-                    return .success(try await handle())
-                } catch {
-                    return .failure(error)
-                }
-            }
+            await AwaitedClient.$current.withValue(client) { await Result(handle) }
         }
         return try answer.get()
     }

@@ -45,6 +45,13 @@ extension WebResponses {
 
     /// A list of the API: `items`, and `next` for the next page.
     func list<Item: Sendable>(
+        _ items: [Item], next: String? = nil, _ fields: [Field<Item>], route: String
+    ) async throws(WebFailure) -> ServerResponse {
+        try await list(items, next: next, route: route) { $1.write($0, fields) }
+    }
+
+    /// The same of what is no row of fields.
+    func list<Item: Sendable>(
         _ items: [Item], next: String?, route: String,
         write: @escaping @Sendable (Item, inout JSONWriter) -> Void
     ) async throws(WebFailure) -> ServerResponse {

@@ -41,11 +41,11 @@ struct SignedInReader: Sendable {
     func changing(_ fields: HTTPFields, _ publicURL: PublicURL) throws(WebFailure) -> Credential {
         let credential = credential(in: fields)
         switch credential {
-        case .none: throw .signedOut
+        case .none: throw WebFailure(.signedOut)
         case .bearer: return credential
         case .cookie: break
         }
-        guard SameOrigin.holds(fields, publicURL: publicURL) else { throw .crossSite }
+        guard SameOrigin.holds(fields, publicURL: publicURL) else { throw WebFailure(.crossSite) }
         return credential
     }
 
@@ -79,7 +79,7 @@ struct SignedInReader: Sendable {
     /// The live session of the credential with its active user; throws when there is none.
     func active(_ credential: Credential) async throws(WebFailure) -> SignedIn {
         let found = try await WebFailure.mapping(await signedIn(credential))
-        guard let found else { throw .signedOut }
+        guard let found else { throw WebFailure(.signedOut) }
         try found.user.requireActive()
         return found
     }
@@ -98,8 +98,8 @@ extension User {
     func requireActive() throws(WebFailure) {
         switch state {
         case .active: return
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
+        case .pending: throw WebFailure(.userPending)
+        case .disabled: throw WebFailure(.userDisabled)
         }
     }
 }

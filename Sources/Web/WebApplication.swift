@@ -1,9 +1,10 @@
 package import Accounts
-package import Coding
+import Coding
 package import Crypto
 package import HTTP
 import HTTPTypes
-package import Logging
+import Logging
+package import Storage
 
 /// The site for visitors, proxies, apps and Apple: every route of the main listener.
 package final class WebApplication: RequestHandler {
@@ -12,13 +13,10 @@ package final class WebApplication: RequestHandler {
         package var signIn: SignIn
         package var database: Database
         package var notifications: Notifications
-        package var returnTargets: ReturnTargets
         package var signingKeys: SigningKeys?
         /// Nil: no program can sign people in.
         package var openID: OpenIDProvider?
-        package var clock: any WallClock
-        package var random: any RandomSource
-        package var logger: Logger
+        package var runtime: Runtime
         /// Lets `bramley doctor` ask how requests arrive; nil disables it.
         package var keyring: SealingKeyring?
         /// The webhook endpoints; nil shows none.
@@ -29,25 +27,17 @@ package final class WebApplication: RequestHandler {
         package var console: OperatorConsole?
 
         package init(
-            signIn: SignIn, database: Database, notifications: Notifications, returnTargets: ReturnTargets,
-            signingKeys: SigningKeys? = nil, openID: OpenIDProvider? = nil, clock: any WallClock,
-            random: any RandomSource, logger: Logger, keyring: SealingKeyring? = nil,
-            webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil, console: OperatorConsole? = nil
+            signIn: SignIn, database: Database, notifications: Notifications, runtime: Runtime
         ) {
             self.signIn = signIn
             self.database = database
             self.notifications = notifications
-            self.returnTargets = returnTargets
-            self.signingKeys = signingKeys
-            self.openID = openID
-            self.clock = clock
-            self.random = random
-            self.logger = logger
-            self.keyring = keyring
-            self.webhooks = webhooks
-            self.accessRules = accessRules
-            self.console = console
+            self.runtime = runtime
         }
+
+        var clock: any WallClock { runtime.clock }
+        var random: any RandomSource { runtime.random }
+        var logger: Logger { runtime.logger }
     }
 
     private let router: MeasuredRouter
@@ -73,7 +63,7 @@ package final class WebApplication: RequestHandler {
         largeHeadPage = responses.largeHeadPage()
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
             let reader = RouteTable.Reader(ofUnroutedPath: request.path, configuration.publicURL)
-            return responses.failure(.routing(failure), route: "", reader: reader, request: request)
+            return responses.failure(WebFailure(routing: failure), route: "", reader: reader, request: request)
         }
         let traffic = TrafficSources(clock: services.clock)
         inspection = services.keyring.map {

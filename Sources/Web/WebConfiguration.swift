@@ -49,14 +49,10 @@ package struct WebConfiguration: Sendable {
         package var allowedReturnOrigins: [String] = []
         /// The target of an attempt that names none.
         package var defaultReturnTo = "/account"
-        /// The lifetime in seconds of an attempt and of the binding cookie.
-        package var attemptLifetime: Int64 = 600
         /// The site's own password sign-in, linked next to the button; also used to connect an account.
         package var passwordURL: String?
         /// Where the site's password is changed; `/.well-known/change-password` leads there.
         package var changePasswordURL: String?
-        /// Whether `SignIn` asks new people if they have an account here; requires `passwordURL`.
-        package var askExistingAccount = false
     }
 
     /// `sessions.*`.
@@ -90,6 +86,7 @@ package struct WebConfiguration: Sendable {
     package var site = Site()
     package var apple = Apple()
     package var login = Login()
+    package var signIn = SignInConfiguration()
     package var button = SignInButton()
     package var sessions = Sessions()
     /// `forwardAuth.style`: which fields of a trusted proxy describe the original request of `/auth/verify`.
@@ -110,4 +107,11 @@ package struct WebConfiguration: Sendable {
     package var assertionAudiences: [AssertionAudience] = []
 
     package init() {}
+
+    /// Where visitors may return to.
+    package var returnTargets: ReturnTargets {
+        ReturnTargets(
+            publicURL: publicURL.absolute, allowedOrigins: login.allowedReturnOrigins,
+            defaultTarget: login.defaultReturnTo)
+    }
 }

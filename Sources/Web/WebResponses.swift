@@ -4,6 +4,7 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
+import Storage
 
 /// Makes the responses of all routes: pages, redirects, JSON and failures, each with its security headers.
 struct WebResponses: Sendable {
@@ -97,14 +98,14 @@ struct WebResponses: Sendable {
         log(failure, route: route, errorID: errorID)
         if case .program = reader { return problem(failure, errorID: errorID) }
         if case .client = reader { return providerError(failure) }
-        let locale = locale(begunIn: failure.language, request: request)
+        let locale = locale(begunIn: failure.visit?.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
         if case .proxy = reader {
             return throughProxy(message, failure, errorID: errorID, locale: locale, request)
         }
         return page(
             message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
-            status: failure.status, cookies: failure.cookies, fields: failure.fields)
+            status: failure.status, cookies: failure.visit?.cookies ?? [], fields: failure.fields)
     }
 
     /// A failure that a proxy may pass on, on a site without our styles: for a visitor a page that needs no other file,
@@ -163,13 +164,14 @@ struct WebResponses: Sendable {
     /// RFC 9457.
     func problem(_ failure: WebFailure, errorID: String) -> ServerResponse {
         let strings = pages.defaultStrings
-        let key = MessagePage.page(of: failure).map { "pages.\($0).title" } ?? "errors.\(failure.code).title"
+        let key =
+            MessagePage.page(of: failure.code).map { "pages.\($0).title" } ?? "errors.\(failure.code.rawValue).title"
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("type", "about:blank")
         writer.member("title", strings?.has(key) == true ? strings?[key] : failure.status.reasonPhrase)
         writer.member("status", Int64(failure.status.code))
-        writer.member("code", failure.code)
+        writer.member("code", failure.code.rawValue)
         if let explanation = failure.explanation { writer.member("detail", explanation) }
         writer.member("errorID", errorID)
         if let id = RequestID.current { writer.member("requestID", id.text) }
@@ -183,15 +185,14 @@ struct WebResponses: Sendable {
 
     /// RFC 6749 §5.2.
     private func providerError(_ failure: WebFailure) -> ServerResponse {
-        let error: ProviderError
-        switch failure {
-        case .provider(let known): error = known
-        case .bearerMissing: error = ProviderError(.invalidToken, "there is no access token")
-        case .bearerMalformed: error = ProviderError(.invalidRequest, "the access token is sent in two ways")
-        case .store: error = ProviderError(.temporarilyUnavailable, "the server cannot answer now; try again")
-        case .tooManyRequests: error = ProviderError(.temporarilyUnavailable, "too many requests; try again later")
-        default: error = ProviderError(.invalidRequest, failure.explanation ?? failure.code)
-        }
+        let error =
+            switch (failure.oauth, failure.code) {
+            case (let error?, _): error
+            case (nil, .unavailable): ProviderError(store: .late)
+            case (nil, .tooManyRequests):
+                ProviderError(.temporarilyUnavailable, "too many requests; try again later")
+            case (nil, _): ProviderError(.invalidRequest, failure.explanation ?? failure.code.rawValue)
+            }
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("error", error.code.rawValue)
@@ -208,12 +209,12 @@ struct WebResponses: Sendable {
     private func log(_ failure: WebFailure, route: String, errorID: String) {
         guard logger.logLevel <= failure.level else { return }
         var metadata: Logger.Metadata = [
-            LogKey.reason: "\(failure.code)", LogKey.route: "\(route)", LogKey.errorID: "\(errorID)",
+            LogKey.reason: "\(failure.code.rawValue)", LogKey.route: "\(route)", LogKey.errorID: "\(errorID)",
             LogKey.status: "\(failure.status.code)",
         ]
-        if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
+        if let detail = failure.failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
-            guard let count = failureLines.count(failure.code, at: stopwatch.milliseconds) else { return }
+            guard let count = failureLines.count(failure.code.rawValue, at: stopwatch.milliseconds) else { return }
             if count > 1 { metadata[LogKey.unlogged] = "\(count - 1)" }
         }
         logger.log(level: failure.level, "request failed", metadata: metadata)

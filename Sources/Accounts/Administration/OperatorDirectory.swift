@@ -1,23 +1,6 @@
 package import Coding
 package import Storage
 
-/// What an operator does to a person.
-package enum OperatorChange: Hashable, Sendable {
-    /// - Parameter states: in which the person must be.
-    case patch(UserPatch, from: [User.State])
-    case delete
-}
-
-package enum OperatorChangeResult: Hashable, Sendable {
-    case changed
-    case deleted(UserDeletion)
-    case unknown
-    /// The person is in another state by now; nothing was written.
-    case otherState
-    /// Nobody else is active and in a group of `operator.groups`; nothing was written.
-    case lastOperator
-}
-
 /// An event that waits for an endpoint, or was given up for it.
 package struct WaitingDelivery: Hashable, Sendable {
     package var event: EventID
@@ -77,29 +60,6 @@ extension User {
 }
 
 extension Database {
-    /// Changes or deletes a person, unless nobody would be left who can open the operator's page.
-    /// - Parameter groups: `operator.groups`.
-    package func changeUser(
-        _ id: UserID, _ change: OperatorChange, protecting groups: [String], at now: Timestamp
-    ) async throws(StoreError) -> OperatorChangeResult {
-        try await write(at: now) { transaction in
-            guard let before = try transaction.user(id) else { return .unknown }
-            var after: User?
-            if case .patch(let patch, let states) = change {
-                guard states.contains(before.state) else { return .otherState }
-                after = before.applying(patch)
-            }
-            if before.isOperator(groups), after?.isOperator(groups) != true,
-                try !transaction.hasOperator(groups, besides: id)
-            {
-                return .lastOperator
-            }
-            guard let after else { return .deleted(try transaction.deleteUser(id)) }
-            try transaction.change(before, to: after)
-            return .changed
-        }
-    }
-
     /// What applications have not received about a person: the newest `limit` of it.
     package func deliveries(of user: UserID, limit: Int) async throws(StoreError) -> [WaitingDelivery] {
         try await read { snapshot in
@@ -188,13 +148,14 @@ extension Database {
 }
 
 extension Snapshot {
-    /// Whether somebody else can open the operator's page.
-    fileprivate func hasOperator(_ groups: [String], besides id: UserID) throws -> Bool {
+    /// Whether this person, and nobody else, can open the operator's page.
+    func isLastOperator(_ user: User, of groups: [String]) throws -> Bool {
+        guard user.isOperator(groups) else { return false }
         var wanted = Conditions()
         wanted.add("x.name", in: groups)
-        wanted.add("u.state = 'active' AND u.id <> ?", [id])
+        wanted.add("u.state = 'active' AND u.id <> ?", [user.id])
         // An older version may have changed the groups and not the index.
-        return try exists(
+        return try !exists(
             """
             SELECT 1 FROM user_group x CROSS JOIN user u ON u.id = x.user \(wanted.clause)
             AND EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = x.name) LIMIT 1

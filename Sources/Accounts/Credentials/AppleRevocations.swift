@@ -22,30 +22,30 @@ package final class AppleRevocations: Sendable {
     /// The most tokens in one round.
     static let batch = 50
 
-    private let queue: any RevocationQueue
+    private let database: Database
     private let lease: LeaseHold
     private let rest = StoreRest()
-    private let revoker: any TokenRevoker
+    private let provider: any IdentityProvider
     private let keyring: SealingKeyring
     private let clock: any WallClock
     private let logger: Logger
 
     package init(
-        queue: any RevocationQueue, leases: any LeaseStore, revoker: any TokenRevoker, keyring: SealingKeyring,
-        clock: any WallClock, random: any RandomSource, logger: Logger
+        database: Database, provider: any IdentityProvider, keyring: SealingKeyring, clock: any WallClock,
+        random: any RandomSource, logger: Logger
     ) {
-        self.queue = queue
-        self.revoker = revoker
+        self.database = database
+        self.provider = provider
         self.keyring = keyring
         self.clock = clock
         self.logger = logger
-        lease = LeaseHold(.revocations, in: leases, seconds: Self.leaseTime, random: random)
+        lease = LeaseHold(.revocations, in: database, seconds: Self.leaseTime, random: random)
     }
 
     package func round(while goesOn: () -> Bool = { true }) async {
         guard rest.isOver(at: clock.now()) else { return }
         do throws(StoreError) {
-            let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
+            let due = try await database.dueRevocations(at: clock.now(), limit: Self.batch)
             _ = rest.end()
             if due.isEmpty { return }
             for entry in due where goesOn() {
@@ -66,21 +66,21 @@ package final class AppleRevocations: Sendable {
     private func revoke(_ entry: QueuedRevocation) async throws(StoreError) {
         let now = clock.now()
         let deadline = now.adding(seconds: Self.flightTime)
-        guard try await queue.beginRevocation(entry.id, at: now, until: deadline) else { return }
+        guard try await database.beginRevocation(entry.id, at: now, until: deadline) else { return }
         let token: RefreshToken
         do throws(QueuedToken.Fault) {
             token = try open(entry)
         } catch {
             return try await postpone(entry, reason: Self.unreadable, detail: Self.detail(error), level: .error)
         }
-        do throws(TokenRevocationFailure) {
-            try await revoker.revoke(token, clientID: entry.clientID)
+        do throws(TokenFailure) {
+            try await provider.revoke(token, clientID: entry.clientID)
         } catch {
             var level = Logger.Level.warning
             if case .clientRefused = error { level = .error }
             return try await postpone(entry, reason: error.reason, detail: error.detail, level: level)
         }
-        guard try await queue.finishRevocation(entry.id, at: clock.now()) else { return }
+        guard try await database.finishRevocation(entry.id, at: clock.now()) else { return }
         logger.info("token revoked at Apple after deletion", metadata: ["attempts": "\(entry.attempts + 1)"])
     }
 
@@ -92,7 +92,7 @@ package final class AppleRevocations: Sendable {
         guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
         let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
         // Try once more when the time is over.
-        try await queue.postponeRevocation(
+        try await database.postponeRevocation(
             entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
         // Nothing changes until the operator acts, so log it once.
         if reason == Self.unreadable, entry.failure == Self.unreadable { return }
@@ -104,7 +104,7 @@ package final class AppleRevocations: Sendable {
     }
 
     private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
-        try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
+        try await database.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
             "token revocation at Apple abandoned",
             metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])

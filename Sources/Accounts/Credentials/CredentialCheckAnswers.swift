@@ -2,6 +2,8 @@ package import Coding
 package import Storage
 
 extension Database {
+    /// Applies an answer, unless its credential no longer exists. A dead answer that makes a wave sets the brake and is
+    /// held back, like all that follow.
     package func recordCheck(
         _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
     ) async throws(StoreError) -> CheckOutcome {

@@ -109,26 +109,6 @@ package struct CheckResumption: Hashable, Sendable {
     package var forgotten: Int
 }
 
-/// Credentials, as the daily checks need them.
-package protocol CredentialCheckStore: Sendable {
-    /// Only reads, through indexes.
-    func checkWork(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckWork
-
-    /// Plans credentials that have no plan, and returns at most `limit` that are due, the longest waiting first. Each
-    /// is marked before this returns and is not due again for a day: whatever happens to the process afterwards, Apple
-    /// is asked at most once. Returns none while the brake is on, and one of a refused client when its next attempt is
-    /// due.
-    func beginChecks(
-        _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
-    ) async throws(StoreError) -> [DueCheck]
-
-    /// Applies an answer, unless its credential no longer exists. A dead answer that makes a wave sets the brake and is
-    /// held back, like all that follow.
-    func recordCheck(
-        _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
-    ) async throws(StoreError) -> CheckOutcome
-}
-
 // The daily checks, as the operator controls them.
 extension Database {
     package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckStatus {

@@ -1,7 +1,9 @@
 package import Coding
 package import Storage
 
-extension Database: CredentialCheckStore {
+// Credentials, as the daily checks need them.
+extension Database {
+    /// Only reads, through indexes.
     package func checkWork(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckWork {
         try await read(at: now) { snapshot in
             let gate = try snapshot.checkGate()
@@ -14,6 +16,10 @@ extension Database: CredentialCheckStore {
         }
     }
 
+    /// Plans credentials that have no plan, and returns at most `limit` that are due, the longest waiting first. Each
+    /// is marked before this returns and is not due again for a day: whatever happens to the process afterwards, Apple
+    /// is asked at most once. Returns none while the brake is on, and one of a refused client when its next attempt is
+    /// due.
     package func beginChecks(
         _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
     ) async throws(StoreError) -> [DueCheck] {

@@ -26,8 +26,8 @@ package final class CredentialChecks: Sendable {
     /// keeps the rate.
     static let leaseTime: Int64 = 5
 
-    private let store: any CredentialCheckStore & LeaseStore
-    private let checker: any TokenChecker
+    private let database: Database
+    private let provider: any IdentityProvider
     private let scope: CheckScope
     private let keyring: SealingKeyring
     private let concurrency: Int
@@ -44,19 +44,18 @@ package final class CredentialChecks: Sendable {
     ///   - rate: checks per second, at most.
     ///   - concurrency: checks in flight, at most.
     package init(
-        store: any CredentialCheckStore & LeaseStore, checker: any TokenChecker, scope: CheckScope,
-        keyring: SealingKeyring, rate: Int, concurrency: Int = 16, clock: any WallClock, random: any RandomSource,
-        logger: Logger
+        database: Database, provider: any IdentityProvider, scope: CheckScope, keyring: SealingKeyring, rate: Int,
+        concurrency: Int = 16, clock: any WallClock, random: any RandomSource, logger: Logger
     ) {
-        self.store = store
-        self.checker = checker
+        self.database = database
+        self.provider = provider
         self.scope = scope
         self.keyring = keyring
         self.concurrency = max(1, concurrency)
         self.schedule = CheckSchedule(random: random)
         self.clock = clock
         self.logger = logger
-        lease = LeaseHold(.credentialChecks, in: store, seconds: Self.leaseTime, random: random)
+        lease = LeaseHold(.credentialChecks, in: database, seconds: Self.leaseTime, random: random)
         state = Mutex(State(pace: CheckPace(rate: rate)))
     }
 
@@ -82,7 +81,7 @@ package final class CredentialChecks: Sendable {
         }
         guard room > 0 else { return [] }
         do throws(StoreError) {
-            let work = try await store.checkWork(scope, at: now)
+            let work = try await database.checkWork(scope, at: now)
             announce(work.gate)
             guard work.hasDue else {
                 if state.withLock({ $0.inFlight == 0 }) { await lease.release() }
@@ -90,7 +89,7 @@ package final class CredentialChecks: Sendable {
                 return []
             }
             guard try await lease.acquire(at: now) else { return [] }
-            let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
+            let due = try await database.beginChecks(scope, limit: room, schedule: schedule, at: now)
             _ = rest.end()
             return state.withLock { state in
                 state.inFlight += due.count
@@ -110,8 +109,8 @@ package final class CredentialChecks: Sendable {
             return complain("unreadable", "no sealing key opens the token", check.due, level: .error)
         }
         let answer: CheckAnswer
-        do throws(TokenCheckFailure) {
-            try await checker.check(token, subject: check.due.subject, clientID: check.due.clientID)
+        do throws(TokenFailure) {
+            try await provider.check(token, subject: check.due.subject, clientID: check.due.clientID)
             answer = .alive
         } catch {
             guard let failure = self.answer(to: error, of: check) else { return }
@@ -121,7 +120,7 @@ package final class CredentialChecks: Sendable {
     }
 
     /// What a failure means for the credential; nil when nothing changes and it is checked again in a day.
-    private func answer(to failure: TokenCheckFailure, of check: BegunCheck) -> CheckAnswer? {
+    private func answer(to failure: TokenFailure, of check: BegunCheck) -> CheckAnswer? {
         let now = clock.now()
         switch failure {
         case .dead: return .dead
@@ -131,12 +130,12 @@ package final class CredentialChecks: Sendable {
             return nil
         case .clientRefused(let detail):
             return .clientRefused(detail: detail, retryAt: schedule.retry(failures: check.due.failures, at: now))
-        case .unavailable(_, let mayHaveChecked, let isThrottled, let retryAfter):
+        case .unavailable(_, let mayHaveActed, let isThrottled, let retryAfter):
             state.withLock {
                 $0.backOff.failed(spell: check.spell, isThrottled: isThrottled, retryAfter: retryAfter, at: now)
             }
             complain(failure.reason, failure.detail, check.due, level: .warning)
-            return mayHaveChecked ? nil : .notMade(retryAt: schedule.retry(failures: check.due.failures, at: now))
+            return mayHaveActed ? nil : .notMade(retryAt: schedule.retry(failures: check.due.failures, at: now))
         }
     }
 
@@ -146,7 +145,7 @@ package final class CredentialChecks: Sendable {
         case .notMade: break
         }
         do throws(StoreError) {
-            let outcome = try await store.recordCheck(answer, of: check.due, at: clock.now())
+            let outcome = try await database.recordCheck(answer, of: check.due, at: clock.now())
             if case .died(let user, let sessions) = outcome {
                 logger.info(
                     "credential revoked at Apple",

@@ -146,3 +146,10 @@ extension Transaction {
             """, [status.state, status.changedAt, status.cause, identity])
     }
 }
+
+extension CredentialStatus {
+    package static let fields: [Field<CredentialStatus>] = [
+        Field("credentialState") { .text($0.state.rawValue) }, Field("credentialChangedAt") { .time($0.changedAt) },
+        Field("credentialCause") { .text($0.cause.rawValue) },
+    ]
+}

@@ -22,7 +22,7 @@ package struct RevocationReport: Hashable, Sendable {
     /// Nil when given up.
     package var nextAttemptAt: Timestamp?
     package var attempts: Int
-    /// Why the last attempt failed: a reason of `TokenRevocationFailure`, or `unreadable`.
+    /// Why the last attempt failed: a reason of `TokenFailure`, or `unreadable`.
     package var failure: String?
 
     /// When it is given up unless Apple answers.
@@ -35,15 +35,15 @@ extension Database {
     /// Does not include deletions without a token to revoke.
     package func revocations(
         after id: Int64?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> [RevocationReport] {
+    ) async throws(StoreError) -> Page<RevocationReport, Int64> {
         try await read(at: now) { snapshot in
-            try snapshot.rows(
+            try snapshot.page(
                 """
                 SELECT id, client_id, queued_at, next_attempt_at, attempts, failure,
                 sealed_refresh_token IS NOT NULL AS holds_token
                 FROM revocation WHERE id > ? AND failure IS DISTINCT FROM ? ORDER BY id LIMIT ?
-                """, [id ?? 0, RevocationMark.done, limit]
-            ).map { try RevocationReport($0, at: now) }
+                """, [id ?? 0, RevocationMark.done], limit: limit, place: \.id
+            ) { try RevocationReport($0, at: now) }
         }
     }
 
@@ -72,8 +72,21 @@ extension RevocationReport {
         var state: State = attempts > 0 ? .retrying : .waiting
         if isMarked, let next, now < next { state = .asking }
         if !(try row["holds_token"]) { state = .failed }
-        self.init(
-            id: try row["id"], clientID: try row["client_id"], state: state, queuedAt: try row["queued_at"],
-            nextAttemptAt: next, attempts: attempts, failure: isMarked ? nil : mark)
+        id = try row["id"]
+        clientID = try row["client_id"]
+        self.state = state
+        queuedAt = try row["queued_at"]
+        nextAttemptAt = next
+        self.attempts = attempts
+        failure = isMarked ? nil : mark
     }
+}
+
+extension RevocationReport {
+    package static let fields: [Field<RevocationReport>] = [
+        Field("id") { .number(Int($0.id)) }, Field("state") { .text($0.state.rawValue) },
+        Field("clientID") { .text($0.clientID.rawValue) }, Field("queuedAt") { .time($0.queuedAt) },
+        Field("nextAttemptAt") { .time($0.nextAttemptAt) }, Field("endsAt") { .time($0.endsAt) },
+        Field("attempts") { .number($0.attempts) }, Field("failure") { .text($0.failure) },
+    ]
 }

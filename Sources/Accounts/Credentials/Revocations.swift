@@ -25,22 +25,6 @@ package struct QueuedRevocation: Hashable, Sendable {
     }
 }
 
-/// The queue of revocations.
-package protocol RevocationQueue: Sendable {
-    /// At most `limit` entries that are due, oldest first.
-    func dueRevocations(at now: Timestamp, limit: Int) async throws(StoreError) -> [QueuedRevocation]
-    /// Marks that Apple is about to be asked. Nobody knows when Apple acts, so until `deadline`, or until one of the
-    /// next two calls, a sign-in of this person is refused as revoked: what it brings may end a moment later. The entry
-    /// is due again at `deadline`. False when it is not due: a sign-in removed it, or another process is asking.
-    func beginRevocation(_ id: Int64, at now: Timestamp, until deadline: Timestamp) async throws(StoreError) -> Bool
-    /// Records that Apple answered: deletes the token here too, and refuses as revoked a sign-in in flight that Apple
-    /// confirmed before `now`. False when a sign-in removed the entry in the meantime.
-    func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool
-    /// Records that Apple did not answer, or was not asked: try again at `next`, or, with nil, give up and keep the
-    /// entry for the operator without its token. Does nothing to a finished entry.
-    func postponeRevocation(_ id: Int64, until next: Timestamp?, failure: String) async throws(StoreError)
-}
-
 /// Keyed hashes of a person's key at Apple, by which the queue entry of a deleted person is found.
 struct SubjectHashes: Sendable {
     private static let purpose = SealingPurpose.other("subject-hash")
@@ -197,7 +181,9 @@ extension Snapshot {
     }
 }
 
-extension Database: RevocationQueue {
+// The queue of revocations.
+extension Database {
+    /// At most `limit` entries that are due, oldest first.
     package func dueRevocations(at now: Timestamp, limit: Int) async throws(StoreError) -> [QueuedRevocation] {
         try await read(at: now) { snapshot in
             try snapshot.rows(
@@ -214,6 +200,9 @@ extension Database: RevocationQueue {
         }
     }
 
+    /// Marks that Apple is about to be asked. Nobody knows when Apple acts, so until `deadline`, or until one of the
+    /// next two calls, a sign-in of this person is refused as revoked: what it brings may end a moment later. The entry
+    /// is due again at `deadline`. False when it is not due: a sign-in removed it, or another process is asking.
     package func beginRevocation(
         _ id: Int64, at now: Timestamp, until deadline: Timestamp
     ) async throws(StoreError) -> Bool {
@@ -226,6 +215,8 @@ extension Database: RevocationQueue {
         }
     }
 
+    /// Records that Apple answered: deletes the token here too, and refuses as revoked a sign-in in flight that Apple
+    /// confirmed before `now`. False when a sign-in removed the entry in the meantime.
     package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
             let changes = try transaction.change(
@@ -243,6 +234,8 @@ extension Database: RevocationQueue {
         }
     }
 
+    /// Records that Apple did not answer, or was not asked: try again at `next`, or, with nil, give up and keep the
+    /// entry for the operator without its token. Does nothing to a finished entry.
     package func postponeRevocation(
         _ id: Int64, until next: Timestamp?, failure: String
     ) async throws(StoreError) {

@@ -1,6 +1,6 @@
-package import Coding
+import Coding
 package import Crypto
-package import Logging
+import Logging
 package import Storage
 import Synchronization
 
@@ -44,20 +44,20 @@ package final class Database: Sendable {
     ///   - steps: the schema this version knows; tests pass more or fewer.
     ///   - wrap: puts another engine before the real one; that of tests fails when told to.
     package init(
-        options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
-        logger: Logger, steps: [SchemaStep] = Schema.steps, over wrap: (any Engine) -> any Engine = { $0 }
+        options: DatabaseOptions, keyring: SealingKeyring, runtime: Runtime, steps: [SchemaStep] = Schema.steps,
+        over wrap: (any Engine) -> any Engine = { $0 }
     ) throws(StorageOpenError) {
         let trust = options.store.postgres.map { CacheTrust(for: $0.trust) } ?? CacheTrust()
         context = StoreContext(
-            identifiers: RandomIdentifier(random: BufferedRandom(random)), keyring: keyring,
+            identifiers: RandomIdentifier(random: BufferedRandom(runtime.random)), keyring: keyring,
             sessionLimits: options.sessionLimits, onAccountDeleted: options.onAccountDeleted,
             standing: options.store.use == .command ? .operator : .server, account: options.account)
         invalidations = SessionInvalidations(trust: trust)
         store = try Store(
             options.store, schema: Schema.owned(by: context, steps: steps, invalidations: invalidations), trust: trust,
-            keyring: keyring, clock: clock, random: random, logger: logger, over: wrap)
+            keyring: keyring, runtime: runtime, over: wrap)
         self.options = options
-        self.clock = clock
+        clock = runtime.clock
         sharedSessions =
             store.isShared ? SharedSessions(invalidations: invalidations, limits: options.sessionLimits) : nil
     }

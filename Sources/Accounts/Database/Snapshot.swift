@@ -77,13 +77,16 @@ class Snapshot {
     /// - Parameters:
     ///   - sql: its last parameter is the maximum number of rows.
     ///   - limit: one more is requested, which tells whether there is another page.
-    final func page<Item>(
-        _ sql: String, _ arguments: StatementArguments, limit: Int, _ read: (Row) throws -> Item
-    ) throws -> (items: [Item], isLast: Bool) {
+    ///   - place: of an item.
+    final func page<Item: Sendable, Place: Sendable>(
+        _ sql: String, _ arguments: StatementArguments, limit: Int, place: (Item) -> Place,
+        _ read: (Row) throws -> Item
+    ) throws -> Page<Item, Place> {
         var arguments = arguments
         arguments += [limit + 1]
         let rows = try connection.rows(sql, arguments.values)
-        return (try rows.prefix(limit).map(read), rows.count <= limit)
+        let items = try rows.prefix(limit).map(read)
+        return Page(items: items, next: rows.count > limit ? items.last.map(place) : nil)
     }
 
     /// Reads a value of `meta`.

@@ -123,13 +123,6 @@ package struct AuditFilter: Hashable, Sendable {
     }
 }
 
-/// A page of lines, newest first, and where the next page begins.
-package struct AuditPage: Hashable, Sendable {
-    package var items: [AuditEntry]
-    /// The sequence of the last line; nil when there are no more.
-    package var next: Int64?
-}
-
 /// How an audit line identifies its person: HMAC-SHA-256 of the user id, cut to 16 bytes, under a key derived from the
 /// sealing key for this purpose only. Neither the user ids nor the database without the key reveal it.
 struct AuditSubjects: Sendable {
@@ -235,4 +228,14 @@ extension Database {
             try transaction.audit(kind, user: user, object: object)
         }
     }
+}
+
+extension AuditEntry {
+    package static let fields: [Field<AuditEntry>] = [
+        Field("time") { .time($0.time) }, Field("type") { .code($0.kind.rawValue) },
+        Field("actor") { .text($0.actor.rawValue) }, Field("account") { .text($0.account) },
+        Field("apiKey") { .text($0.apiKey?.rawValue) }, Field("network") { .text($0.network) },
+        Field("subject") { .text($0.subject.map(Hexadecimal.encode)) }, Field("reason") { .text($0.reason) },
+        Field("object") { .text($0.object) },
+    ]
 }

@@ -7,7 +7,7 @@ extension Database {
     /// - Parameter before: the `next` of the previous page.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int
-    ) async throws(StoreError) -> AuditPage {
+    ) async throws(StoreError) -> Page<AuditEntry, Int64> {
         guard filter.user == nil, filter.since != nil || filter.until != nil else {
             return try await auditLog(filter, before: before, from: nil, limit: limit)
         }
@@ -24,11 +24,11 @@ extension Database {
             found += page.items
             // More in this piece; or perhaps in the next ones.
             if page.next != nil || found.count == limit {
-                return AuditPage(items: found, next: page.next ?? (from > first ? found.last?.sequence : nil))
+                return Page(items: found, next: page.next ?? (from > first ? found.last?.sequence : nil))
             }
             end = from
         }
-        return AuditPage(items: found, next: nil)
+        return Page(items: found)
     }
 
     /// Lines that one read looks through for a time: 5 ms.
@@ -36,13 +36,12 @@ extension Database {
 
     private func auditLog(
         _ filter: AuditFilter, before: Int64?, from: Int64?, limit: Int
-    ) async throws(StoreError) -> AuditPage {
+    ) async throws(StoreError) -> Page<AuditEntry, Int64> {
         try await read { snapshot in
             let lines = AuditLines(filter, before: before, from: from, snapshot.context)
-            let (items, isLast) = try snapshot.page(lines.sql, lines.arguments(limit: limit), limit: limit) {
+            return try snapshot.page(lines.sql, lines.arguments(limit: limit), limit: limit, place: \.sequence) {
                 try AuditEntry($0)
             }
-            return AuditPage(items: items, next: isLast ? nil : items.last?.sequence)
         }
     }
 }
@@ -102,9 +101,15 @@ struct AuditLines {
 
 extension AuditEntry {
     fileprivate init(_ row: Row) throws(StoreError) {
-        self.init(
-            sequence: try row["sequence"], time: try row["time"], kind: try row["type"], actor: try row["actor"],
-            subject: try row["subject"], reason: try row["reason"], object: try row["object"],
-            apiKey: try row["api_key"], network: try row["network"], account: try row["account"])
+        sequence = try row["sequence"]
+        time = try row["time"]
+        kind = try row["type"]
+        actor = try row["actor"]
+        subject = try row["subject"]
+        reason = try row["reason"]
+        object = try row["object"]
+        apiKey = try row["api_key"]
+        network = try row["network"]
+        account = try row["account"]
     }
 }

@@ -47,12 +47,8 @@ package enum EventPlace: Hashable, Sendable {
     case sequence(Int64)
 }
 
-/// A page of events in the order of commits, and where the next page begins.
-package struct EventPage: Hashable, Sendable {
-    package var items: [JournalEntry]
-    /// Nil when there are no more yet.
-    package var next: EventPlace?
-}
+/// In the order of commits. Nothing follows when there are no more yet.
+package typealias EventPage = Page<JournalEntry, EventPlace>
 
 extension Transaction {
     /// Writes a journal entry, in the transaction of its event. Call it before the user's row is deleted: the entry
@@ -77,11 +73,16 @@ extension JournalEntry {
 
     init(_ row: Row) throws(StoreError) {
         let fields: TextList = try row["e.fields"]
-        self.init(
-            id: EventID(sequence: try row["e.sequence"], salt: try row["e.salt"]), kind: try row["e.type"],
-            time: try row["e.time"], user: try row["e.user"],
-            externalID: try row["e.external_id"], session: try row["e.session"], cause: try row["e.cause"],
-            fields: fields.items, into: try row["e.into_user"], link: try row["e.link"])
+        id = EventID(sequence: try row["e.sequence"], salt: try row["e.salt"])
+        kind = try row["e.type"]
+        time = try row["e.time"]
+        user = try row["e.user"]
+        externalID = try row["e.external_id"]
+        session = try row["e.session"]
+        cause = try row["e.cause"]
+        self.fields = fields.items
+        into = try row["e.into_user"]
+        link = try row["e.link"]
     }
 }
 
@@ -120,12 +121,11 @@ extension Database {
                     wanted.add("e.sequence <= ?", [far])
                 }
             }
-            let (items, isLast) = try snapshot.page(
+            let page = try snapshot.page(
                 "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence LIMIT ?",
-                wanted.arguments, limit: limit
+                wanted.arguments, limit: limit, place: \.sequence
             ) { row -> (entry: JournalEntry, sequence: Int64) in (try JournalEntry(row), try row["e.sequence"]) }
-            let next = isLast ? end : items.last?.sequence
-            return EventPage(items: items.map(\.entry), next: next.map { .sequence($0) })
+            return EventPage(items: page.items.map(\.entry), next: (page.next ?? end).map { .sequence($0) })
         }
     }
 

@@ -44,10 +44,12 @@ extension Database {
             found += try await read { snapshot in
                 var wanted = filter.conditions
                 wanted.add("e.sequence > ? AND e.sequence <= ?", [upTo - piece, upTo])
-                return try snapshot.page(
+                var arguments = wanted.arguments
+                arguments += [rest]
+                return try snapshot.rows(
                     "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence DESC LIMIT ?",
-                    wanted.arguments, limit: rest
-                ) { try JournalEntry($0) }.items
+                    arguments
+                ).map { try JournalEntry($0) }
             }
             end -= piece
         }

@@ -45,23 +45,41 @@ package struct APIKey: Hashable, Sendable {
     /// When it expires; nil for a key that is valid until revoked.
     package var expiresAt: Timestamp?
 
-    package init(
-        id: APIKeyID, name: String, scopes: [APIScope], createdAt: Timestamp, lastUsedAt: Timestamp? = nil,
-        revokedAt: Timestamp? = nil, expiresAt: Timestamp? = nil
-    ) {
-        self.id = id
-        self.name = name
-        self.scopes = scopes
-        self.createdAt = createdAt
-        self.lastUsedAt = lastUsedAt
-        self.revokedAt = revokedAt
-        self.expiresAt = expiresAt
-    }
+    /// Bytes of a name.
+    package static let nameLimit = 100
+
+    package static func accepts(name: String) -> Bool { PlainLine.acceptsName(name, maximum: nameLimit) }
 
     package func isExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
+extension APIKey {
+    /// - Parameter token: the secret, the one time it is shown.
+    package static func fields(with token: APIKeyToken) -> [Field<APIKey>] {
+        [Field("key") { _ in .code(token.reveal()) }] + fields
+    }
+
+    package static let fields: [Field<APIKey>] = [
+        Field("id") { .code($0.id.rawValue) }, Field("name") { .text($0.name) },
+        Field("scopes") { .texts($0.scopes.map(\.rawValue)) }, Field("createdAt") { .time($0.createdAt) },
+        Field("lastUsedAt") { .time($0.lastUsedAt) }, Field("revokedAt") { .time($0.revokedAt) },
+        Field("expiresAt") { .time($0.expiresAt) },
+    ]
+}
+
 extension Database {
+    /// A new key, with its secret for the one time that it is shown.
+    /// - Parameter name: `APIKey.accepts(name:)`.
+    package func createAPIKey(
+        named name: String, scopes: [APIScope], expiresAt end: Timestamp?, random: any RandomSource, at now: Timestamp
+    ) async throws(StoreError) -> (key: APIKey, token: APIKeyToken) {
+        let token = APIKeyToken.make(random: random)
+        let key = APIKey(
+            id: RandomIdentifier(random: random).make(), name: name, scopes: scopes, createdAt: now, expiresAt: end)
+        try await createAPIKey(key, hash: token.hash)
+        return (key, token)
+    }
+
     package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError) {
         try await write(at: key.createdAt) { transaction in
             try transaction.run(
@@ -98,7 +116,7 @@ extension Database {
             let links = try transaction.rows(
                 "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL", [id])
             for link in links {
-                try transaction.failLink(try link["id"], LinkFailure.ended.reason)
+                try transaction.failLink(try link["id"], ReasonCode.linkEnded.rawValue)
             }
             try transaction.audit(.apiKeyRevoked, object: id.rawValue)
             return true
@@ -120,10 +138,13 @@ extension APIKey {
 
     fileprivate init(_ row: Row) throws(StoreError) {
         let scopes: TextList = try row["scopes"]
-        self.init(
-            id: try row["id"], name: try row["name"],
-            // A scope unknown to this version allows nothing here.
-            scopes: scopes.items.compactMap { APIScope(rawValue: $0) }, createdAt: try row["created_at"],
-            lastUsedAt: try row["last_used_at"], revokedAt: try row["revoked_at"], expiresAt: try row["expires_at"])
+        id = try row["id"]
+        name = try row["name"]
+        // A scope unknown to this version allows nothing here.
+        self.scopes = scopes.items.compactMap { APIScope(rawValue: $0) }
+        createdAt = try row["created_at"]
+        lastUsedAt = try row["last_used_at"]
+        revokedAt = try row["revoked_at"]
+        expiresAt = try row["expires_at"]
     }
 }

@@ -239,12 +239,7 @@ package final class SigningKeys: Sendable {
         let sealer = sealer
         // The search for primes would block an event loop.
         let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
-            () -> Result<SigningKeyRecord, KeyError> in
-            do throws(KeyError) {
-                return .success(try sealer.make(algorithm, at: now))
-            } catch {
-                return .failure(error)
-            }
+            Result { () throws(KeyError) in try sealer.make(algorithm, at: now) }
         }
         switch made {
         case .success(let record): return record

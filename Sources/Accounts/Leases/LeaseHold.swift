@@ -15,32 +15,18 @@ package enum LeasedJob: String, Sendable, CaseIterable {
     case transfer
 }
 
-/// Decides which of several processes does a job: one holder at a time, until its lease ends.
-package protocol LeaseStore: Sendable {
-    /// Acquires the lease if it is free or has ended, or extends it for its present holder.
-    /// - Parameters:
-    ///   - holder: a random name for one process.
-    ///   - seconds: how long the lease lasts unless extended. Longer than any single step of the job.
-    /// - Returns: whether `holder` now has the lease.
-    func holdLease(
-        _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
-    ) async throws(StoreError) -> Bool
-    /// Releases the lease early, so that another process need not wait. Does nothing if another process holds it.
-    func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError)
-}
-
 /// One process's hold on a recurring job. Asks the store only when the lease must be extended.
 final class LeaseHold: Sendable {
     private let job: LeasedJob
-    private let leases: any LeaseStore
+    private let database: Database
     private let seconds: Int64
     private let holder: String
     private let end = Mutex<Timestamp?>(nil)
 
     /// - Parameter seconds: how long other processes wait if this one is killed.
-    init(_ job: LeasedJob, in leases: any LeaseStore, seconds: Int64, random: any RandomSource) {
+    init(_ job: LeasedJob, in database: Database, seconds: Int64, random: any RandomSource) {
         self.job = job
-        self.leases = leases
+        self.database = database
         self.seconds = seconds
         holder = Hexadecimal.encode(random.bytes(16))
     }
@@ -53,7 +39,7 @@ final class LeaseHold: Sendable {
             let rest = end.milliseconds - now.milliseconds
             if rest > length * 2 / 3, rest <= length { return true }
         }
-        let isOurs = try await leases.holdLease(job, holder: holder, seconds: seconds, at: now)
+        let isOurs = try await database.holdLease(job, holder: holder, seconds: seconds, at: now)
         end.withLock { $0 = isOurs ? now.adding(milliseconds: length) : nil }
         return isOurs
     }
@@ -71,7 +57,7 @@ final class LeaseHold: Sendable {
         }
         guard had else { return }
         // If that fails, the lease ends by itself.
-        try? await leases.releaseLease(job, holder: holder)
+        try? await database.releaseLease(job, holder: holder)
     }
 }
 
@@ -136,7 +122,13 @@ final class StoreRest: Sendable {
     }
 }
 
-extension Database: LeaseStore {
+// Decide which of several processes does a job: one holder at a time, until its lease ends.
+extension Database {
+    /// Acquires the lease if it is free or has ended, or extends it for its present holder.
+    /// - Parameters:
+    ///   - holder: a random name for one process.
+    ///   - seconds: how long the lease lasts unless extended. Longer than any single step of the job.
+    /// - Returns: whether `holder` now has the lease.
     package func holdLease(
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
     ) async throws(StoreError) -> Bool {
@@ -155,6 +147,7 @@ extension Database: LeaseStore {
         }
     }
 
+    /// Releases the lease early, so that another process need not wait. Does nothing if another process holds it.
     package func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError) {
         try await write { transaction in
             try transaction.run("DELETE FROM lease WHERE job = ? AND holder = ?", [job, holder])

@@ -29,7 +29,7 @@ extension Linking {
     func keepWaiting(
         _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
         _ browser: BrowserBinding, _ device: Device
-    ) async throws(SignInFailure) -> WaitingPerson? {
+    ) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
         let now = clock.now()
         let id: WaitingID = identifiers.make()
@@ -42,15 +42,15 @@ extension Linking {
             sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
             subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
             expiresAt: now.adding(seconds: LinkLifetime.seconds))
-        let kept = try await SignInFailure.mapping(await database.keepWaiting(waiting, at: now))
+        let kept = try await Failure.mapping(await database.keepWaiting(waiting, at: now))
         return kept.flatMap(person)
     }
 
     /// The person waiting since an earlier post of this attempt.
-    func waitingPerson(of opened: OpenedState) async throws(SignInFailure) -> WaitingPerson? {
+    func waitingPerson(of opened: OpenedState) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
         let now = clock.now()
-        let found = try await SignInFailure.mapping(await database.waiting(attempt: opened.id, at: now))
+        let found = try await Failure.mapping(await database.waiting(attempt: opened.id, at: now))
         return found.flatMap(person)
     }
 
@@ -64,47 +64,45 @@ extension Linking {
     /// The identity that waits in this browser for this link; nil in any other browser, and when there is none.
     package func waitingPerson(
         for link: Link, binding: BindingCookie
-    ) async throws(LinkFailure) -> WaitingPerson? {
+    ) async throws(Failure) -> WaitingPerson? {
         guard let id = link.waiting else { return nil }
-        do throws(LinkFailure) {
+        do throws(Failure) {
             let waiting = try await waiting(id, binding: binding)
             // Another link has taken it, even if that one failed: Apple's button is the way on.
             guard waiting.link == nil || waiting.link == link.id else { return nil }
             if case .value(let browser) = binding { try requireOpened(link, in: browser) }
             return person(waiting)
-        } catch .unknown {
-            return nil
-        } catch .expired {
+        } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
             return nil
         }
     }
 
     /// Authorizes a link with the identity that waits in this browser, without a second visit to Apple.
     /// - Returns: where the browser goes with the code.
-    /// - Throws: `.unknown` in a browser in which nothing waits for this link.
-    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
+    /// - Throws: `.linkUnknown` in a browser in which nothing waits for this link.
+    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(Failure) -> String {
         let link = try await found(id)
-        guard let waitingID = link.waiting, case .value(let browser) = binding else { throw .unknown }
+        guard let waitingID = link.waiting, case .value(let browser) = binding else { throw Failure(.linkUnknown) }
         let waiting = try await waiting(waitingID, binding: binding)
-        guard waiting.link == nil || waiting.link == link.id else { throw .unknown }
+        guard waiting.link == nil || waiting.link == link.id else { throw Failure(.linkUnknown) }
         let content = waitingContent(waitingID, in: browser)
         if let before = try authorized(link, by: content.digest) { return try location(of: before, content) }
         guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
-            throw .expired
+            throw Failure(.linkExpired)
         }
         try requireOpened(link, in: browser)
         let after = try await authorize(link, linked, content: content, waiting: waitingID)
         return try location(of: after, content)
     }
 
-    func waiting(_ id: WaitingID, binding: BindingCookie) async throws(LinkFailure) -> WaitingIdentity {
+    func waiting(_ id: WaitingID, binding: BindingCookie) async throws(Failure) -> WaitingIdentity {
         let now = clock.now()
-        guard case .value(let browser) = binding else { throw .unknown }
-        let found = try await LinkFailure.mapping(await database.waiting(id, at: now))
-        guard let found else { throw .expired }
-        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
+        guard case .value(let browser) = binding else { throw Failure(.linkUnknown) }
+        let found = try await Failure.mapping(await database.waiting(id, at: now))
+        guard let found else { throw Failure(.linkExpired) }
+        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw Failure(.linkUnknown) }
         // From the team before a restart: Apple uses another subject for the person here.
-        guard found.team == provider.team else { throw .expired }
+        guard found.team == provider.team else { throw Failure(.linkExpired) }
         return found
     }
 
@@ -122,19 +120,19 @@ extension Linking {
 
 extension SignIn {
     /// Applies the person's answer. Only in the browser that brought the identity.
-    /// - Throws: `.unknown` in another browser, `.expired` when too late.
+    /// - Throws: `.linkUnknown` in another browser, `.linkExpired` when too late.
     package func answerExisting(
         _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
-    ) async throws(LinkFailure) -> ExistingAccountAnswer {
-        guard let linking else { throw .unknown }
+    ) async throws(Failure) -> ExistingAccountAnswer {
+        guard let linking else { throw Failure(.linkUnknown) }
         let waiting = try await linking.waiting(id, binding: binding)
         guard case .value(let browser) = binding,
             let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
-        else { throw .expired }
+        else { throw Failure(.linkExpired) }
         switch choice {
         case .connect:
             guard let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
-            else { throw .expired }
+            else { throw Failure(.linkExpired) }
             return .connect(ticket)
         case .new:
             let key = SHA256.hash(utf8: "existing|\(id)")
@@ -150,7 +148,7 @@ extension SignIn {
     }
 
     private func opened(of linked: LinkedIdentity) -> OpenedState {
-        let targets = configuration.returnTargets
+        let targets = returnTargets
         let attempt = linked.attempt
         let target = targets.validate(linked.returnTo) ?? targets.defaultTarget
         return OpenedState(
@@ -164,13 +162,13 @@ extension SignIn {
     private func finishNew(
         _ linked: LinkedIdentity, _ opened: OpenedState, _ browser: BrowserBinding, _ device: Device
     ) async -> SignInOutcome {
-        do throws(SignInFailure) {
+        do throws(Failure) {
             let tokens = BrowserTokens(of: browser, with: keyring)
             let result = try await complete(
                 linked.identity, attempt: linked.attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
             return try outcome(of: result, tokens, opened: opened)
         } catch {
-            return .failed(error, retry: opened.returnTo)
+            return .failed(error, returnTo: opened.returnTo)
         }
     }
 }

@@ -194,17 +194,26 @@ extension Database {
     /// At most `limit` links, oldest first, after the named one.
     /// - Parameter states: empty means all.
     package func links(
-        in states: Set<LinkState>, after place: (createdAt: Timestamp, id: LinkID)?, limit: Int
-    ) async throws(StoreError) -> [Link] {
+        in states: Set<LinkState>, after place: TimedPlace?, limit: Int
+    ) async throws(StoreError) -> Page<Link, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
             wanted.add("state", in: states.sorted { $0.rawValue < $1.rawValue })
-            if let place { wanted.add("(created_at, id) > (?, ?)", [place.createdAt, place.id]) }
-            var arguments = wanted.arguments
-            arguments += [limit]
-            return try snapshot.rows(
-                "SELECT \(Link.columns) FROM account_link \(wanted.clause) ORDER BY created_at, id LIMIT ?", arguments
-            ).map { try Link($0) }
+            if let place { wanted.add("(created_at, id) > (?, ?)", [place.time, place.id]) }
+            return try snapshot.page(
+                "SELECT \(Link.columns) FROM account_link \(wanted.clause) ORDER BY created_at, id LIMIT ?",
+                wanted.arguments, limit: limit, place: { TimedPlace(time: $0.createdAt, id: $0.id.rawValue) }
+            ) { try Link($0) }
         }
     }
+}
+
+extension Link {
+    /// Ids and times, no account.
+    package static let fields: [Field<Link>] = [
+        Field("id") { .code($0.id.rawValue) }, Field("kind") { .text($0.kind.rawValue) },
+        Field("state") { .text($0.state.rawValue) }, Field("user") { .code($0.user?.rawValue) },
+        Field("createdAt") { .time($0.createdAt) }, Field("expiresAt") { .time($0.expiresAt) },
+        Field("failure") { .text($0.failure) }, Field("endedAt") { .time($0.endedAt) },
+    ]
 }

@@ -8,21 +8,16 @@ extension Linking {
     func complete(
         _ id: LinkID, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
     ) async -> SignInOutcome {
-        do throws(LinkFailure) {
+        do throws(Failure) {
             let link = try await found(id)
             // The state says the same, but anybody with the sealing key can make a state.
-            guard link.browser == opened.attempt.bindingHash else { throw .signIn(.wrongBrowser) }
+            guard link.browser == opened.attempt.bindingHash else { throw Failure(.wrongBrowser) }
             let content = RequestContent([form.state, form.code, form.identityToken])
             let after: Link
             if let before = try authorized(link, by: content.digest) {
                 after = before
             } else {
-                let callback: ValidatedCallback
-                do throws(SignInFailure) {
-                    callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
-                } catch {
-                    throw LinkFailure.signIn(error)
-                }
+                let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
                 let attempt = SignInAttempt(
                     id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
                     replacing: opened.attempt.replacing)
@@ -32,7 +27,7 @@ extension Linking {
             }
             return .linkAuthorized(location: try location(of: after, content))
         } catch {
-            return .linkFailed(error, link: id, returnTo: opened.returnTo)
+            return .failed(error, returnTo: opened.returnTo, link: id)
         }
     }
 }
@@ -40,15 +35,15 @@ extension Linking {
 // From the waiting identity to the finished link.
 extension Linking {
     /// Commits the link, unless it is committed already.
-    func commit(_ link: Link) async throws(LinkFailure) {
+    func commit(_ link: Link) async throws(Failure) {
         switch link.state {
         case .done: return
-        case .failed: throw LinkFailure(stored: link.failure)
-        case .open: throw .ended
+        case .failed: throw Failure(ofLink: link.failure)
+        case .open: throw Failure(.linkEnded)
         case .authorized: break
         }
         let now = clock.now()
-        if link.isOver(at: now) { throw .expired }
+        if link.isOver(at: now) { throw Failure(.linkExpired) }
         // Apple uses another subject for the person in every team: under this one they would be a new user.
         guard link.team == provider.team else { throw try await fail(link, "team_changed", at: now) }
         guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.id, with: keyring) else {
@@ -60,25 +55,25 @@ extension Linking {
             of: identity.identity, attempt: identity.attempt, kind: identity.kind,
             token: .made(SessionToken.make(random: random).hash), device: identity.device, team: provider.team,
             policy: .open, at: now)
-        let result = try await LinkFailure.mapping(await database.commitLink(LinkCommit(id: link.id, record: record)))
+        let result = try await Failure.mapping(await database.commitLink(LinkCommit(id: link.id, record: record)))
         switch result {
         case .committed(let link):
             var metadata: Logger.Metadata = ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"]
             if let user = link.user { metadata["user"] = "\(user)" }
             logger.info("link completed", metadata: metadata)
-        case .refused(let failure):
-            logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(failure.reason)"])
-            throw failure
+        case .refused(let code):
+            logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(code.rawValue)"])
+            throw Failure(code)
         case .other(let link):
-            guard link.state == .done else { throw LinkFailure(stored: link.failure) }
-        case .unknown: throw .unknown
+            guard link.state == .done else { throw Failure(ofLink: link.failure) }
+        case .unknown: throw Failure(.linkUnknown)
         }
     }
 
     /// Ends a link that this configuration cannot commit.
-    private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(LinkFailure) -> LinkFailure {
-        try await LinkFailure.mapping(await database.failLink(link.id, reason: reason, at: now))
+    private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(Failure) -> Failure {
+        try await Failure.mapping(await database.failLink(link.id, reason: reason, at: now))
         logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(reason)"])
-        return .ended
+        return Failure(.linkEnded)
     }
 }

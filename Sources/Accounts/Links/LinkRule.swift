@@ -17,20 +17,7 @@ package enum LinkRule {
         case set(UserID, takenFrom: UserID?)
         /// They already have it.
         case present(UserID)
-        case refused(Refusal)
-    }
-
-    package enum Refusal: String, Hashable, Sendable, CaseIterable {
-        case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
-
-        package var failure: LinkFailure {
-            switch self {
-            case .identityLinkedElsewhere: .identityLinkedElsewhere
-            case .accountAlreadyLinked: .accountAlreadyLinked
-            case .userPending: .userPending
-            case .userDisabled: .userDisabled
-            }
-        }
+        case refused(ReasonCode)
     }
 
     /// - Parameters:
@@ -59,18 +46,18 @@ package enum LinkRule {
     /// Why Apple does not open the account of a completed link; nil when it does. Asked by an application that is about
     /// to drop the account's password.
     /// - Parameter hasIdentity: whether the user has the link's identity, or the one it became in a transfer.
-    package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> LinkFailure? {
+    package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> ReasonCode? {
         // Links from before the account stayed with them have none.
-        if let ours = link.externalID, user.externalID.map({ !$0.isExactly(ours) }) ?? true { return .ended }
+        if let ours = link.externalID, user.externalID.map({ !$0.isExactly(ours) }) ?? true { return .linkEnded }
         switch user.state {
         case .disabled: return .userDisabled
         case .pending: return .userPending
         case .active: break
         }
         switch user.credential.state {
-        case .authorized: return hasIdentity ? nil : .ended
-        case .revoked: return .signIn(.revoked)
-        case .notFound, .transferred: return .ended
+        case .authorized: return hasIdentity ? nil : .linkEnded
+        case .revoked: return .revoked
+        case .notFound, .transferred: return .linkEnded
         }
     }
 }

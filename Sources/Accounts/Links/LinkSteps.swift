@@ -34,7 +34,7 @@ package enum LinkCommitResult: Hashable, Sendable {
     /// The user has the external ID; the link is `done`.
     case committed(Link)
     /// The rule refused, or Apple ended the consent: the link has ended, and nothing else changed.
-    case refused(LinkFailure)
+    case refused(ReasonCode)
     /// The link is not, or no longer, `authorized`.
     case other(Link)
     case unknown
@@ -44,7 +44,7 @@ package enum LinkCommitResult: Hashable, Sendable {
 package enum LinkedAccount: Hashable, Sendable {
     /// Apple opens it.
     case opens(User)
-    case closed(LinkFailure)
+    case closed(ReasonCode)
 }
 
 /// An identity whose person is asked whether they have an account.
@@ -61,21 +61,6 @@ package struct WaitingIdentity: Hashable, Sendable {
     package var expiresAt: Timestamp
     /// The only link that may use it.
     package var link: LinkID?
-
-    package init(
-        id: WaitingID, attempt: Digest256, bindingHash: Digest256, ticketHash: Digest256, sealedIdentity: [UInt8],
-        team: TeamID, subject: AppleSubject, transferSubject: String? = nil, expiresAt: Timestamp
-    ) {
-        self.id = id
-        self.attempt = attempt
-        self.bindingHash = bindingHash
-        self.ticketHash = ticketHash
-        self.sealedIdentity = sealedIdentity
-        self.team = team
-        self.subject = subject
-        self.transferSubject = transferSubject
-        self.expiresAt = expiresAt
-    }
 }
 
 // A link until it is committed.
@@ -164,7 +149,7 @@ extension Database {
             if let expected = link.codeHash, constantTimeEquals(expected, hash) { return .right(link) }
             guard link.endedAt == nil else { return .wrong }
             if link.tries + 1 >= LinkLimits.tries {
-                try transaction.failLink(id, LinkFailure.ended.reason)
+                try transaction.failLink(id, ReasonCode.linkEnded.rawValue)
             } else {
                 try transaction.run("UPDATE account_link SET tries = tries + 1 WHERE id = ?", [id])
             }
@@ -187,7 +172,7 @@ extension Transaction {
         guard link.state == .authorized, !link.isOver(at: now), let externalID = link.externalID else {
             return .other(link)
         }
-        if try hasEnded(record) { return try refuse(link, .signIn(.revoked)) }
+        if try hasEnded(record) { return try refuse(link, .revoked) }
         let decision = LinkRule.decide(
             holder: try knownPerson(record).map { person in
                 LinkRule.Holder(user: person.user.id, state: person.user.state, externalID: person.user.externalID)
@@ -196,7 +181,7 @@ extension Transaction {
 
         let user: UserID
         switch decision {
-        case .refused(let refusal): return try refuse(link, refusal.failure)
+        case .refused(let code): return try refuse(link, code)
         case .present(let present):
             user = present
             _ = try admitLinked(record)
@@ -223,9 +208,9 @@ extension Transaction {
         return person
     }
 
-    private func refuse(_ link: Link, _ failure: LinkFailure) throws -> LinkCommitResult {
-        try failLink(link.id, failure.reason)
-        return .refused(failure)
+    private func refuse(_ link: Link, _ code: ReasonCode) throws -> LinkCommitResult {
+        try failLink(link.id, code.rawValue)
+        return .refused(code)
     }
 
     /// Takes the external ID from its owner, and ends their sessions, which belong to the application's account.

@@ -40,11 +40,14 @@ package struct NewLink: Sendable {
 /// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
 package struct Linking: SignInSteps {
     package let parts: SignInParts
-    let answers: CallbackAnswers<LinkAnswer>
+    // What identical requests about one link share while the first is running. The store knows the result.
+    let authorizations: CallbackAnswers<Result<LinkCode, Failure>>
+    let completions: CallbackAnswers<Result<User, Failure>>
 
     package init(_ parts: SignInParts) {
         self.parts = parts
-        answers = CallbackAnswers(clock: parts.clock)
+        authorizations = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
+        completions = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
     }
 
     /// Begins a link.
@@ -56,38 +59,50 @@ package struct Linking: SignInSteps {
     package func createLink(
         externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
         waiting: LinkTicket? = nil, apiKey: APIKeyID
-    ) async throws(LinkFailure) -> NewLink {
-        guard UserLimits.accepts(externalID: externalID) else { throw .invalid("externalID") }
-        guard LinkLimits.accepts(displayName: displayName) else { throw .invalid("displayName") }
-        guard let target = configuration.returnTargets.validate(returnTo) else { throw .invalid("returnTo") }
+    ) async throws(Failure) -> NewLink {
+        guard UserLimits.accepts(externalID: externalID) else {
+            throw Self.invalid("externalID", UserLimits.externalID)
+        }
+        guard LinkLimits.accepts(displayName: displayName) else {
+            throw Self.invalid("displayName", LinkLimits.displayName)
+        }
+        guard let target = returnTargets.validate(returnTo) else {
+            throw Failure(
+                .invalidRequest,
+                "returnTo is a path of publicURL, or an absolute URL on its origin or one of login.allowedReturnOrigins"
+            )
+        }
         let now = clock.now()
         let id: LinkID = identifiers.make()
         let ticket = LinkTicket.make(random: random)
         let addressToken = LinkAddressToken.make(random: random)
         var identity: WaitingIdentity?
         if let waiting {
-            identity = try await LinkFailure.mapping(await database.waiting(ticket: waiting.hash, at: now))
+            identity = try await Failure.mapping(await database.waiting(ticket: waiting.hash, at: now))
         }
         let link = Link(
             id: id, kind: kind, state: .open, ticketHash: ticket.hash,
             addressHash: addressToken.hash, externalID: externalID, displayName: displayName,
             returnTo: target.location, mayReplace: mayReplace, nonce: makeNonce(), createdAt: now,
             waiting: identity?.id, apiKey: apiKey)
-        try await LinkFailure.mapping(await database.createLink(link))
+        try await Failure.mapping(await database.createLink(link))
         logger.info("link started", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
         return NewLink(
             id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 
+    private static func invalid(_ member: String, _ size: Int) -> Failure {
+        Failure(.invalidRequest, "\(member) is 1 to \(size) bytes of text without control characters")
+    }
+
     /// Opens a link's address: from now on the link belongs to this browser.
     /// - Parameter claims: false for a request that only reads: the link stays free for the next visitor.
-    /// - Throws: `.unknown` for a token that is not this link's, `.signIn(.wrongBrowser)` when another browser was
-    ///   first.
+    /// - Throws: `.linkUnknown` for a token that is not this link's, `.wrongBrowser` when another browser was first.
     package func openLink(
         _ id: LinkID, token: LinkAddressToken, binding: BrowserBinding, claims: Bool = true
-    ) async throws(LinkFailure) {
+    ) async throws(Failure) {
         let link = try await link(id)
-        guard let hash = link.addressHash, constantTimeEquals(hash, token.hash) else { throw .unknown }
+        guard let hash = link.addressHash, constantTimeEquals(hash, token.hash) else { throw Failure(.linkUnknown) }
         if claims {
             try await claim(link, for: binding)
         } else if link.browser != nil {
@@ -96,8 +111,8 @@ package struct Linking: SignInSteps {
     }
 
     /// The link for its page, while it waits for Apple's answer.
-    /// - Throws: `.expired`, `.ended`, or whatever else describes a link that does not wait.
-    package func link(_ id: LinkID) async throws(LinkFailure) -> Link {
+    /// - Throws: `.linkExpired`, `.linkEnded`, or whatever else describes a link that does not wait.
+    package func link(_ id: LinkID) async throws(Failure) -> Link {
         let link = try await found(id)
         try checkOpen(link)
         return link
@@ -106,10 +121,10 @@ package struct Linking: SignInSteps {
     /// A new attempt for a link's page: Apple's answer to it authorizes the link, in this browser only.
     /// - Parameter isOpened: the caller has proven the link's address but the binding goes to no browser, so the
     ///   attempt opens nothing.
-    /// - Throws: `.signIn(.wrongBrowser)` in a browser that has not opened the link's address.
+    /// - Throws: `.wrongBrowser` in a browser that has not opened the link's address.
     package func beginLink(
         _ id: LinkID, binding: BrowserBinding, language: String? = nil, isOpened: Bool = false
-    ) async throws(LinkFailure) -> Attempt {
+    ) async throws(Failure) -> Attempt {
         let link = try await link(id)
         if !isOpened { try requireOpened(link, in: binding) }
         return begin(
@@ -119,18 +134,16 @@ package struct Linking: SignInSteps {
     /// Authorizes a link from an app. An identical request gets the same code.
     package func authorizeLink(
         _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
-    ) async throws(LinkFailure) -> LinkCode {
+    ) async throws(Failure) -> LinkCode {
         let link = try await found(id)
-        guard constantTimeEquals(link.ticketHash, ticket.hash) else { throw .unknown }
+        guard constantTimeEquals(link.ticketHash, ticket.hash) else { throw Failure(.linkUnknown) }
         let native = request.native(link)
-        let answer = await answers.answer(for: joint(link.id, native.digest)) {
-            await LinkAnswer.code { () throws(LinkFailure) in
+        return try await authorizations.answer(for: joint(link.id, native.digest)) {
+            await Result { () async throws(Failure) in
                 let after = try await self.authorize(link, native, device: device)
                 return try self.code(of: after, native.content)
             }
-        }.outcome
-        guard case .code(let code) = answer else { throw answer.failure }
-        return code
+        }.outcome.get()
     }
 
     /// Completes a link with the code that the application's user brought; the backend has verified that it is still
@@ -139,60 +152,58 @@ package struct Linking: SignInSteps {
     ///   counted.
     package func completeLink(
         _ id: LinkID, code: String, apiKey: APIKeyID
-    ) async throws(LinkFailure) -> User {
+    ) async throws(Failure) -> User {
         let link = try await found(id)
-        guard link.apiKey == nil || link.apiKey == apiKey else { throw .unknown }
+        guard link.apiKey == nil || link.apiKey == apiKey else { throw Failure(.linkUnknown) }
         let hash = SHA256.hash(utf8: code)
-        let answer = await answers.answer(for: joint(id, hash)) {
-            await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(id, code: hash) }
-        }.outcome
-        guard case .user(let user) = answer else { throw answer.failure }
-        return user
+        return try await completions.answer(for: joint(id, hash)) {
+            await Result { () async throws(Failure) in try await self.complete(id, code: hash) }
+        }.outcome.get()
     }
 
-    private func complete(_ id: LinkID, code: Digest256) async throws(LinkFailure) -> User {
-        let result = try await LinkFailure.mapping(await database.tryCode(code, of: id, at: clock.now()))
+    private func complete(_ id: LinkID, code: Digest256) async throws(Failure) -> User {
+        let result = try await Failure.mapping(await database.tryCode(code, of: id, at: clock.now()))
         switch result {
-        case .unknown: throw .unknown
+        case .unknown: throw Failure(.linkUnknown)
         case .wrong:
             logger.notice("link completion refused: wrong code", metadata: ["link": "\(id)"])
-            throw .codeInvalid
+            throw Failure(.codeInvalid)
         case .right(let link):
             try await commit(link)
-            let account = try await LinkFailure.mapping(await database.linkedAccount(id))
+            let account = try await Failure.mapping(await database.linkedAccount(id))
             switch account {
             case .opens(let user)?: return user
-            case .closed(let failure)?:
+            case .closed(let code)?:
                 logger.notice(
                     "link completed, but Apple does not open the account",
-                    metadata: ["link": "\(id)", "reason": "\(failure.reason)"])
-                throw failure
-            case nil: throw .unknown
+                    metadata: ["link": "\(id)", "reason": "\(code.rawValue)"])
+                throw Failure(code)
+            case nil: throw Failure(.linkUnknown)
             }
         }
     }
 
     /// The id alone opens nothing: it is logged, and appears in the address that the application's page gets.
-    func requireOpened(_ link: Link, in browser: BrowserBinding) throws(LinkFailure) {
+    func requireOpened(_ link: Link, in browser: BrowserBinding) throws(Failure) {
         guard let first = link.browser, constantTimeEquals(first, browser.hash) else {
-            throw .signIn(.wrongBrowser)
+            throw Failure(.wrongBrowser)
         }
     }
 
     /// A link belongs to the browser that opens it first. Otherwise somebody who got hold of its address could put
     /// their own Apple Account into it and have the application's user bring the code.
-    private func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
+    private func claim(_ link: Link, for browser: BrowserBinding) async throws(Failure) {
         if let first = link.browser {
             // The same browser opens it again: nothing is written.
             if constantTimeEquals(first, browser.hash) { return }
         } else {
-            let isOurs = try await LinkFailure.mapping(
+            let isOurs = try await Failure.mapping(
                 await database.claimLink(link.id, for: browser.hash))
             if isOurs { return }
         }
         // Authorized a moment ago, or another browser's.
         try checkOpen(try await found(link.id))
-        throw .signIn(.wrongBrowser)
+        throw Failure(.wrongBrowser)
     }
 
     // MARK: Authorizing
@@ -200,9 +211,9 @@ package struct Linking: SignInSteps {
     /// Authorizes with what an app brought, unless this very request did before.
     func authorize(
         _ link: Link, _ request: NativeSignInRequest, device: Device
-    ) async throws(LinkFailure) -> Link {
+    ) async throws(Failure) -> Link {
         // Read it again: an identical request may have ended since the caller read the link.
-        guard let link = try await LinkFailure.mapping(await database.link(link.id)) else { throw .unknown }
+        guard let link = try await Failure.mapping(await database.link(link.id)) else { throw Failure(.linkUnknown) }
         if let before = try authorized(link, by: request.digest) { return before }
         let callback = ValidatedCallback(
             request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
@@ -218,24 +229,18 @@ package struct Linking: SignInSteps {
     func authorize(
         _ link: Link, _ callback: consuming ValidatedCallback, content: RequestContent, attempt: SignInAttempt,
         kind: SessionKind, device: Device, kept: String?
-    ) async throws(LinkFailure) -> Link {
-        let claims: IdentityClaims
+    ) async throws(Failure) -> Link {
+        let claims = try await verify(callback)
+        let name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
+        let consent = consent(of: callback, claims, kept: name)
+        guard try await claimCode(content.digest, attempt, consent: consent) else {
+            throw Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
+        }
         let identity: VerifiedIdentity
-        let name: PersonName?
-        do throws(SignInFailure) {
-            claims = try await verify(callback)
-            name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
-            let consent = consent(of: callback, claims, kept: name)
-            guard try await claimCode(content.digest, attempt, consent: consent) else {
-                throw .providerUnavailable("the code is being exchanged, or was when a process ended")
-            }
-            do throws(SignInFailure) {
-                identity = try await exchange(callback, claims)
-            } catch {
-                throw await settled(attempt.id, after: error)
-            }
+        do throws(Failure) {
+            identity = try await exchange(callback, claims)
         } catch {
-            throw .signIn(error)
+            throw await settled(attempt.id, after: error)
         }
         let linked = LinkedIdentity(identity: identity, name: name, attempt: attempt, kind: kind, device: device)
         return try await authorize(link, linked, content: content, waiting: nil)
@@ -243,15 +248,15 @@ package struct Linking: SignInSteps {
 
     func authorize(
         _ link: Link, _ identity: LinkedIdentity, content: RequestContent, waiting: WaitingID?
-    ) async throws(LinkFailure) -> Link {
+    ) async throws(Failure) -> Link {
         let request = content.digest
         let authorization = LinkAuthorization(
             id: link.id, request: request, codeHash: codes(of: link.id, content)[0].hash,
             sealedIdentity: identity.seal(for: link.id, with: keyring), team: provider.team,
             subject: identity.identity.claims.subject, waiting: waiting, now: clock.now())
-        let after = try await LinkFailure.mapping(await database.authorizeLink(authorization))
-        guard let after else { throw .unknown }
-        guard let ours = try authorized(after, by: request) else { throw .expired }
+        let after = try await Failure.mapping(await database.authorizeLink(authorization))
+        guard let after else { throw Failure(.linkUnknown) }
+        guard let ours = try authorized(after, by: request) else { throw Failure(.linkExpired) }
         if after.endedAt == nil {
             logger.info("link authorized", metadata: ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"])
         }
@@ -259,35 +264,35 @@ package struct Linking: SignInSteps {
     }
 
     /// The link when this very request authorized it before; nil while it waits.
-    func authorized(_ link: Link, by request: Digest256) throws(LinkFailure) -> Link? {
+    func authorized(_ link: Link, by request: Digest256) throws(Failure) -> Link? {
         switch link.state {
-        case .failed: throw LinkFailure(stored: link.failure)
+        case .failed: throw Failure(ofLink: link.failure)
         case .open:
             try checkOpen(link)
             return nil
         case .authorized, .done:
-            guard let first = link.request, constantTimeEquals(first, request) else { throw .signIn(.replayed) }
-            if link.state == .authorized, link.isOver(at: clock.now()) { throw .expired }
+            guard let first = link.request, constantTimeEquals(first, request) else { throw Failure(.replayed) }
+            if link.state == .authorized, link.isOver(at: clock.now()) { throw Failure(.linkExpired) }
             return link
         }
     }
 
-    func checkOpen(_ link: Link) throws(LinkFailure) {
+    func checkOpen(_ link: Link) throws(Failure) {
         switch link.state {
-        case .failed: throw LinkFailure(stored: link.failure)
-        case .done: throw .ended
+        case .failed: throw Failure(ofLink: link.failure)
+        case .done: throw Failure(.linkEnded)
         case .open, .authorized:
-            if link.isOver(at: clock.now()) { throw .expired }
-            if link.state == .authorized { throw .ended }
+            if link.isOver(at: clock.now()) { throw Failure(.linkExpired) }
+            if link.state == .authorized { throw Failure(.linkEnded) }
         }
     }
 
     // MARK: Codes and look-ups
 
     /// The code that completes the link: derived, so that an identical request gets it again, even after a restart.
-    func code(of link: Link, _ content: RequestContent) throws(LinkFailure) -> LinkCode {
+    func code(of link: Link, _ content: RequestContent) throws(Failure) -> LinkCode {
         guard let hash = link.codeHash, let code = codes(of: link.id, content).first(where: { $0.hash == hash })
-        else { throw .ended }
+        else { throw Failure(.linkEnded) }
         return code
     }
 
@@ -296,18 +301,18 @@ package struct Linking: SignInSteps {
     }
 
     /// `returnTo?link=…&code=…`, keeping its own query and fragment.
-    func location(of link: Link, _ content: RequestContent) throws(LinkFailure) -> String {
+    func location(of link: Link, _ content: RequestContent) throws(Failure) -> String {
         AddressQuery.append(
             "link=\(link.id)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
     }
 
     func target(of link: Link) -> ReturnTarget {
-        configuration.returnTargets.validate(link.returnTo) ?? configuration.returnTargets.defaultTarget
+        returnTargets.validate(link.returnTo) ?? returnTargets.defaultTarget
     }
 
     /// The answer must not depend on who asks: the id is public.
-    func found(_ id: LinkID) async throws(LinkFailure) -> Link {
-        guard let link = try await LinkFailure.mapping(await database.link(id)) else { throw .unknown }
+    func found(_ id: LinkID) async throws(Failure) -> Link {
+        guard let link = try await Failure.mapping(await database.link(id)) else { throw Failure(.linkUnknown) }
         return link
     }
 
@@ -318,27 +323,4 @@ package struct Linking: SignInSteps {
 
     /// 256 random bits in base64url.
     func makeNonce() -> String { Base64URL.encode(random.bytes(32)) }
-}
-
-/// What identical requests about one link share while the first is running. Nothing is kept: the store knows the
-/// result.
-enum LinkAnswer: SharedAnswer {
-    case code(LinkCode)
-    case user(User)
-    case failed(LinkFailure)
-
-    var isKept: Bool { false }
-
-    /// The failure of an answer that is not the expected one.
-    var failure: LinkFailure {
-        if case .failed(let failure) = self { failure } else { .ended }
-    }
-
-    static func code(_ work: () async throws(LinkFailure) -> LinkCode) async -> LinkAnswer {
-        do throws(LinkFailure) { return .code(try await work()) } catch { return .failed(error) }
-    }
-
-    static func user(_ work: () async throws(LinkFailure) -> User) async -> LinkAnswer {
-        do throws(LinkFailure) { return .user(try await work()) } catch { return .failed(error) }
-    }
 }

@@ -23,10 +23,10 @@ extension SignIn {
     /// present.
     ///
     /// The code must belong to the same person and app; it is sent once.
-    package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(SignInFailure) {
+    package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(Failure) {
         let (session, user) = (signedIn.session, signedIn.user)
         guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {
-            throw .malformedCallback("an authorization code is taken from an app that is signed in")
+            throw Failure(.malformedCallback, "an authorization code is taken from an app that is signed in")
         }
         var nonce: String?
         if let text = fresh.nonce {
@@ -34,30 +34,32 @@ extension SignIn {
             nonce = configuration.nativeNonce.claim(for: text)
         }
         if let token = fresh.identityToken {
-            guard let nonce else { throw .malformedCallback("identityToken needs a nonce") }
+            guard let nonce else { throw Failure(.malformedCallback, "identityToken needs a nonce") }
             let claims = try await provider.verify(
                 identityToken: token, authorizationCode: fresh.authorizationCode, nonce: nonce,
                 clientIDs: [session.clientID])
-            guard claims.subject == user.appleSubject else { throw .tokenMismatch("the token is another person's") }
+            guard claims.subject == user.appleSubject else {
+                throw Failure(.tokenMismatch, "the token is another person's")
+            }
         }
         let attempt = SignInAttempt(
             id: SHA256.hash(utf8: "deletion|" + fresh.authorizationCode), issuedAt: clock.now())
         let request = SHA256.hash(utf8: "\(session.id)|\(fresh.authorizationCode)")
         guard try await claimCode(request, attempt, consent: nil) else {
-            throw .providerUnavailable("the code is being exchanged, or was when a process ended")
+            throw Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
         }
         let identity: VerifiedIdentity
-        do throws(SignInFailure) {
+        do throws(Failure) {
             identity = try await provider.redeem(
                 authorizationCode: fresh.authorizationCode, nonce: nonce, clientID: session.clientID)
         } catch {
             throw await settled(attempt.id, after: error)
         }
         guard identity.claims.subject == user.appleSubject, identity.claims.clientID == session.clientID else {
-            throw .tokenMismatch("the code is another person's")
+            throw Failure(.tokenMismatch, "the code is another person's")
         }
         guard let sealed = seal(identity.refreshToken, claims: identity.claims) else { return }
-        try await SignInFailure.mapping(
+        try await Failure.mapping(
             await database.keepCredential(
                 FreshCredential(
                     team: provider.team, subject: identity.claims.subject, clientID: identity.claims.clientID,

@@ -33,18 +33,13 @@ package struct NativeSignInRequest: Sendable {
 }
 
 /// The result of an app's sign-in.
-package enum NativeSignInOutcome: SharedAnswer {
+package enum NativeSignInOutcome: Sendable {
     /// Also for an identical request within the nonce's life: the same session and the same token.
     case signedIn(token: SessionToken, signedIn: SignedIn)
-    case pending(UserID)
-    case disabled(UserID)
-    case closed
+    case refused(SignInRefusal, UserID?)
     /// The answer to an earlier identical request, which used up the code.
     case refusedBefore(SignInRefusal)
-    case failed(SignInFailure)
-
-    /// Never: the store knows the result of a challenge, for every process and after a restart.
-    package var isKept: Bool { false }
+    case failed(Failure)
 }
 
 // Sign-in from an app on Apple's platforms. What browsers and apps have in common is in CallbackCompletion.
@@ -60,7 +55,7 @@ extension SignIn {
     /// Answers one request of an app. Identical requests in the meantime share its answer.
     package func completeNative(_ request: NativeSignInRequest, device: Device) async -> NativeSignInOutcome {
         let outcome: NativeSignInOutcome
-        do throws(SignInFailure) {
+        do throws(Failure) {
             let challenge = try openChallenge(request.nonce)
             outcome = await nativeAnswers.answer(for: request.digest) {
                 await self.nativeWork(request, challenge: challenge, device: device)
@@ -74,9 +69,9 @@ extension SignIn {
     }
 
     /// - Throws: `.invalidState` for a challenge that is not ours, `.staleState` for one that is too old.
-    func openChallenge(_ nonce: String) throws(SignInFailure) -> SignInAttempt {
-        guard let sealed = SealedChallenge.open(nonce, with: keyring) else { throw .invalidState }
-        guard !isStale(issuedAt: sealed.issuedAt) else { throw .staleState }
+    func openChallenge(_ nonce: String) throws(Failure) -> SignInAttempt {
+        guard let sealed = SealedChallenge.open(nonce, with: keyring) else { throw Failure(.invalidState) }
+        guard !isStale(issuedAt: sealed.issuedAt) else { throw Failure(.staleState) }
         return SignInAttempt(
             id: SealedAttempt.identifier(of: SHA256.hash(utf8: nonce), issuedAt: sealed.issuedAt),
             issuedAt: sealed.issuedAt)
@@ -85,7 +80,7 @@ extension SignIn {
     private func nativeWork(
         _ request: NativeSignInRequest, challenge: SignInAttempt, device: Device
     ) async -> NativeSignInOutcome {
-        do throws(SignInFailure) {
+        do throws(Failure) {
             // Cheap, and what most retries find: no signature is verified for it.
             if let renewed = try await renewed(request, challenge) { return renewed }
             let callback = ValidatedCallback(
@@ -96,10 +91,10 @@ extension SignIn {
             guard try await claimCode(request.digest, challenge, consent: consent) else {
                 // Another process had it, and may have finished by now.
                 if let renewed = try await renewed(request, challenge) { return renewed }
-                throw .providerUnavailable("the code is being exchanged, or was when a process ended")
+                throw Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
             }
             let identity: VerifiedIdentity
-            do throws(SignInFailure) {
+            do throws(Failure) {
                 identity = try await exchange(callback, claims)
             } catch {
                 throw await settled(challenge.id, after: error)
@@ -113,12 +108,10 @@ extension SignIn {
             case .signedIn(let user, let session, _):
                 return .signedIn(token: token, signedIn: SignedIn(session: session, user: user))
             case .alreadyUsed:
-                guard let renewed = try await renewed(request, challenge) else { throw .replayed }
+                guard let renewed = try await renewed(request, challenge) else { throw Failure(.replayed) }
                 return renewed
-            case .pending(let user): return .pending(user)
-            case .disabled(let user): return .disabled(user)
-            case .closed: return .closed
-            case .revoked: throw .revoked
+            case .refused(.revoked, _): throw Failure(.revoked)
+            case .refused(let refusal, let user): return .refused(refusal, user)
             }
         } catch {
             return .failed(error)
@@ -129,24 +122,24 @@ extension SignIn {
     /// - Throws: `.replayed` when another request used it, or when its session has ended.
     private func renewed(
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
-    ) async throws(SignInFailure) -> NativeSignInOutcome? {
+    ) async throws(Failure) -> NativeSignInOutcome? {
         let now = clock.now()
-        let used = try await SignInFailure.mapping(await database.usedAttempt(challenge.id, at: now))
+        let used = try await Failure.mapping(await database.usedAttempt(challenge.id, at: now))
         guard let used else { return nil }
-        guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes) else { throw .replayed }
+        guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes) else { throw Failure(.replayed) }
         if let refusal = used.refusal { return .refusedBefore(refusal) }
-        guard used.sessionIsLive else { throw .replayed }
+        guard used.sessionIsLive else { throw Failure(.replayed) }
         for token in nativeTokens(request, challenge) {
-            let found = try await SignInFailure.mapping(await database.signedIn(token: token.hash, at: now))
+            let found = try await Failure.mapping(await database.signedIn(token: token.hash, at: now))
             guard let found, found.session.id == used.session else { continue }
             switch found.user.state {
             case .active: return .signedIn(token: token, signedIn: found)
-            case .pending: return .pending(found.user.id)
-            case .disabled: return .disabled(found.user.id)
+            case .pending: return .refused(.pending, found.user.id)
+            case .disabled: return .refused(.disabled, found.user.id)
             }
         }
         // Sealed by a key that is no longer in the ring.
-        throw .replayed
+        throw Failure(.replayed)
     }
 
     /// The token of the session that this request makes, derived from its content, so that a retry gets the token whose
@@ -164,9 +157,7 @@ extension SignIn {
                     "user": "\(signedIn.user.id)", "session": "\(signedIn.session.id)",
                     "client": "\(signedIn.session.clientID.rawValue)",
                 ])
-        case .pending(let user): log(.pending(user) as SignInOutcome)
-        case .disabled(let user): log(.disabled(user) as SignInOutcome)
-        case .closed: log(.closed as SignInOutcome)
+        case .refused(let refusal, let user): refused(refusal.code, user)
         case .refusedBefore, .failed:
             // The code that answers the app logs this.
             break
@@ -174,13 +165,10 @@ extension SignIn {
     }
 }
 
-extension SignInFailure {
+extension Failure {
     /// Whether Apple has certainly not redeemed the code, so that it may be sent again: it was never sent, or Apple
     /// answered that it did nothing.
     var leavesCodeUnused: Bool {
-        switch self {
-        case .providerUnavailable, .clientRefused: true
-        default: false
-        }
+        !mayHaveSpentCode && [.providerUnavailable, .clientRefused].contains(code)
     }
 }

@@ -30,22 +30,14 @@ package struct RecordedNotification: Hashable, Sendable {
     package var outcome: NotificationOutcome
 }
 
-/// Where a page of notifications ended.
-package struct NotificationCursor: Hashable, Sendable {
-    package var receivedAt: Timestamp
-    package var id: String
-
-    package init(receivedAt: Timestamp, id: String) {
-        self.receivedAt = receivedAt
-        self.id = id
-    }
-}
-
-/// A page of notifications, newest first, and where the next page begins.
-package struct NotificationPage: Hashable, Sendable {
-    package var items: [RecordedNotification]
-    /// Nil when there are no more.
-    package var next: NotificationCursor?
+extension RecordedNotification {
+    /// Without the payload.
+    package static let fields: [Field<RecordedNotification>] = [
+        Field("jti") { .code($0.id) }, Field("type") { .code($0.type) },
+        Field("clientID") { .text($0.clientID.rawValue) }, Field("subject") { .code($0.subject?.rawValue) },
+        Field("eventTime") { .time($0.eventTime) }, Field("receivedAt") { .time($0.receivedAt) },
+        Field("outcome") { .text($0.outcome.rawValue) },
+    ]
 }
 
 /// The result of applying a recorded notification again.
@@ -63,21 +55,18 @@ package enum NotificationReplay: Hashable, Sendable {
 extension Database {
     /// At most `limit`, newest first, after `cursor`; a nil outcome selects all.
     package func notifications(
-        outcome: NotificationOutcome?, after cursor: NotificationCursor?, limit: Int
-    ) async throws(StoreError) -> NotificationPage {
+        outcome: NotificationOutcome?, after place: TimedPlace?, limit: Int
+    ) async throws(StoreError) -> Page<RecordedNotification, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
-            if let cursor { wanted.add("(received_at, jti) < (?, ?)", [cursor.receivedAt, cursor.id]) }
+            if let place { wanted.add("(received_at, jti) < (?, ?)", [place.time, place.id]) }
             if let outcome { wanted.add("outcome = ?", [outcome]) }
-            let (items, isLast) = try snapshot.page(
+            return try snapshot.page(
                 """
                 SELECT \(RecordedNotification.columns) FROM notification \(wanted.clause)
                 ORDER BY received_at DESC, jti DESC LIMIT ?
-                """, wanted.arguments, limit: limit
+                """, wanted.arguments, limit: limit, place: { TimedPlace(time: $0.receivedAt, id: $0.id) }
             ) { try RecordedNotification($0) }
-            let last = isLast ? nil : items.last
-            return NotificationPage(
-                items: items, next: last.map { NotificationCursor(receivedAt: $0.receivedAt, id: $0.id) })
         }
     }
 
@@ -118,10 +107,14 @@ extension RecordedNotification {
     fileprivate static let columns = "jti, type, client_id, subject, event_time, received_at, payload, outcome"
 
     fileprivate init(_ row: Row) throws(StoreError) {
-        self.init(
-            id: try row["jti"], type: try row["type"], clientID: try row["client_id"], subject: try row["subject"],
-            eventTime: try row["event_time"], receivedAt: try row["received_at"], payload: try row["payload"],
-            outcome: try row["outcome"])
+        id = try row["jti"]
+        type = try row["type"]
+        clientID = try row["client_id"]
+        subject = try row["subject"]
+        eventTime = try row["event_time"]
+        receivedAt = try row["received_at"]
+        payload = try row["payload"]
+        outcome = try row["outcome"]
     }
 }
 

@@ -58,14 +58,11 @@ package final class Notifications: Sendable {
 
     /// The actor is Apple, whoever delivered the notification.
     private func apply(_ notification: AppleNotification) async throws(StoreError) -> NotificationOutcome {
-        let result = await AuditActor.$current.withValue(.apple) { () -> Result<NotificationOutcome, StoreError> in
-            do throws(StoreError) {
-                return .success(try await database.apply(notification, team: provider.team, at: clock.now()))
-            } catch {
-                return .failure(error)
+        try await AuditActor.$current.withValue(.apple) {
+            await Result { () async throws(StoreError) in
+                try await database.apply(notification, team: provider.team, at: clock.now())
             }
-        }
-        return try result.get()
+        }.get()
     }
 
     private func log(_ failure: NotificationFailure) {
@@ -151,6 +148,16 @@ package enum NotificationFailure: Error, Hashable, Sendable {
     case keysUnavailable(String)
     /// The durable write failed: 503.
     case storage(String)
+
+    /// As it is answered.
+    package var failure: Failure {
+        switch self {
+        case .refused(let text): Failure(.notificationRefused, text)
+        case .otherAudience: Failure(.notificationRefused)
+        case .keysUnavailable(let text): Failure(.keysUnavailable, text)
+        case .storage(let text): Failure(.unavailable, text)
+        }
+    }
 }
 
 /// Recorded by its case's name.

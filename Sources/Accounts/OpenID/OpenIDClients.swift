@@ -81,12 +81,6 @@ package struct OpenIDClient: Hashable, Sendable {
         /// When the former one ends; nil without one.
         package var formerUntil: Timestamp?
 
-        package init(current: Digest256, former: Digest256? = nil, formerUntil: Timestamp? = nil) {
-            self.current = current
-            self.former = former
-            self.formerUntil = formerUntil
-        }
-
         /// In constant time.
         func accept(_ secret: OpenIDClientSecret, at now: Timestamp) -> Bool {
             let hash = secret.hash
@@ -103,45 +97,23 @@ package struct OpenIDClient: Hashable, Sendable {
     package var secrets: Secrets?
     package var redirectURIs: [String]
     /// `post_logout_redirect_uris`.
-    package var logoutURIs: [String]
+    package var logoutURIs: [String] = []
     /// Where it learns of sign-outs: `backchannel_logout_uri` (Back-Channel Logout §2.2); nil: nowhere.
     package var backChannelLogoutURI: String?
     /// Whether that address came by the API, and may therefore not lead inside (`nameBackChannel`).
-    package var backChannelPublicOnly: Bool
+    package var backChannelPublicOnly = false
     /// What it may ask for.
-    package var scopes: [OpenIDScope]
+    package var scopes = OpenIDScope.usual
     /// Who may use it: members of one of these; empty admits everybody.
-    package var groups: [String]
+    package var groups: [String] = []
     /// Whether it must send a code challenge. Public clients must anyway.
-    package var requiresPKCE: Bool
+    package var requiresPKCE = false
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
     /// When it last got a token, to the minute; nil: never.
     package var lastUsedAt: Timestamp?
     /// When it last sent a wrong secret, to the minute.
     package var lastRefusedAt: Timestamp?
-
-    package init(
-        id: OpenIDClientID, name: String, secrets: Secrets?, redirectURIs: [String], logoutURIs: [String] = [],
-        backChannelLogoutURI: String? = nil, backChannelPublicOnly: Bool = false,
-        scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [], requiresPKCE: Bool = false,
-        createdAt: Timestamp, updatedAt: Timestamp, lastUsedAt: Timestamp? = nil, lastRefusedAt: Timestamp? = nil
-    ) {
-        self.id = id
-        self.name = name
-        self.secrets = secrets
-        self.redirectURIs = redirectURIs
-        self.logoutURIs = logoutURIs
-        self.backChannelLogoutURI = backChannelLogoutURI
-        self.backChannelPublicOnly = backChannelPublicOnly
-        self.scopes = scopes
-        self.groups = groups
-        self.requiresPKCE = requiresPKCE
-        self.createdAt = createdAt
-        self.updatedAt = updatedAt
-        self.lastUsedAt = lastUsedAt
-        self.lastRefusedAt = lastRefusedAt
-    }
 
     package var isPublic: Bool { secrets == nil }
 
@@ -151,6 +123,27 @@ package struct OpenIDClient: Hashable, Sendable {
     /// - Parameter admitted: a client's groups; empty admits everybody.
     package static func admits(_ admitted: [String], groups: [String]) -> Bool {
         admitted.isEmpty || admitted.contains { own in groups.contains { $0.isExactly(own) } }
+    }
+}
+
+extension OpenIDClient {
+    package static let fields: [Field<OpenIDClient>] = [
+        Field("clientID") { .code($0.id.rawValue) }, Field("name") { .text($0.name) },
+        Field("public") { .flag($0.isPublic) }, Field("redirectURIs") { .texts($0.redirectURIs) },
+        Field("logoutURIs") { .texts($0.logoutURIs) },
+        Field("backChannelLogoutURI") { .code($0.backChannelLogoutURI) },
+        Field("backChannelPublicOnly") { .flag($0.backChannelPublicOnly) },
+        Field("scopes") { .texts($0.scopes.map(\.rawValue)) }, Field("groups") { .texts($0.groups) },
+        Field("requirePKCE") { .flag($0.requiresPKCE) },
+        Field("formerSecretUntil") { .time($0.secrets?.formerUntil) }, Field("createdAt") { .time($0.createdAt) },
+        Field("updatedAt") { .time($0.updatedAt) }, Field("lastUsedAt") { .time($0.lastUsedAt) },
+        Field("lastRefusedAt") { .time($0.lastRefusedAt) },
+    ]
+
+    /// With the secret, the one time that it is shown.
+    package static func fields(with secret: OpenIDClientSecret?) -> [Field<OpenIDClient>] {
+        guard let secret else { return fields }
+        return [fields[0], Field("clientSecret") { _ in .code(secret.reveal()) }] + fields.dropFirst()
     }
 }
 
@@ -164,28 +157,37 @@ extension OpenIDClient {
         """
 
     fileprivate init(_ row: Row) throws(StoreError) {
-        let (uris, logoutURIs, scopes, groups): (TextList, TextList, TextList, TextList) = (
+        let (uris, logoutTexts, scopeTexts, groupTexts): (TextList, TextList, TextList, TextList) = (
             try row["redirect_uris"], try row["logout_uris"], try row["scopes"], try row["groups"]
         )
         let secret: Digest256? = try row["secret_hash"]
         let (former, formerUntil): (Digest256?, Timestamp?) = (
             try row["former_secret_hash"], try row["former_secret_until"]
         )
-        self.init(
-            id: try row["id"], name: try row["name"],
-            secrets: secret.map { Secrets(current: $0, former: former, formerUntil: formerUntil) },
-            redirectURIs: uris.items, logoutURIs: logoutURIs.items,
-            backChannelLogoutURI: try row["back_channel_logout_uri"],
-            backChannelPublicOnly: try row["back_channel_public_only"],
-            // A scope unknown to this version allows nothing here.
-            scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) }, groups: groups.items,
-            requiresPKCE: try row["requires_pkce"], createdAt: try row["created_at"],
-            updatedAt: try row["updated_at"], lastUsedAt: try row["last_used_at"],
-            lastRefusedAt: try row["last_refused_at"])
+        id = try row["id"]
+        name = try row["name"]
+        secrets = secret.map { Secrets(current: $0, former: former, formerUntil: formerUntil) }
+        redirectURIs = uris.items
+        logoutURIs = logoutTexts.items
+        backChannelLogoutURI = try row["back_channel_logout_uri"]
+        backChannelPublicOnly = try row["back_channel_public_only"]
+        // A scope unknown to this version allows nothing here.
+        scopes = scopeTexts.items.compactMap { OpenIDScope(rawValue: $0) }
+        groups = groupTexts.items
+        requiresPKCE = try row["requires_pkce"]
+        createdAt = try row["created_at"]
+        updatedAt = try row["updated_at"]
+        lastUsedAt = try row["last_used_at"]
+        lastRefusedAt = try row["last_refused_at"]
     }
 }
 
 extension Snapshot {
+    func openIDClient(_ id: OpenIDClientID) throws -> OpenIDClient? {
+        try firstRow("SELECT \(OpenIDClient.columns) FROM openid_client WHERE id = ?", [id])
+            .map { try OpenIDClient($0) }
+    }
+
     fileprivate func openIDClients() throws -> [OpenIDClient] {
         try rows("SELECT \(OpenIDClient.columns) FROM openid_client ORDER BY id").map { try OpenIDClient($0) }
     }
@@ -195,7 +197,16 @@ extension Snapshot {
 }
 
 extension Transaction {
-    fileprivate func save(_ client: OpenIDClient) throws {
+    /// Ends its grants with it.
+    func delete(_ client: OpenIDClientID) throws {
+        try run("DELETE FROM openid_grant WHERE client = ?", [client])
+        try run("DELETE FROM openid_participant WHERE client = ?", [client])
+        try deleteLogoutEndpoint(of: client)
+        try run("DELETE FROM openid_client WHERE id = ?", [client])
+        try audit(.openIDClientDeleted, object: client.rawValue)
+    }
+
+    func save(_ client: OpenIDClient, isNew: Bool) throws {
         try run(
             """
             INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -214,6 +225,7 @@ extension Transaction {
                 client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
             ])
         try setLogoutEndpoint(of: client)
+        try audit(isNew ? .openIDClientAdded : .openIDClientChanged, object: client.id.rawValue)
     }
 }
 
@@ -225,10 +237,7 @@ extension Database {
 
     /// Read for each request, so that a change counts at once, in every process.
     package func openIDClient(_ id: OpenIDClientID) async throws(StoreError) -> OpenIDClient? {
-        try await read { snapshot in
-            try snapshot.firstRow("SELECT \(OpenIDClient.columns) FROM openid_client WHERE id = ?", [id])
-                .map { try OpenIDClient($0) }
-        }
+        try await read { snapshot in try snapshot.openIDClient(id) }
     }
 
     /// One isolated transaction: reads the clients, asks `change` for the new list, and writes the differences. Grants of
@@ -241,17 +250,10 @@ extension Database {
             let found = try transaction.openIDClients()
             let wanted = change(found)
             for client in found where !wanted.contains(where: { $0.id == client.id }) {
-                try transaction.run("DELETE FROM openid_grant WHERE client = ?", [client.id])
-                try transaction.run("DELETE FROM openid_participant WHERE client = ?", [client.id])
-                try transaction.deleteLogoutEndpoint(of: client.id)
-                try transaction.run("DELETE FROM openid_client WHERE id = ?", [client.id])
-                try transaction.audit(.openIDClientDeleted, object: client.id.rawValue)
+                try transaction.delete(client.id)
             }
             for client in wanted where !found.contains(client) {
-                try transaction.save(client)
-                let isNew = !found.contains { $0.id == client.id }
-                try transaction.audit(
-                    isNew ? .openIDClientAdded : .openIDClientChanged, object: client.id.rawValue)
+                try transaction.save(client, isNew: !found.contains { $0.id == client.id })
             }
             return try transaction.openIDClients()
         }

@@ -2,14 +2,6 @@ package import Coding
 package import Crypto
 package import Storage
 
-/// Why a request of a client failed.
-package enum ProviderFailure: StoreFailure, Hashable, Sendable {
-    case refused(ProviderError)
-    case store(StoreError)
-
-    package init(store error: StoreError) { self = .store(error) }
-}
-
 /// The OpenID provider (OIDC Core): what its endpoints decide, without a byte of HTTP.
 package struct OpenIDProvider: Sendable {
     /// Seconds.
@@ -35,15 +27,15 @@ package struct OpenIDProvider: Sendable {
 
     package init(
         issuer: String, audiences: [String], database: Database, keys: SigningKeys, keyring: SealingKeyring,
-        clock: any WallClock, random: any RandomSource
+        runtime: Runtime
     ) {
         self.issuer = issuer
         self.audiences = audiences
         self.database = database
         tokens = IDTokens(issuer: issuer, keys: keys)
         self.keyring = keyring
-        self.clock = clock
-        self.random = random
+        clock = runtime.clock
+        random = runtime.random
     }
 
     // MARK: Authorization
@@ -139,11 +131,11 @@ package struct OpenIDProvider: Sendable {
     }
 
     /// The client of a request, proven. A wrong secret is recorded for the operator.
-    package func authenticate(_ request: ProviderRequest) async throws(ProviderFailure) -> OpenIDClient {
+    package func authenticate(_ request: ProviderRequest) async throws(ProviderError) -> OpenIDClient {
         let now = clock.now()
-        let client = try await ProviderFailure.mapping(await client(request.credential.id))
-        func refused(_ cause: String) -> ProviderFailure {
-            .refused(Self.unknownClient.caused(by: "client \(request.credential.id): \(cause)"))
+        let client = try await ProviderError.mapping(await client(request.credential.id))
+        func refused(_ cause: String) -> ProviderError {
+            Self.unknownClient.caused(by: "client \(request.credential.id): \(cause)")
         }
         guard let client else { throw refused("unknown") }
         switch (request.credential, client.secrets) {
@@ -185,11 +177,9 @@ package struct OpenIDProvider: Sendable {
     /// - Parameter client: proven.
     package func tokens(
         for request: ProviderRequest, of client: OpenIDClient
-    ) async throws(ProviderFailure) -> TokenAnswer {
-        let asked: TokenRequest
-        do throws(ProviderError) { asked = try TokenRequest(request) } catch { throw .refused(error) }
+    ) async throws(ProviderError) -> TokenAnswer {
         let answer: TokenAnswer
-        switch asked {
+        switch try TokenRequest(request) {
         case .code(let code, let redirectURI, let verifier):
             answer = try await exchange(code, redirectURI: redirectURI, verifier: verifier, client)
         case .refresh(let token, let scopes): answer = try await refresh(token, scopes, client)
@@ -200,12 +190,12 @@ package struct OpenIDProvider: Sendable {
 
     private func exchange(
         _ code: GrantedCode, redirectURI: String, verifier: String?, _ client: OpenIDClient
-    ) async throws(ProviderFailure) -> TokenAnswer {
+    ) async throws(ProviderError) -> TokenAnswer {
         let now = clock.now()
         let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
         let refresh = GrantedRefreshToken.issue(
             code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
-        let result = try await ProviderFailure.mapping(
+        let result = try await ProviderError.mapping(
             await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
                 guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
                 else { return (.keep, .refused("unknown")) }
@@ -231,8 +221,8 @@ package struct OpenIDProvider: Sendable {
         let held: HeldGrant
         switch result {
         case .granted(let found): held = found
-        case .refused(let cause): throw .refused(TokenRequest.refusedCode.caused(by: cause))
-        case .scope(let error): throw .refused(error)
+        case .refused(let cause): throw TokenRequest.refusedCode.caused(by: cause)
+        case .scope(let error): throw error
         }
         return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
     }
@@ -267,12 +257,12 @@ package struct OpenIDProvider: Sendable {
 
     private func refresh(
         _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
-    ) async throws(ProviderFailure) -> TokenAnswer {
+    ) async throws(ProviderError) -> TokenAnswer {
         let now = clock.now()
         let isIssued = token.isIssued(by: keyring)
         // Derived from the old one, so that the same request gets the same answer, in another process too.
         let candidates = successors(of: token)
-        let result = try await ProviderFailure.mapping(
+        let result = try await ProviderError.mapping(
             await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
                 guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
                     return (.keep, .refused("unknown or ended"))
@@ -296,12 +286,12 @@ package struct OpenIDProvider: Sendable {
                 return (.replace(next.grant), .granted(next))
             })
         switch result {
-        case .refused(let cause): throw .refused(TokenRequest.refusedRefresh.caused(by: cause))
-        case .scope(let error): throw .refused(error)
+        case .refused(let cause): throw TokenRequest.refusedRefresh.caused(by: cause)
+        case .scope(let error): throw error
         case .granted(let held):
             guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
                 let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
-            else { throw .refused(TokenRequest.refusedRefresh) }
+            else { throw TokenRequest.refusedRefresh }
             return try await answer(held, next.access, next.refresh, isFirst: false, at: usedAt)
         }
     }
@@ -323,8 +313,8 @@ package struct OpenIDProvider: Sendable {
     private func answer(
         _ held: HeldGrant, _ access: GrantedAccessToken, _ refresh: GrantedRefreshToken?, isFirst: Bool,
         at moment: Timestamp
-    ) async throws(ProviderFailure) -> TokenAnswer {
-        let idToken = try await ProviderFailure.mapping(
+    ) async throws(ProviderError) -> TokenAnswer {
+        let idToken = try await ProviderError.mapping(
             await tokens.make(of: held, access: access, isFirst: isFirst, at: moment))
         let end = held.grant.access?.expiresAt ?? moment
         return TokenAnswer(
@@ -352,13 +342,13 @@ package struct OpenIDProvider: Sendable {
 
     /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
     /// alone. Unknown ones are ended already.
-    package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(ProviderFailure) {
+    package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(ProviderError) {
         guard let text = request["token"] else {
-            throw .refused(ProviderError(.invalidRequest, "token is missing"))
+            throw ProviderError(.invalidRequest, "token is missing")
         }
         let now = clock.now()
         if let token = GrantedRefreshToken(parsing: text) {
-            try await ProviderFailure.mapping(
+            try await ProviderError.mapping(
                 await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
                     guard let held, held.grant.client == client.id, let refresh = held.grant.refresh,
                         [refresh.hash, refresh.former].contains(where: {
@@ -368,7 +358,7 @@ package struct OpenIDProvider: Sendable {
                     return (.end, true)
                 })
         } else if let token = GrantedAccessToken(parsing: text) {
-            try await ProviderFailure.mapping(
+            try await ProviderError.mapping(
                 await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
                     guard var grant = held?.grant, grant.client == client.id else { return (.keep, false) }
                     let before = grant

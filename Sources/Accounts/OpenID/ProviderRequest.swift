@@ -1,5 +1,6 @@
 package import Coding
 import Crypto
+package import Storage
 
 /// A request to the token or revocation endpoint, parsed: how the client names itself, and what it asks.
 package struct ProviderRequest: Sendable {
@@ -133,14 +134,13 @@ enum TokenRequest {
 }
 
 /// An error of the protocol, as a client reads it.
-package struct ProviderError: Error, Hashable, Sendable {
+package struct ProviderError: StoreFailure, Hashable, Sendable {
     /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6 and RFC 6750 §3.1.
     package enum Code: String, Sendable, CaseIterable {
         case invalidRequest = "invalid_request"
         case accessDenied = "access_denied"
         case unsupportedResponseType = "unsupported_response_type"
         case invalidScope = "invalid_scope"
-        case serverError = "server_error"
         case temporarilyUnavailable = "temporarily_unavailable"
         case loginRequired = "login_required"
         case requestNotSupported = "request_not_supported"
@@ -149,7 +149,6 @@ package struct ProviderError: Error, Hashable, Sendable {
         case invalidGrant = "invalid_grant"
         case unsupportedGrantType = "unsupported_grant_type"
         case invalidToken = "invalid_token"
-        case insufficientScope = "insufficient_scope"
     }
 
     package var code: Code
@@ -162,6 +161,21 @@ package struct ProviderError: Error, Hashable, Sendable {
         self.code = code
         self.text = text
         self.cause = cause
+    }
+
+    package init(store error: StoreError) {
+        self.init(.temporarilyUnavailable, "the server cannot answer now; try again", cause: error.text)
+    }
+
+    /// The code in the log.
+    package var reason: ReasonCode {
+        switch code {
+        case .invalidClient: .openIDClientRefused
+        case .invalidGrant: .openIDGrantRefused
+        case .invalidToken: .invalidToken
+        case .temporarilyUnavailable: .unavailable
+        default: .invalidRequest
+        }
     }
 
     func caused(by cause: String?) -> ProviderError { ProviderError(code, text, cause: cause) }

@@ -57,22 +57,12 @@ package struct SessionCursor: Hashable, Sendable {
     /// By which the list is ordered.
     package var time: Timestamp
     package var id: SessionID
+}
 
-    package init(time: Timestamp, id: SessionID) {
-        self.time = time
-        self.id = id
-    }
-
+extension SessionCursor {
     package init(_ session: Session, by order: SessionOrder) {
         self.init(time: order.time(of: session), id: session.id)
     }
-}
-
-/// A page of sessions, and where the next page begins.
-package struct SessionPage: Hashable, Sendable {
-    package var items: [Session]
-    /// Nil when there are no more.
-    package var next: SessionCursor?
 }
 
 // Lists of sessions, as their person, operators and programs see them.
@@ -81,10 +71,19 @@ extension Database {
     package func sessions(
         of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int,
         at now: Timestamp
-    ) async throws(StoreError) -> SessionPage {
+    ) async throws(StoreError) -> Page<Session, SessionCursor> {
         try await read(at: now) { snapshot in
             try snapshot.sessions(of: user, by: order, after: cursor, limit: limit)
         }
+    }
+
+    /// The newest after `cursor`, each with its person; nil for one who was just deleted.
+    package func sessionsOfPeople(
+        of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> Page<(session: Session, user: User?), SessionCursor> {
+        let page = try await sessions(of: user, after: cursor, limit: limit, at: now)
+        let people = try await users(Set(page.items.map(\.user)))
+        return Page(items: page.items.map { ($0, people[$0.user]) }, next: page.next)
     }
 
     /// How many sessions there are, ended ones included that nobody has deleted yet.
@@ -115,7 +114,7 @@ extension Database {
 extension Snapshot {
     func sessions(
         of user: UserID?, by order: SessionOrder, after cursor: SessionCursor?, limit: Int
-    ) throws -> SessionPage {
+    ) throws -> Page<Session, SessionCursor> {
         var wanted = Conditions()
         wanted.add(
             "s.expires_at > ? AND s.last_seen_at > ?",
@@ -123,11 +122,10 @@ extension Snapshot {
         if let user { wanted.add("s.user = ?", [user]) }
         let column = order.column
         if let cursor { wanted.add("(\(column), s.id) < (?, ?)", [cursor.time, cursor.id]) }
-        let (items, isLast) = try page(
+        return try page(
             "SELECT \(Session.columns) FROM session s \(wanted.clause) ORDER BY \(column) DESC, s.id DESC LIMIT ?",
-            wanted.arguments, limit: limit
+            wanted.arguments, limit: limit, place: { SessionCursor($0, by: order) }
         ) { try Session($0) }
-        return SessionPage(items: items, next: isLast ? nil : items.last.map { SessionCursor($0, by: order) })
     }
 
     /// How many live sessions the user has.
@@ -145,4 +143,19 @@ extension SessionOrder {
         case .lastUsed: "s.last_seen_at"
         }
     }
+}
+
+// Never the token, nor its hash.
+extension Session {
+    package static let times: [Field<Session>] = [
+        Field("id") { .code($0.id.rawValue) }, Field("createdAt") { .time($0.createdAt) },
+        Field("lastSeenAt") { .time($0.lastSeenAt) }, Field("expiresAt") { .time($0.expiresAt) },
+    ]
+
+    /// With the device it was created on: for its owner, and for the operator.
+    package static let fields: [Field<Session>] =
+        times + [
+            Field("kind") { .text($0.kind.rawValue) }, Field("clientID") { .text($0.clientID.rawValue) },
+            Field("userAgent") { .text($0.device.userAgent) }, Field("address") { .text($0.device.address) },
+        ]
 }

@@ -8,12 +8,16 @@ extension Session {
         "s.created_at", "s.last_seen_at", "s.expires_at")
 
     init(_ row: Row) throws(StoreError) {
-        self.init(
-            id: try row["s.id"], tokenHash: try row["s.token_hash"], kind: try row["s.kind"], user: try row["s.user"],
-            clientID: try row["s.client_id"],
-            device: Device(userAgent: try row["s.user_agent"], address: try row["s.address"]),
-            issuedAt: try row["s.issued_at"], createdAt: try row["s.created_at"],
-            lastSeenAt: try row["s.last_seen_at"], expiresAt: try row["s.expires_at"])
+        id = try row["s.id"]
+        tokenHash = try row["s.token_hash"]
+        kind = try row["s.kind"]
+        user = try row["s.user"]
+        clientID = try row["s.client_id"]
+        device = Device(userAgent: try row["s.user_agent"], address: try row["s.address"])
+        issuedAt = try row["s.issued_at"]
+        createdAt = try row["s.created_at"]
+        lastSeenAt = try row["s.last_seen_at"]
+        expiresAt = try row["s.expires_at"]
     }
 }
 
@@ -103,11 +107,27 @@ extension Transaction {
 
 extension Database {
     /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
+    /// - Parameter user: whose it must be; nil for anybody's.
     package func endSession(
-        _ id: SessionID, cause: SessionEndCause, at now: Timestamp
+        _ id: SessionID, of user: UserID? = nil, cause: SessionEndCause, at now: Timestamp
     ) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            try transaction.endSessions(where: "s.id = ?", [id], cause: cause) > 0
+            let ended =
+                if let user {
+                    try transaction.endSessions(where: "s.id = ? AND s.user = ?", [id, user], cause: cause)
+                } else {
+                    try transaction.endSessions(where: "s.id = ?", [id], cause: cause)
+                }
+            return ended > 0
+        }
+    }
+
+    /// Ends the user's sessions except one, and returns the number ended. 0 for an unknown user.
+    package func endSessions(
+        of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Int {
+        try await write(at: now) { transaction in
+            try transaction.endSessions(where: "s.user = ? AND s.id IS DISTINCT FROM ?", [user, kept], cause: cause)
         }
     }
 

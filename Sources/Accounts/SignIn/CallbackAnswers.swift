@@ -2,18 +2,12 @@ package import Coding
 package import Crypto
 import Synchronization
 
-/// An outcome that identical posts may share.
-package protocol SharedAnswer: Sendable {
-    /// Whether it is kept in memory for later posts; otherwise they begin anew.
-    var isKept: Bool { get }
-}
-
 /// Lets identical posts of one callback share one piece of work and, for a while, its answer.
 ///
 /// The first post of a key does the work in its own task. Posts that arrive in the meantime wait for it; posts within
 /// `lifetime` afterwards get the same answer from memory. Waiting does not affect the work: a cancelled waiter still
 /// waits, and the work has its own deadlines.
-package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
+package final class CallbackAnswers<Outcome: Sendable>: Sendable {
     /// How long an answer is kept, in milliseconds.
     package static var lifetime: Int64 { 30_000 }
 
@@ -52,11 +46,17 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
     private let state = Mutex(State())
     private let capacity: Int
     private let clock: any WallClock
+    private let isKept: @Sendable (Outcome) -> Bool
 
-    /// - Parameter capacity: keys remembered, running and answered together.
-    package init(capacity: Int = 4_096, clock: any WallClock) {
+    /// - Parameters:
+    ///   - capacity: keys remembered, running and answered together.
+    ///   - isKept: whether an answer stays in memory for later posts; otherwise they begin anew.
+    package init(
+        capacity: Int = 4_096, clock: any WallClock, keeping isKept: @escaping @Sendable (Outcome) -> Bool
+    ) {
         self.capacity = capacity
         self.clock = clock
+        self.isKept = isKept
     }
 
     /// The number of keys remembered.
@@ -131,7 +131,7 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
         let waiters = state.withLock { state in
             var waiters: [CheckedContinuation<Place, Never>] = []
             if case .running(let enlisted) = state.entries[key] { waiters = enlisted }
-            if outcome.isKept {
+            if isKept(outcome) {
                 state.entries[key] = .answered(outcome, at: now)
                 state.answered.append(key)
             } else {
@@ -152,13 +152,9 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
     }
 }
 
-extension SignInOutcome: SharedAnswer {
+extension SignInOutcome {
     /// Whether a reload gets this answer again. After a temporary failure it tries again instead.
     package var isKept: Bool {
-        switch self {
-        case .failed(let failure, _): !failure.isTemporary
-        case .linkFailed(let failure, _, _): !failure.isTemporary
-        default: true
-        }
+        if case .failed(let failure, _, _) = self { !failure.isTemporary } else { true }
     }
 }

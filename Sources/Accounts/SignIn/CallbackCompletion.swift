@@ -9,7 +9,7 @@ extension SignIn {
     ) async -> SignInOutcome {
         let tokens = BrowserTokens(of: browser, with: keyring)
         var subject: AppleSubject?
-        do throws(SignInFailure) {
+        do throws(Failure) {
             if let used = try await usedAttempt(opened) {
                 return try await outcome(ofRepeated: used, form, tokens, opened)
             }
@@ -20,12 +20,12 @@ extension SignIn {
             let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
             if let consent = consent(of: callback, claims, kept: kept) {
                 // Apple sends the name only once. Committed before Apple is asked, it survives a failing exchange.
-                try await SignInFailure.mapping(
+                try await Failure.mapping(
                     await database.saveFirstConsent(
                         team: consent.team, subject: consent.subject, name: consent.name, at: clock.now()))
             } else {
                 // Otherwise the code would be spent for nothing, and the same post later could not succeed.
-                try await SignInFailure.mapping(await database.store.requireWrites(at: clock.now()))
+                try await Failure.mapping(await database.store.requireWrites(at: clock.now()))
             }
             let name = callback.name ?? kept
             let identity = try await exchange(callback, claims)
@@ -45,23 +45,23 @@ extension SignIn {
             return try outcome(of: result, tokens, opened: opened)
         } catch {
             // Another process may have received a duplicate and sent the code first, as during a hand-over.
-            if case .codeRefused = error, let subject,
+            if error.code == .codeRefused, let subject,
                 let repeated = await outcome(ofOvertaken: opened, by: subject, tokens)
             {
                 return repeated
             }
-            return .failed(error, retry: opened.returnTo)
+            return .failed(error, returnTo: opened.returnTo)
         }
     }
 
-    private func usedAttempt(_ opened: OpenedState) async throws(SignInFailure) -> UsedAttempt? {
-        try await SignInFailure.mapping(await database.usedAttempt(opened.id, at: clock.now()))
+    private func usedAttempt(_ opened: OpenedState) async throws(Failure) -> UsedAttempt? {
+        try await Failure.mapping(await database.usedAttempt(opened.id, at: clock.now()))
     }
 
     /// Who has the browser's binding alone gets no token: it takes what Apple signed for this attempt.
     private func outcome(
         ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: OpenedState
-    ) async throws(SignInFailure) -> SignInOutcome {
+    ) async throws(Failure) -> SignInOutcome {
         guard let callback = try? ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID),
             let claims = try? await verify(callback)
         else { return outcome(of: used, opened: opened) }
@@ -72,7 +72,7 @@ extension SignIn {
     /// gets its session for as long as `CallbackAnswers` would give it.
     private func outcome(
         ofRepeated used: UsedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens, _ opened: OpenedState
-    ) async throws(SignInFailure) -> SignInOutcome {
+    ) async throws(Failure) -> SignInOutcome {
         let outcome = outcome(of: used, opened: opened)
         guard case .alreadySignedIn = outcome, let id = used.session, let began = used.sessionBegan else {
             return outcome
@@ -82,7 +82,7 @@ extension SignIn {
         let age = now.milliseconds - began.milliseconds
         guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { return outcome }
         for token in tokens.all(of: id, since: began) {
-            let found = try await SignInFailure.mapping(await database.signedIn(token: token.hash, at: now))
+            let found = try await Failure.mapping(await database.signedIn(token: token.hash, at: now))
             guard let found, found.user.appleSubject == subject else { continue }
             return .signedIn(token: token, session: found.session, returnTo: opened.returnTo)
         }
@@ -105,17 +105,15 @@ extension SignIn {
 
     func outcome(
         of result: SignInResult, _ tokens: BrowserTokens, opened: OpenedState
-    ) throws(SignInFailure) -> SignInOutcome {
+    ) throws(Failure) -> SignInOutcome {
         switch result {
         case .signedIn(_, let session, _):
             let token = tokens.all(of: session.id, since: session.createdAt).first { $0.hash == session.tokenHash }
             guard let token else { return .alreadySignedIn(returnTo: opened.returnTo) }
             return .signedIn(token: token, session: session, returnTo: opened.returnTo)
         case .alreadyUsed(let used): return outcome(of: used, opened: opened)
-        case .pending(let user): return .pending(user)
-        case .disabled(let user): return .disabled(user)
-        case .closed: return .closed
-        case .revoked: throw .revoked
+        case .refused(.revoked, _): throw Failure(.revoked)
+        case .refused(let refusal, let user): return .refused(refusal, user)
         }
     }
 }

@@ -17,7 +17,7 @@ package protocol IdentityProvider: Sendable {
     func authorizeURL(state: String, nonce: String) -> String
 
     /// Parses the body of `POST /apple/callback`. Refuses duplicate or oversized fields.
-    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm
+    func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm
 
     /// The subject that an unverified identity token names; nil when it names none.
     func claimedSubject(of identityToken: String) -> AppleSubject?
@@ -29,29 +29,52 @@ package protocol IdentityProvider: Sendable {
     /// `nonce`, `c_hash`.
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
-    ) async throws(SignInFailure) -> IdentityClaims
+    ) async throws(Failure) -> IdentityClaims
 
     /// Redeems the code and compares the returned token with `claims`: same issuer, audience and sub; nonce and
     /// `at_hash` right when present. Sent once; never retried.
     func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
-    ) async throws(SignInFailure) -> VerifiedIdentity
+    ) async throws(Failure) -> VerifiedIdentity
 
     /// Redeems an app's code that came without an identity token: verifies the returned one by itself, and compares its
     /// `nonce` when one is given. For somebody who is already signed in. Sent once; never retried.
     func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
-    ) async throws(SignInFailure) -> VerifiedIdentity
+    ) async throws(Failure) -> VerifiedIdentity
 
     /// Parses and verifies the body of `POST /apple/notifications`.
     func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification
+
+    /// Asks whether a person's consent is still valid. Returns when Apple accepted the token and confirmed this person
+    /// and client. Asks once; never retries.
+    func check(_ token: RefreshToken, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure)
+
+    /// Ends a person's authorization. Returns once Apple has acknowledged, which it also does for tokens it does not
+    /// know.
+    func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenFailure)
+
+    // Moving people between teams (TN3159), as any client of the configured team.
+
+    /// Obtains an access token, so that a wrong key is detected before anybody is asked about.
+    func prepareTransfer(as clientID: ClientID) async throws(MigrationFailure)
+
+    /// For the sending team: the identifier with which `recipient` may ask for this person. Always the same.
+    func transferSubject(
+        of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
+    ) async throws(MigrationFailure) -> TransferSubject
+
+    /// For the receiving team: who the person is there.
+    func identity(
+        of transferSubject: TransferSubject, as clientID: ClientID
+    ) async throws(MigrationFailure) -> TransferredIdentity
 }
 
 extension IdentityProvider {
     /// The same for one client.
     package func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
-    ) async throws(SignInFailure) -> IdentityClaims {
+    ) async throws(Failure) -> IdentityClaims {
         try await verify(
             identityToken: identityToken, authorizationCode: authorizationCode, nonce: nonce, clientIDs: [clientID])
     }

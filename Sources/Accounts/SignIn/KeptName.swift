@@ -57,8 +57,8 @@ extension SignIn {
     ///
     /// The proof is the binding cookie: the browser that began the attempt brought the name. That cookie ends with the
     /// attempt; for a callback that came too late, Apple's token is the proof.
-    package func nameToKeep(of callback: ReceivedCallback, after failure: SignInFailure) async -> String? {
-        guard failure.mayLoseTheName else { return nil }
+    package func nameToKeep(of callback: ReceivedCallback, after failure: Failure) async -> String? {
+        guard failure.code.mayLoseTheName else { return nil }
         guard case .absent = callback.binding, callback.opened?.isStale == true else {
             return nameToKeep(ofTurnedAway: callback)
         }
@@ -89,14 +89,9 @@ extension SignIn {
     }
 }
 
-extension SignInFailure {
+extension ReasonCode {
     /// Whether a callback can fail this way before `first_consent` holds its name, and Apple may still have sent one.
     fileprivate var mayLoseTheName: Bool {
-        switch self {
-        case .staleState, .identityToken, .clock, .keysUnavailable, .storage: true
-        case .malformedCallback, .invalidState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError,
-            .tokenMismatch, .providerUnavailable, .answerLost, .codeRefused, .clientRefused, .revoked:
-            false
-        }
+        [.staleState, .identityToken, .clock, .keysUnavailable, .storage].contains(self)
     }
 }

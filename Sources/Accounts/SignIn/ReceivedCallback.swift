@@ -2,7 +2,7 @@ import Crypto
 
 /// One post to the callback: its form is parsed once, and its state opened once. Only `SignIn.receive` makes one.
 package struct ReceivedCallback: Sendable {
-    let form: Result<CallbackForm, SignInFailure>
+    let form: Result<CallbackForm, Failure>
     /// Nil when the state is not ours.
     let opened: OpenedState?
     /// What the browser's cookies say.
@@ -32,12 +32,12 @@ package struct ReceivedCallback: Sendable {
 
     /// The form and its state.
     /// - Parameter sameOrigin: only a post with the re-post flag needs it.
-    func checked(sameOrigin: Bool) throws(SignInFailure) -> (CallbackForm, OpenedState) {
+    func checked(sameOrigin: Bool) throws(Failure) -> (CallbackForm, OpenedState) {
         let form = try form.get()
         guard !form.isRepost || sameOrigin else {
-            throw .malformedCallback("the flag of our own pages came from another origin")
+            throw Failure(.malformedCallback, "the flag of our own pages came from another origin")
         }
-        guard let opened else { throw .invalidState }
+        guard let opened else { throw Failure(.invalidState) }
         return (form, opened)
     }
 }
@@ -58,17 +58,13 @@ extension SignIn {
     ///   - body: the form, bounded by the caller.
     ///   - binding: what the browser's cookies say.
     package func receive(_ body: [UInt8], binding: BindingCookie) -> ReceivedCallback {
-        do throws(SignInFailure) {
-            let form = try provider.parseCallback(body)
-            return ReceivedCallback(form: .success(form), opened: open(form.state), binding: binding)
-        } catch {
-            return ReceivedCallback(form: .failure(error), opened: nil, binding: binding)
-        }
+        let form = Result { () throws(Failure) in try provider.parseCallback(body) }
+        return ReceivedCallback(form: form, opened: open((try? form.get())?.state), binding: binding)
     }
 
     private func open(_ state: String?) -> OpenedState? {
         guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { return nil }
-        let targets = configuration.returnTargets
+        let targets = returnTargets
         return OpenedState(
             id: SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: attempt.issuedAt), attempt: attempt,
             isStale: isStale(issuedAt: attempt.issuedAt),

@@ -18,8 +18,9 @@ package final class SignIn: SignInSteps {
     package init(_ parts: SignInParts, linking: Linking? = nil) {
         self.parts = parts
         self.linking = linking
-        answers = CallbackAnswers(clock: parts.clock)
-        nativeAnswers = CallbackAnswers(clock: parts.clock)
+        answers = CallbackAnswers(clock: parts.runtime.clock) { $0.isKept }
+        // The store knows the result of a challenge, for every process and after a restart.
+        nativeAnswers = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
     }
 
     /// A new attempt for one login page or one tap. Nothing is stored; many may be open at once.
@@ -38,12 +39,8 @@ package final class SignIn: SignInSteps {
             errorReturn: errorReturn)
     }
 
-    /// Drops answers that have expired.
-    package func dropExpiredAnswers() {
-        answers.dropExpired()
-        nativeAnswers.dropExpired()
-        linking?.answers.dropExpired()
-    }
+    /// Drops answers that have expired. Those to apps and about links are not kept.
+    package func dropExpiredAnswers() { answers.dropExpired() }
 
     /// Answers one post to the callback.
     ///
@@ -63,9 +60,8 @@ package final class SignIn: SignInSteps {
     }
 
     /// A failure after the state opened.
-    private func failed(_ failure: SignInFailure, _ opened: OpenedState) -> SignInOutcome {
-        guard let link = opened.attempt.link else { return .failed(failure, retry: opened.returnTo) }
-        return .linkFailed(.signIn(failure), link: link, returnTo: opened.returnTo)
+    private func failed(_ code: ReasonCode, _ opened: OpenedState, _ detail: String? = nil) -> SignInOutcome {
+        .failed(Failure(code, detail), returnTo: opened.returnTo, link: opened.attempt.link)
     }
 
     private func outcome(
@@ -73,10 +69,10 @@ package final class SignIn: SignInSteps {
     ) async -> SignInOutcome {
         let form: CallbackForm
         let opened: OpenedState
-        do throws(SignInFailure) {
+        do throws(Failure) {
             (form, opened) = try callback.checked(sameOrigin: sameOrigin)
         } catch {
-            return .failed(error, retry: nil)
+            return .failed(error)
         }
         let browser: BrowserBinding
         switch callback.binding {
@@ -96,7 +92,7 @@ package final class SignIn: SignInSteps {
             if cancelled, let errorReturn = opened.errorReturn ?? opened.returnTo.cancelReturn {
                 return .cancelled(errorReturn, returnTo: opened.returnTo)
             }
-            return failed(cancelled ? .cancelled : .providerError(error), opened)
+            return cancelled ? failed(.cancelled, opened) : failed(.providerError, opened, error)
         }
         let content = Self.content(of: form, binding: browser)
         let (outcome, isRemembered) = await answers.answer(for: content.digest) {
@@ -105,7 +101,7 @@ package final class SignIn: SignInSteps {
                     form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
             guard let linking = self.linking else {
-                return .linkFailed(.unknown, link: link, returnTo: opened.returnTo)
+                return self.failed(.linkUnknown, opened)
             }
             return await linking.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }
@@ -130,27 +126,27 @@ package final class SignIn: SignInSteps {
             if let used = try await database.usedAttempt(opened.id, at: now) {
                 return self.outcome(of: used, opened: opened)
             }
-            return .failed(.replayed, retry: opened.returnTo)
+            return .failed(Failure(.replayed), returnTo: opened.returnTo)
         } catch {
-            return .failed(.storage(error.text), retry: opened.returnTo)
+            return .failed(Failure(store: error), returnTo: opened.returnTo)
         }
     }
 
     /// The answer to an attempt that was used before or has expired: 303 while its session lives.
-    private func replayOutcome(_ opened: OpenedState, otherwise failure: SignInFailure) async -> SignInOutcome {
+    private func replayOutcome(_ opened: OpenedState, otherwise code: ReasonCode) async -> SignInOutcome {
         do {
             guard let used = try await database.usedAttempt(opened.id, at: clock.now()) else {
-                return failed(failure, opened)
+                return failed(code, opened)
             }
             return outcome(of: used, opened: opened)
         } catch {
-            return .failed(.storage(error.text), retry: opened.returnTo)
+            return .failed(Failure(store: error), returnTo: opened.returnTo)
         }
     }
 
     func outcome(of used: UsedAttempt, opened: OpenedState) -> SignInOutcome {
         guard used.sessionIsLive, used.bindingHash == opened.attempt.bindingHash else {
-            return .failed(.replayed, retry: opened.returnTo)
+            return .failed(Failure(.replayed), returnTo: opened.returnTo)
         }
         return .alreadySignedIn(returnTo: opened.returnTo)
     }

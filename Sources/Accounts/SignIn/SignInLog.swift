@@ -10,27 +10,21 @@ extension SignIn {
             logger.info("callback replayed in the same browser")
         case .repost:
             logger.info("callback without the binding cookie; posting it again")
-        case .pending(let user):
-            refused(.userPending, user)
-        case .disabled(let user):
-            refused(.userDisabled, user)
-        case .closed:
-            refused(.signUpClosed, nil)
-        case .cancelled:
-            refused(.cancelled, nil)
+        case .refused(let refusal, let user): refused(refusal.code, user)
+        case .cancelled: refused(.cancelled, nil)
         case .linkAuthorized:
             // Logged where it happened: apps authorize links too.
             break
         case .asksExisting(let person):
             logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
-        case .failed, .linkFailed:
+        case .failed:
             // The code that answers the visitor logs this, with the error ID of their page.
             break
         }
     }
 
-    private func refused(_ reason: ReasonCode, _ user: UserID?) {
-        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)"]
+    func refused(_ code: ReasonCode, _ user: UserID?) {
+        var metadata: Logger.Metadata = ["reason": "\(code.rawValue)"]
         if let user { metadata["user"] = "\(user)" }
         logger.info("sign-in refused", metadata: metadata)
     }

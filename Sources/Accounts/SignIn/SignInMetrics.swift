@@ -19,16 +19,16 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     case asksExisting
     case linkAuthorized
     case linkFailed
-    case pending, disabled, closed
+    case refused(SignInRefusal)
     /// An app's code that an identical request used up before.
     case refusedBefore
     case failed(ReasonCode)
 
     package static var allCases: [SignInEnd] {
         [
-            .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed, .pending, .disabled,
-            .closed, .refusedBefore,
-        ] + SignInFailure.reasonCodes.map { .failed($0) }
+            .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed, .refused(.pending),
+            .refused(.disabled), .refused(.closed), .refusedBefore,
+        ] + ReasonCode.signIns.map { .failed($0) }
     }
 
     /// The value of the label `outcome`.
@@ -40,7 +40,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
         case .asksExisting: "asked_existing"
         case .linkAuthorized: "link_authorized"
         case .linkFailed: "link_failed"
-        case .pending, .disabled, .closed, .refusedBefore: "refused"
+        case .refused, .refusedBefore: "refused"
         case .failed: "failed"
         }
     }
@@ -48,9 +48,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     /// The value of the label `reason`: the code of the log line; empty where no reason applies.
     package var reason: String {
         switch self {
-        case .pending: "user_pending"
-        case .disabled: "user_disabled"
-        case .closed: "sign_up_closed"
+        case .refused(let refusal): refusal.code.rawValue
         case .refusedBefore: "refused_before"
         case .failed(let reason): reason.rawValue
         case .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed: ""
@@ -63,12 +61,10 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
             case .signedIn: .signedIn
             case .alreadySignedIn: .alreadySignedIn
             case .repost: .reposted
-            case .pending: .pending
-            case .disabled: .disabled
-            case .closed: .closed
-            case .failed(let failure, _), .linkFailed(.signIn(let failure), _, _): .failed(failure.reasonCode)
+            case .refused(let refusal, _): .refused(refusal)
+            case .failed(let failure, _, _):
+                ReasonCode.signIns.contains(failure.code) ? .failed(failure.code) : .linkFailed
             case .cancelled: .failed(.cancelled)
-            case .linkFailed: .linkFailed
             case .linkAuthorized: .linkAuthorized
             case .asksExisting: .asksExisting
             }
@@ -78,11 +74,9 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
         self =
             switch outcome {
             case .signedIn: .signedIn
-            case .pending: .pending
-            case .disabled: .disabled
-            case .closed: .closed
+            case .refused(let refusal, _): .refused(refusal)
             case .refusedBefore: .refusedBefore
-            case .failed(let failure): .failed(failure.reasonCode)
+            case .failed(let failure): .failed(failure.code)
             }
     }
 }

@@ -73,19 +73,29 @@ package enum SignInResult: Hashable, Sendable {
     case signedIn(user: User, session: Session, isNewUser: Bool)
     /// The attempt was used before; nothing was written.
     case alreadyUsed(UsedAttempt)
-    /// The user waits for approval (created if new); the attempt is used, no session was created.
-    case pending(UserID)
-    case disabled(UserID)
-    /// Sign-up is closed and this person is unknown; the attempt is used, nobody was created.
-    case closed
-    /// Since the attempt began, Apple has reported that the person withdrew consent, or is gone, at or after the `iat`
-    /// of this sign-in. The attempt is used, its name forgotten, nothing else was written.
-    case revoked
+    /// The attempt is used, no session was created.
+    case refused(SignInRefusal, UserID?)
 }
 
 /// Why a sign-in that Apple verified made no session, as stored with the attempt.
 package enum SignInRefusal: String, Sendable, CaseIterable {
-    case pending, disabled, closed, revoked
+    /// The user waits for approval; created if new.
+    case pending
+    case disabled
+    /// Sign-up is closed and this person is unknown; nobody was created.
+    case closed
+    /// Since the attempt began, Apple has reported that the person withdrew consent, or is gone, at or after the `iat`
+    /// of this sign-in. Nothing else was written.
+    case revoked
+
+    package var code: ReasonCode {
+        switch self {
+        case .pending: .userPending
+        case .disabled: .userDisabled
+        case .closed: .signUpClosed
+        case .revoked: .revoked
+        }
+    }
 }
 
 package struct UsedAttempt: Hashable, Sendable {

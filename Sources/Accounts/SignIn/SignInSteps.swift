@@ -1,7 +1,7 @@
-package import Coding
+import Coding
 package import Crypto
-package import Logging
-import Storage
+import Logging
+package import Storage
 
 /// What sign-ins and links depend on.
 package struct SignInParts: Sendable {
@@ -9,23 +9,21 @@ package struct SignInParts: Sendable {
     let database: Database
     let keyring: SealingKeyring
     let configuration: SignInConfiguration
-    let clock: any WallClock
-    let random: any RandomSource
+    let returnTargets: ReturnTargets
+    let runtime: Runtime
     let identifiers: RandomIdentifier
-    let logger: Logger
 
     package init(
         provider: any IdentityProvider, database: Database, keyring: SealingKeyring,
-        configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger
+        configuration: SignInConfiguration, returnTargets: ReturnTargets, runtime: Runtime
     ) {
         self.provider = provider
         self.database = database
         self.keyring = keyring
         self.configuration = configuration
-        self.clock = clock
-        self.random = random
-        identifiers = RandomIdentifier(random: BufferedRandom(random))
-        self.logger = logger
+        self.returnTargets = returnTargets
+        self.runtime = runtime
+        identifiers = RandomIdentifier(random: BufferedRandom(runtime.random))
     }
 }
 
@@ -39,10 +37,11 @@ extension SignInSteps {
     var database: Database { parts.database }
     var keyring: SealingKeyring { parts.keyring }
     var configuration: SignInConfiguration { parts.configuration }
-    var clock: any WallClock { parts.clock }
-    var random: any RandomSource { parts.random }
+    var returnTargets: ReturnTargets { parts.returnTargets }
+    var clock: any WallClock { parts.runtime.clock }
+    var random: any RandomSource { parts.runtime.random }
     var identifiers: RandomIdentifier { parts.identifiers }
-    var logger: Logger { parts.logger }
+    var logger: Logger { parts.runtime.logger }
 
     /// - Parameter link: what Apple's answer is for, instead of a sign-in.
     func begin(
@@ -74,7 +73,7 @@ extension SignInSteps {
     // MARK: Apple's answer
 
     /// Verifies what came through the browser or the app.
-    func verify(_ callback: borrowing ValidatedCallback) async throws(SignInFailure) -> IdentityClaims {
+    func verify(_ callback: borrowing ValidatedCallback) async throws(Failure) -> IdentityClaims {
         try await provider.verify(
             identityToken: callback.identityToken, authorizationCode: callback.code, nonce: callback.nonce,
             clientIDs: callback.clients)
@@ -92,12 +91,12 @@ extension SignInSteps {
     /// Exchanges the code. Consumes the callback: a code is sent once.
     func exchange(
         _ callback: consuming ValidatedCallback, _ claims: IdentityClaims
-    ) async throws(SignInFailure) -> VerifiedIdentity {
+    ) async throws(Failure) -> VerifiedIdentity {
         let identity = try await provider.exchange(
             authorizationCode: callback.code, nonce: callback.nonce, claims: claims)
         // The provider compares the tokens; this also logs if the person is not who the browser said.
         guard identity.claims.subject == claims.subject, identity.claims.clientID == claims.clientID else {
-            throw .tokenMismatch("the exchange returned another person or client")
+            throw Failure(.tokenMismatch, "the exchange returned another person or client")
         }
         return identity
     }
@@ -116,7 +115,7 @@ extension SignInSteps {
             policy: policy, newUser: identifiers.make(),
             session: NewSession(
                 id: identifiers.make(at: now), token: token, kind: kind, device: device,
-                expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
+                expiresAt: now.adding(seconds: database.options.sessionLimits.lifetime)),
             replacing: attempt.replacing, now: now,
             firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
     }
@@ -124,11 +123,11 @@ extension SignInSteps {
     /// The one transaction.
     func complete(
         _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device
-    ) async throws(SignInFailure) -> SignInResult {
+    ) async throws(Failure) -> SignInResult {
         let record = record(
             of: identity, attempt: attempt, kind: kind, token: token, device: device, team: provider.team,
             policy: configuration.signUp, at: clock.now())
-        return try await SignInFailure.mapping(await database.completeSignIn(record))
+        return try await Failure.mapping(await database.completeSignIn(record))
     }
 
     /// When the attempt's rows may be deleted.
@@ -157,21 +156,21 @@ extension SignInSteps {
     /// Claims the right to send the code; false when an identical request has it and may still be running.
     func claimCode(
         _ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?
-    ) async throws(SignInFailure) -> Bool {
+    ) async throws(Failure) -> Bool {
         let now = clock.now()
         let claim = ExchangeClaim(
             attempt: attempt.id, request: request, begunAt: now, expiresAt: rowEnd(of: attempt))
-        let result = try await SignInFailure.mapping(await database.beginExchange(claim, consent: consent))
+        let result = try await Failure.mapping(await database.beginExchange(claim, consent: consent))
         guard case .taken(let other, let begunAt, let isSpent) = result else { return true }
-        guard constantTimeEquals(other.bytes, request.bytes) else { throw .replayed }
+        guard constantTimeEquals(other.bytes, request.bytes) else { throw Failure(.replayed) }
         if isSpent || now >= begunAt.adding(seconds: ExchangeClaim.flightTime) || now < begunAt {
-            throw .codeRefused("the code was sent to Apple before, and nothing came of it")
+            throw Failure(.codeRefused, "the code was sent to Apple before, and nothing came of it")
         }
         return false
     }
 
     /// Records after a failed exchange whether the code may be sent again.
-    func settled(_ attempt: Digest256, after failure: SignInFailure) async -> SignInFailure {
+    func settled(_ attempt: Digest256, after failure: Failure) async -> Failure {
         // A claim that cannot be settled ends with its flight time; then the code counts as spent.
         try? await database.settleExchange(attempt, isSpent: !failure.leavesCodeUnused)
         return failure

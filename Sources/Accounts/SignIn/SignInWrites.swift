@@ -76,22 +76,16 @@ extension Transaction {
         if try hasEnded(record) {
             // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
             // then the consent is valid, and Apple does not send the name again.
-            try refuse(nil, record, .revoked, .revoked)
-            return .revoked
+            return try refuse(nil, record, .revoked)
         }
         guard let person = try admit(record) else {
-            try refuse(nil, record, .closed, .signUpClosed)
-            return .closed
+            return try refuse(nil, record, .closed)
         }
         if person.isNew { try cancelRevocations(context.subjectHashes.all(record.team, record.claims)) }
         let user = person.user
         switch user.state {
-        case .pending:
-            try refuse(user.id, record, .pending, .userPending)
-            return .pending(user.id)
-        case .disabled:
-            try refuse(user.id, record, .disabled, .userDisabled)
-            return .disabled(user.id)
+        case .pending: return try refuse(user.id, record, .pending)
+        case .disabled: return try refuse(user.id, record, .disabled)
         case .active:
             return .signedIn(user: user, session: try makeSession(record, person: person), isNewUser: person.isNew)
         }
@@ -103,11 +97,10 @@ extension Transaction {
             [record.attempt, record.bindingHash, session, refusal, record.attemptExpiresAt])
     }
 
-    private func refuse(
-        _ user: UserID?, _ record: SignInRecord, _ refusal: SignInRefusal, _ reason: ReasonCode
-    ) throws {
+    private func refuse(_ user: UserID?, _ record: SignInRecord, _ refusal: SignInRefusal) throws -> SignInResult {
         try markUsed(record, refusal: refusal)
-        try audit(.signInRefused, user: user, reason: reason.rawValue)
+        try audit(.signInRefused, user: user, reason: refusal.code.rawValue)
+        return .refused(refusal, user)
     }
 
     /// Finds or creates the person, and applies everything this sign-in says about them; nil when sign-up is closed to

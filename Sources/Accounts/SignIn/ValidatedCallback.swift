@@ -11,10 +11,10 @@ struct ValidatedCallback: ~Copyable {
     /// The accepted audiences of the token.
     let clients: [ClientID]
 
-    init(form: CallbackForm, opened: OpenedState, servicesID: ClientID) throws(SignInFailure) {
-        guard let code = form.code, !code.isEmpty else { throw .malformedCallback("code is missing") }
+    init(form: CallbackForm, opened: OpenedState, servicesID: ClientID) throws(Failure) {
+        guard let code = form.code, !code.isEmpty else { throw Failure(.malformedCallback, "code is missing") }
         guard let identityToken = form.identityToken, !identityToken.isEmpty else {
-            throw .malformedCallback("id_token is missing")
+            throw Failure(.malformedCallback, "id_token is missing")
         }
         self.code = code
         self.identityToken = identityToken

@@ -129,25 +129,23 @@ extension Database {
 
     /// People who could not move, the first one asked about first.
     package func unmovedPeople(
-        to recipient: TeamID, after last: UnmovedPlace?, limit: Int
-    ) async throws(StoreError) -> [UnmovedPerson] {
+        to recipient: TeamID, after last: TimedPlace?, limit: Int
+    ) async throws(StoreError) -> Page<UnmovedPerson, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
             wanted.add(
                 "i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
-            if let last { wanted.add("(i.transfer_asked_at, i.subject) > (?, ?)", [last.askedAt, last.subject]) }
-            var arguments = wanted.arguments
-            arguments += [limit]
-            return try snapshot.rows(
+            if let last { wanted.add("(i.transfer_asked_at, i.subject) > (?, ?)", [last.time, last.id]) }
+            return try snapshot.page(
                 """
                 SELECT i.user, i.subject, u.external_id, i.transfer_subject IS NULL AS is_export, i.transfer_failure,
                 i.transfer_asked_at FROM apple_identity i JOIN user u ON u.id = i.user \(wanted.clause)
                 ORDER BY i.transfer_asked_at, i.subject LIMIT ?
-                """, arguments
-            ).map { row in
+                """, wanted.arguments, limit: limit, place: \.place
+            ) { row in
                 let isExport: Bool = try row["is_export"]
                 return UnmovedPerson(
-                    place: UnmovedPlace(askedAt: try row["transfer_asked_at"], subject: try row["subject"]),
+                    place: TimedPlace(time: try row["transfer_asked_at"], id: try row["subject"]),
                     user: try row["user"], externalID: try row["external_id"], step: isExport ? .export : .import,
                     reason: try row["transfer_failure"])
             }

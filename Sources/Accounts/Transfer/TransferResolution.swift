@@ -18,6 +18,31 @@ extension Snapshot {
         return former.count == 1 ? try former[0]["id"] : nil
     }
 
+    /// The same for many: whose identities they are.
+    func owners(of subjects: Set<AppleSubject>, team: TeamID) throws -> [AppleSubject: UserID] {
+        let wanted = TextList(subjects.map(\.rawValue))
+        var owners: [AppleSubject: UserID] = [:]
+        for row in try rows(
+            """
+            SELECT subject, user FROM apple_identity
+            WHERE team = ? AND subject IN (SELECT value FROM json_each(?))
+            """, [team, wanted])
+        {
+            owners[try row["subject"]] = try row["user"]
+        }
+        let former = try rows(
+            """
+            SELECT o.subject, min(o.user) AS user FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
+            WHERE o.subject IN (SELECT value FROM json_each(?)) AND o.transfer_target IS NOT NULL
+            AND coalesce(n.team, o.transfer_target) = ? GROUP BY o.subject HAVING count(*) = 1
+            """, [wanted, team])
+        for row in former {
+            let subject: AppleSubject = try row["subject"]
+            if owners[subject] == nil { owners[subject] = try row["user"] }
+        }
+        return owners
+    }
+
     /// Other identifiers of a sign-in's person: their subjects under teams they came from.
     func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [AppleSubject] {
         try rows(

@@ -1,3 +1,4 @@
+import Coding
 package import Storage
 
 /// How fast Apple is asked, and how long to keep trying. Apple documents no limit for its migration endpoint.
@@ -168,11 +169,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
                     waiting.removeFirst()
                     running += 1
                     group.addTask {
-                        do throws(MigrationFailure) {
-                            return (person, .success(try await step.ask(person)))
-                        } catch {
-                            return (person, .failure(error))
-                        }
+                        (person, await Result { () async throws(MigrationFailure) in try await step.ask(person) })
                     }
                 }
                 guard let (person, result) = await group.next() else { break }

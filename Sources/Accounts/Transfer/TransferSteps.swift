@@ -5,43 +5,43 @@ import Synchronization
 /// For the sending team: asks Apple for the `transfer_sub` of each person.
 package struct TransferExport: TransferStep {
     private let database: Database
-    private let migrator: any TeamMigrator
-    private let team: TeamID
+    private let provider: any IdentityProvider
+    private let clientID: ClientID
     private let recipient: TeamID
     private let again: Bool
     private let clock: any WallClock
 
     /// - Parameter again: whether to include people whom Apple refused before.
     package init(
-        database: Database, migrator: any TeamMigrator, from team: TeamID, to recipient: TeamID, again: Bool,
+        database: Database, provider: any IdentityProvider, as clientID: ClientID, to recipient: TeamID, again: Bool,
         clock: any WallClock
     ) {
         self.database = database
-        self.migrator = migrator
-        self.team = team
+        self.provider = provider
+        self.clientID = clientID
         self.recipient = recipient
         self.again = again
         self.clock = clock
     }
 
     package func isProven() async throws(StoreError) -> Bool {
-        let counts = try await database.transferCounts(from: team, to: recipient)
+        let counts = try await database.transferCounts(from: provider.team, to: recipient)
         return counts.exported + counts.moved + counts.refusedAtImport > 0
     }
 
-    package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
+    package func prepare() async throws(MigrationFailure) { try await provider.prepareTransfer(as: clientID) }
 
     package func people(after last: AppleSubject?, limit: Int) async throws(StoreError) -> [AppleSubject] {
-        try await database.peopleToExport(of: team, to: recipient, again: again, after: last, limit: limit)
+        try await database.peopleToExport(of: provider.team, to: recipient, again: again, after: last, limit: limit)
     }
 
     package func ask(_ person: AppleSubject) async throws(MigrationFailure) -> TransferSubject {
-        try await migrator.transferSubject(of: person, to: recipient)
+        try await provider.transferSubject(of: person, to: recipient, as: clientID)
     }
 
     package func keep(_ answers: [TransferAnswer<AppleSubject, TransferSubject>]) async throws(StoreError) {
         guard !answers.isEmpty else { return }
-        try await database.keepExports(answers, of: team, to: recipient, at: clock.now())
+        try await database.keepExports(answers, of: provider.team, to: recipient, at: clock.now())
     }
 }
 
@@ -66,8 +66,8 @@ package final class TransferImport: TransferStep {
     }
 
     private let database: Database
-    private let migrator: any TeamMigrator
-    private let team: TeamID
+    private let provider: any IdentityProvider
+    private let clientID: ClientID
     private let again: Bool
     private let joins: Bool
     /// In order; nil for everybody.
@@ -80,12 +80,12 @@ package final class TransferImport: TransferStep {
     ///   - joins: whether to merge two accounts when somebody signed up again under the new team.
     ///   - chosen: only these people; nil for everybody who waits.
     package init(
-        database: Database, migrator: any TeamMigrator, to team: TeamID, again: Bool, joins: Bool,
+        database: Database, provider: any IdentityProvider, as clientID: ClientID, again: Bool, joins: Bool,
         only chosen: [TransferSubject]? = nil, clock: any WallClock
     ) {
         self.database = database
-        self.migrator = migrator
-        self.team = team
+        self.provider = provider
+        self.clientID = clientID
         self.again = again
         self.joins = joins
         self.chosen = chosen?.sorted { $0.rawValue < $1.rawValue }
@@ -95,19 +95,19 @@ package final class TransferImport: TransferStep {
     package var report: Report { tally.withLock { $0 } }
 
     package func isProven() async throws(StoreError) -> Bool {
-        try await database.transferCounts(from: nil, to: team).moved > 0
+        try await database.transferCounts(from: nil, to: provider.team).moved > 0
     }
 
-    package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
+    package func prepare() async throws(MigrationFailure) { try await provider.prepareTransfer(as: clientID) }
 
     package func people(after last: TransferSubject?, limit: Int) async throws(StoreError) -> [TransferSubject] {
         guard let chosen else {
-            return try await database.peopleToImport(to: team, again: again, after: last, limit: limit)
+            return try await database.peopleToImport(to: provider.team, again: again, after: last, limit: limit)
         }
         var rest = chosen[(last.map { Self.firstIndex(in: chosen, behind: $0) } ?? 0)...]
         while !rest.isEmpty {
             let page = Array(rest.prefix(limit))
-            let open = try await database.stillToImport(page, to: team, again: again)
+            let open = try await database.stillToImport(page, to: provider.team, again: again)
             if !open.isEmpty { return open }
             rest = rest.dropFirst(page.count)
         }
@@ -125,18 +125,18 @@ package final class TransferImport: TransferStep {
     }
 
     package func ask(_ person: TransferSubject) async throws(MigrationFailure) -> TransferredIdentity {
-        try await migrator.identity(of: person)
+        try await provider.identity(of: person, as: clientID)
     }
 
     package func keep(_ answers: [TransferAnswer<TransferSubject, TransferredIdentity>]) async throws(StoreError) {
         for answer in answers {
             switch answer.outcome {
             case .refused(let reason):
-                try await database.keepRefusal(reason, of: answer.person, to: team, at: clock.now())
+                try await database.keepRefusal(reason, of: answer.person, to: provider.team, at: clock.now())
                 tally.withLock { $0.refused += 1 }
             case .value(let identity):
                 let result = try await database.move(
-                    answer.person, to: identity, of: team, joins: joins, at: clock.now())
+                    answer.person, to: identity, of: provider.team, joins: joins, at: clock.now())
                 tally.withLock { $0.count(result) }
             }
         }

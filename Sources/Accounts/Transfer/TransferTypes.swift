@@ -1,6 +1,35 @@
 package import Coding
 import Storage
 
+/// `transfer_sub`: identifies one person on the way from one team to another. Opaque; only Apple and these two teams
+/// understand it.
+package struct TransferSubject: Hashable, Sendable {
+    package let rawValue: String
+    package init(_ rawValue: String) { self.rawValue = rawValue }
+}
+
+/// A person, as the receiving team knows them.
+package struct TransferredIdentity: Hashable, Sendable {
+    package var subject: AppleSubject
+    /// The new team's relay address, for people who hide theirs; Apple reports no other.
+    package var email: EmailAddress?
+
+    package init(subject: AppleSubject, email: EmailAddress? = nil) {
+        self.subject = subject
+        self.email = email
+    }
+}
+
+/// Why Apple did not answer as expected. The texts are for the operator; none contains a token or names a person.
+package enum MigrationFailure: Error, Hashable, Sendable {
+    /// Concerns this one person: they withdrew consent, the window of 60 days is over, or the other team is wrong.
+    case personRefused(String)
+    /// Apple refuses us, and would refuse any person.
+    case clientRefused(String)
+    /// Apple does not answer, or not usefully, or asks us to wait: `retryAfter` in seconds.
+    case unavailable(String, retryAfter: Int64? = nil)
+}
+
 /// What Apple answered about one person.
 package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
     package enum Outcome: Sendable {
@@ -81,24 +110,22 @@ package struct TransferRoute: Hashable, Sendable {
     package var waiting: Int
 }
 
-/// A position in the list of people who could not move.
-package struct UnmovedPlace: Hashable, Sendable {
-    package var askedAt: Timestamp
-    package var subject: AppleSubject
-
-    package init(askedAt: Timestamp, subject: AppleSubject) {
-        self.askedAt = askedAt
-        self.subject = subject
-    }
-}
-
 /// Somebody who could not move.
 package struct UnmovedPerson: Hashable, Sendable {
     package enum Step: String, Sendable { case export, `import` }
 
-    package var place: UnmovedPlace
+    /// When Apple was asked, and the subject.
+    package var place: TimedPlace
     package var user: UserID
     package var externalID: String?
     package var step: Step
     package var reason: String
+}
+
+extension UnmovedPerson {
+    package static let fields: [Field<UnmovedPerson>] = [
+        Field("user") { .code($0.user.rawValue) }, Field("externalID") { .text($0.externalID) },
+        Field("step") { .text($0.step.rawValue) }, Field("reason") { .text($0.reason) },
+        Field("askedAt") { .time($0.place.time) },
+    ]
 }

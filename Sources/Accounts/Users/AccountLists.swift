@@ -33,17 +33,11 @@ package enum AccountPlace: Hashable, Sendable {
     case event(sequence: Int64)
 }
 
-package struct AccountPage: Hashable, Sendable {
-    package var items: [AccountItem]
-    /// Nil when there are no more.
-    package var next: AccountPlace?
-}
-
 extension Database {
     /// At most `limit` items after the place; nil when the user is gone.
     package func accountPage(
         _ list: AccountList, of user: UserID, after place: AccountPlace?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> AccountPage? {
+    ) async throws(StoreError) -> Page<AccountItem, AccountPlace>? {
         try await read(at: now) { snapshot in
             guard try snapshot.exists("SELECT 1 FROM user WHERE id = ?", [user]) else { return nil }
             return switch list {
@@ -63,19 +57,23 @@ extension Snapshot {
     private func accountPage(
         _ sql: String, _ arguments: StatementArguments, _ limit: Int,
         _ read: (Row) throws -> (AccountItem, AccountPlace)
-    ) throws -> AccountPage {
-        let (items, isLast) = try page(sql, arguments, limit: limit, read)
-        return AccountPage(items: items.map(\.0), next: isLast ? nil : items.last?.1)
+    ) throws -> Page<AccountItem, AccountPlace> {
+        let page = try page(sql, arguments, limit: limit, place: \.1, read)
+        return Page(items: page.items.map(\.0), next: page.next)
     }
 
-    fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+    fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
+        AccountItem, AccountPlace
+    > {
         var cursor: SessionCursor?
         if case .session(let place) = place { cursor = place }
         let page = try sessions(of: user, by: .newest, after: cursor, limit: limit)
-        return AccountPage(items: page.items.map { .session($0) }, next: page.next.map { .session($0) })
+        return Page(items: page.items.map { .session($0) }, next: page.next.map { .session($0) })
     }
 
-    fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+    fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
+        AccountItem, AccountPlace
+    > {
         var wanted = Conditions()
         wanted.add("user = ?", [user])
         if case .program(let id) = place { wanted.add("id > ?", [id]) }
@@ -85,7 +83,9 @@ extension Snapshot {
         ) { row in (.program(try AccountRecord.Program(row)), .program(try row["id"])) }
     }
 
-    fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+    fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
+        AccountItem, AccountPlace
+    > {
         var wanted = Conditions()
         wanted.add("s.user = ?", [user])
         if case .participant(let session, let client) = place {
@@ -105,7 +105,9 @@ extension Snapshot {
         }
     }
 
-    fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+    fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
+        AccountItem, AccountPlace
+    > {
         var wanted = Conditions()
         wanted.add("subject IN (SELECT subject FROM apple_identity WHERE user = ?)", [user])
         if case .notification(let time, let id) = place {
@@ -125,7 +127,9 @@ extension Snapshot {
         }
     }
 
-    fileprivate func eventPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
+    fileprivate func eventPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
+        AccountItem, AccountPlace
+    > {
         var start: Int64
         if case .event(let sequence) = place {
             start = sequence

@@ -32,14 +32,6 @@ package struct AccountRecord: Hashable, Sendable {
         /// `iat` of the sign-in that brought it, by Apple's clock.
         package var issuedAt: Timestamp
         package var holdsToken: Bool
-
-        package init(clientID: ClientID, state: String, cause: String?, issuedAt: Timestamp, holdsToken: Bool) {
-            self.clientID = clientID
-            self.state = state
-            self.cause = cause
-            self.issuedAt = issuedAt
-            self.holdsToken = holdsToken
-        }
     }
 
     /// That Apple reported something about the person, without the content.
@@ -133,7 +125,8 @@ extension Database {
 
 extension Snapshot {
     fileprivate func identities(of user: UserID) throws -> [AccountRecord.Identity] {
-        try rows(
+        let credentials = try credentials(of: user)
+        return try rows(
             """
             SELECT i.id, i.team, i.subject, i.transfer_subject, \(CredentialStatus.columns), i.last_sign_in_issued_at,
             i.created_at, f.saved_at, f.given_name, f.family_name, i.moved_to IS NOT NULL AS has_moved
@@ -146,7 +139,7 @@ extension Snapshot {
             return AccountRecord.Identity(
                 team: try row["team"], subject: try row["subject"], transferSubject: try row["transfer_subject"],
                 credential: try CredentialStatus(row), lastSignInAt: try row["last_sign_in_issued_at"],
-                createdAt: try row["created_at"], credentials: try credentials(of: row["id"]),
+                createdAt: try row["created_at"], credentials: credentials[try row["id"]] ?? [],
                 hasMoved: try row["has_moved"], unfinishedName: unfinishedSince == nil ? nil : name,
                 unfinishedSince: unfinishedSince)
         }
@@ -183,16 +176,22 @@ extension Snapshot {
             && !exists(AccountRecord.eventBeyondLimit, [user, limit])
     }
 
-    private func credentials(of identity: Int64) throws -> [AccountRecord.Credential] {
-        try rows(
+    /// By the id of the identity.
+    private func credentials(of user: UserID) throws -> [Int64: [AccountRecord.Credential]] {
+        var credentials: [Int64: [AccountRecord.Credential]] = [:]
+        for row in try rows(
             """
-            SELECT client_id, state, cause, issued_at, sealed_refresh_token IS NOT NULL AS holds_token
-            FROM apple_credential WHERE identity = ? ORDER BY client_id
-            """, [identity]
-        ).map { row in
-            AccountRecord.Credential(
-                clientID: try row["client_id"], state: try row["state"], cause: try row["cause"],
-                issuedAt: try row["issued_at"], holdsToken: try row["holds_token"])
+            SELECT c.identity, c.client_id, c.state, c.cause, c.issued_at,
+            c.sealed_refresh_token IS NOT NULL AS holds_token
+            FROM apple_credential c JOIN apple_identity i ON i.id = c.identity WHERE i.user = ? ORDER BY c.client_id
+            """, [user])
+        {
+            let identity: Int64 = try row["identity"]
+            credentials[identity, default: []].append(
+                AccountRecord.Credential(
+                    clientID: try row["client_id"], state: try row["state"], cause: try row["cause"],
+                    issuedAt: try row["issued_at"], holdsToken: try row["holds_token"]))
         }
+        return credentials
     }
 }

@@ -245,3 +245,23 @@ extension Transaction {
         try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject])
     }
 }
+
+extension User {
+    /// For the operator and backends, in exports and commands.
+    package static let fields: [Field<User>] =
+        [
+            Field("id") { .code($0.id.rawValue) }, Field("state") { .text($0.state.rawValue) },
+            Field("externalID") { .text($0.externalID) }, Field("appleSubject") { .code($0.appleSubject.rawValue) },
+            Field("email") { .text($0.email?.address) },
+            Field("emailVerified") { .flag($0.email?.isVerified, otherwise: false) },
+            Field("isPrivateEmail") { .flag($0.email?.isPrivate, otherwise: false) },
+            Field("emailForwarding") { .flag($0.emailForwarding) },
+            Field("name") { .parts([("given", $0.name.given), ("family", $0.name.family)]) },
+            Field("realUserStatus") { .text($0.realUserStatus?.rawValue) },
+        ] + CredentialStatus.fields.map { field in field.of { $0.credential } } + [
+            Field("groups") { .texts($0.groups) }, Field("createdAt") { .time($0.createdAt) },
+        ]
+
+    /// For pages and apps that ask who is signed in: those are active.
+    package static let fieldsOfActive: [Field<User>] = fields.filter { $0.name != "state" }
+}

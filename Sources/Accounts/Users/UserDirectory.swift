@@ -7,12 +7,6 @@ package struct UserCursor: Hashable, Sendable {
     package var createdAt: Timestamp
     package var id: UserID
     package var word: String?
-
-    package init(createdAt: Timestamp, id: UserID, word: String? = nil) {
-        self.createdAt = createdAt
-        self.id = id
-        self.word = word
-    }
 }
 
 /// Selects users; nil values select all.
@@ -49,19 +43,9 @@ package struct UserFilter: Hashable, Sendable {
 /// A condition on the user for a change to be made, evaluated in its transaction: no other write comes between.
 package typealias UserCondition = @Sendable (User) -> Bool
 
-/// A page of users and where the next page begins.
-package struct UserPage: Hashable, Sendable {
-    /// Oldest first; those found by name in the order of the words that were found. Fewer than asked for when many who
-    /// have one property had to be looked through for another.
-    package var items: [User]
-    /// Nil when there are no more.
-    package var next: UserCursor?
-
-    package init(items: [User], next: UserCursor?) {
-        self.items = items
-        self.next = next
-    }
-}
+/// Oldest first; those found by name in the order of the words that were found. Fewer than asked for when many who have
+/// one property had to be looked through for another.
+package typealias UserPage = Page<User, UserCursor>
 
 /// Changes to a user by an application or the operator; nil leaves a field as it is.
 package struct UserPatch: Hashable, Sendable {
@@ -116,6 +100,8 @@ package enum UserPatchResult: Hashable, Sendable {
     case conditionFailed
     /// The patch would give or take a protected group; nothing was written.
     case groupProtected
+    /// Nobody else is active and in a group of `operator.groups`; nothing was written.
+    case lastOperator
 }
 
 package enum UserDeletion: Hashable, Sendable {
@@ -123,6 +109,8 @@ package enum UserDeletion: Hashable, Sendable {
     case unknown
     /// The condition does not, or no longer, hold; nothing was written.
     case conditionFailed
+    /// As for a patch.
+    case lastOperator
     /// Deleted, with this many refresh tokens queued for revocation. With none, Apple is not notified.
     case deleted(revocations: Int)
 
@@ -164,10 +152,6 @@ extension Database {
         _ id: UserID, _ patch: UserPatch, at now: Timestamp
     ) async throws(StoreError) -> UserPatchResult {
         try await patchUser(id, patch, if: nil, at: now)
-    }
-
-    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
-        try await deleteUser(id, if: nil, at: now)
     }
 }
 
@@ -215,11 +199,28 @@ extension Database {
 
     /// These people, as far as they exist.
     package func users(_ ids: Set<UserID>) async throws(StoreError) -> [UserID: User] {
-        try await read { snapshot in
-            let users = try snapshot.rows(
-                "\(User.all) WHERE u.id IN (SELECT value FROM json_each(?))", [TextList(ids.map(\.rawValue))]
-            ).map { try User($0) }
-            return Dictionary(users.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        guard !ids.isEmpty else { return [:] }
+        return try await read { snapshot in try snapshot.users(ids) }
+    }
+
+    /// The people whom these subjects mean to `team`, as far as they exist.
+    package func users(
+        team: TeamID, subjects: Set<AppleSubject>
+    ) async throws(StoreError) -> [AppleSubject: User] {
+        guard !subjects.isEmpty else { return [:] }
+        return try await read { snapshot in
+            let owners = try snapshot.owners(of: subjects, team: team)
+            let users = try snapshot.users(Set(owners.values))
+            return owners.compactMapValues { users[$0] }
         }
+    }
+}
+
+extension Snapshot {
+    fileprivate func users(_ ids: Set<UserID>) throws -> [UserID: User] {
+        let users = try rows(
+            "\(User.all) WHERE u.id IN (SELECT value FROM json_each(?))", [TextList(ids.map(\.rawValue))]
+        ).map { try User($0) }
+        return Dictionary(users.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     }
 }

@@ -10,9 +10,11 @@ extension Database {
     }
 
     /// A patch that depends on the user's present state: no other write comes between reading and writing.
-    /// - Parameter change: nil leaves the user as they are, and `patched` returns them. May be called twice.
+    /// - Parameters:
+    ///   - groups: `operator.groups`, of whose active people one must be left; empty for whoever is no operator.
+    ///   - change: nil leaves the user as they are, and `patched` returns them. May be called twice.
     package func patchUser(
-        _ id: UserID, if condition: UserCondition? = nil, at now: Timestamp,
+        _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp,
         _ change: @escaping @Sendable (User) -> UserPatch?
     ) async throws(StoreError) -> UserPatchResult {
         try await write(at: now) { transaction in
@@ -26,41 +28,31 @@ extension Database {
                 return .externalIDTaken(by: owner)
             }
             let after = before.applying(patch)
+            guard try after.isOperator(groups) || !transaction.isLastOperator(before, of: groups) else {
+                return .lastOperator
+            }
             try transaction.change(before, to: after)
             return .patched(after)
-        }
-    }
-
-    /// Ends the user's sessions except one, and returns the number ended. 0 for an unknown user.
-    package func endSessions(
-        of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
-    ) async throws(StoreError) -> Int {
-        try await write(at: now) { transaction in
-            try transaction.endSessions(where: "s.user = ? AND s.id IS DISTINCT FROM ?", [user, kept], cause: cause)
-        }
-    }
-
-    /// Ends one session if it is this user's; false otherwise.
-    package func endSession(
-        _ id: SessionID, of user: UserID, cause: SessionEndCause, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
-        try await write(at: now) { transaction in
-            try transaction.endSessions(where: "s.id = ? AND s.user = ?", [id, user], cause: cause) > 0
         }
     }
 
     /// Deletes the user and all their data in one transaction: sessions end, names, addresses and notification payloads
     /// are erased, and each live refresh token is queued for revocation at Apple, under a keyed hash of the subject.
     /// The journal keeps ids.
-    /// - Parameter condition: nil always holds.
+    /// - Parameters:
+    ///   - condition: nil always holds.
+    ///   - groups: as for `patchUser`.
     package func deleteUser(
-        _ id: UserID, if condition: UserCondition?, at now: Timestamp
+        _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp
     ) async throws(StoreError) -> UserDeletion {
         try await write(at: now) { transaction in
             guard try transaction.exists("SELECT 1 FROM user WHERE id = ?", [id]) else {
                 return .unknown
             }
-            if let condition, try transaction.user(id).map(condition) != true { return .conditionFailed }
+            if condition != nil || !groups.isEmpty {
+                guard let user = try transaction.user(id), condition?(user) ?? true else { return .conditionFailed }
+                if try transaction.isLastOperator(user, of: groups) { return .lastOperator }
+            }
             return try transaction.deleteUser(id)
         }
     }

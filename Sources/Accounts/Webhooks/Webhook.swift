@@ -99,12 +99,6 @@ package struct DeadWebhookPlace: Hashable, Sendable {
     package var diedAt: Timestamp
     package var sequence: Int64
     package var endpoint: WebhookEndpointID
-
-    package init(diedAt: Timestamp, sequence: Int64, endpoint: WebhookEndpointID) {
-        self.diedAt = diedAt
-        self.sequence = sequence
-        self.endpoint = endpoint
-    }
 }
 
 extension WebhookEndpoint {

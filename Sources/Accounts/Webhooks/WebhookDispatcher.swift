@@ -1,7 +1,7 @@
-package import Coding
-package import Crypto
-package import Logging
-import Storage
+import Coding
+import Crypto
+import Logging
+package import Storage
 import Synchronization
 
 /// Delivers events from the journal to the endpoints.
@@ -26,17 +26,17 @@ package final class WebhookDispatcher: Sendable {
     package init(
         database: Database, sender: any WebhookSender,
         targets: [WebhookTarget], logoutTokens: any LogoutTokenSource, policy: WebhookPolicy = .standard,
-        clock: any WallClock, random: any RandomSource, logger: Logger
+        runtime: Runtime
     ) {
         self.database = database
         self.sender = sender
         self.targets = Dictionary(targets.map { ($0.url, $0) }) { first, _ in first }
         self.logoutTokens = logoutTokens
         self.policy = policy
-        self.clock = clock
-        self.random = random
-        self.logger = logger
-        lease = LeaseHold(.webhooks, in: database, seconds: policy.lease, random: random)
+        clock = runtime.clock
+        random = runtime.random
+        logger = runtime.logger
+        lease = LeaseHold(.webhooks, in: database, seconds: policy.lease, random: runtime.random)
         lines = Mutex(WebhookLines(capacity: policy.concurrency))
     }
 

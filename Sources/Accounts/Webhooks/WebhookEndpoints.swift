@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+package import Storage
 import Synchronization
 
 /// A configured address that events are sent to.
@@ -35,6 +36,8 @@ package struct WebhookEndpoints: Sendable {
         case unknown
         /// Another test of this endpoint has not ended.
         case busy
+        /// It was sent, and could not be recorded.
+        case store(StoreError)
     }
 
     package let targets: [WebhookTarget]
@@ -79,6 +82,12 @@ package struct WebhookEndpoints: Sendable {
                 signature: target.secrets().signatures(id: id.rawValue, timestamp: seconds, body: body), body: body))
         var status: Int?
         if case .status(let code, _) = answer { status = code }
+        do {
+            try await database.record(
+                .webhookTested, user: nil, object: WebhookRequest.origin(of: target.url), at: clock.now())
+        } catch {
+            throw .store(error)
+        }
         return WebhookTestResult(
             id: id, verdict: WebhookVerdict(answer), status: status,
             milliseconds: max(0, clock.now().milliseconds - now.milliseconds))

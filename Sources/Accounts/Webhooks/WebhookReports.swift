@@ -31,9 +31,9 @@ extension Database {
     /// Newest first, after `place`.
     package func deadWebhooks(
         after place: DeadWebhookPlace?, limit: Int
-    ) async throws(StoreError) -> [DeadWebhook] {
+    ) async throws(StoreError) -> Page<DeadWebhook, DeadWebhookPlace> {
         try await read { snapshot in
-            try snapshot.rows(
+            try snapshot.page(
                 """
                 SELECT \(JournalEntry.columns), w.url, d.attempts, d.failure, d.dead_at, d.endpoint
                 FROM webhook_delivery d
@@ -41,8 +41,8 @@ extension Database {
                 WHERE d.dead_at IS NOT NULL
                 AND (CAST(?1 AS BIGINT) IS NULL OR (d.dead_at, d.sequence, d.endpoint) < (?1, ?2, ?3))
                 ORDER BY d.dead_at DESC, d.sequence DESC, d.endpoint DESC LIMIT ?4
-                """, [place?.diedAt, place?.sequence, place?.endpoint, limit]
-            ).map { row in
+                """, [place?.diedAt, place?.sequence, place?.endpoint], limit: limit, place: \.place
+            ) { row in
                 DeadWebhook(
                     place: DeadWebhookPlace(
                         diedAt: try row["dead_at"], sequence: try row["e.sequence"], endpoint: try row["endpoint"]),
@@ -97,5 +97,84 @@ extension Transaction {
             UPDATE webhook_delivery AS d SET next_attempt_at = ?
             WHERE d.next_attempt_at IS NULL AND d.dead_at IS NULL AND NOT \(WebhookQuery.hasPredecessor)
             """, [now])
+    }
+}
+
+extension WebhookEndpoint {
+    package enum State: String, Sendable, CaseIterable {
+        case ok, failing, paused, stopped
+    }
+
+    /// The state in one word.
+    package func state(at now: Timestamp) -> State {
+        if stoppedAt != nil { return .stopped }
+        if let pausedUntil, now < pausedUntil { return .paused }
+        return failingSince == nil ? .ok : .failing
+    }
+}
+
+/// Who reads of the webhook queue: it decides how much of a failure is told.
+package enum WebhookReader: Sendable {
+    case `operator`, api
+
+    fileprivate func told(_ reason: String) -> String {
+        switch self {
+        case .operator: reason
+        case .api: WebhookVerdict.outward(reason)
+        }
+    }
+}
+
+extension WebhookEndpoint {
+    /// - Parameter kinds: what is sent to which address of the configuration.
+    package static func fields(
+        _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp, for reader: WebhookReader
+    ) -> [Field<WebhookEndpoint>] {
+        [
+            Field("url") { .code(name(of: $0.url)) }, Field("state") { .text($0.state(at: now).rawValue) },
+            Field("events") { endpoint in
+                let sent = client(of: endpoint.url) == nil ? kinds[endpoint.url] : [.sessionEnded]
+                return .texts(JournalEntry.Kind.allCases.filter { sent?.contains($0) == true }.map(\.rawValue))
+            },
+            Field("addedAt") { .time($0.addedAt) }, Field("waiting") { .number($0.backlog) },
+            Field("oldest") { .time($0.oldest) }, Field("deadLetters") { .number($0.deadLetters) },
+            Field("lastSuccessAt") { .time($0.lastSuccessAt) }, Field("lastFailureAt") { .time($0.lastFailureAt) },
+            Field("lastFailure") { .text($0.lastFailure.map(reader.told)) },
+            Field("failingSince") { .time($0.failingSince) }, Field("pausedUntil") { .time($0.pausedUntil) },
+            Field("stoppedAt") { .time($0.stoppedAt) },
+        ]
+    }
+}
+
+extension DeadWebhook {
+    package static func fields(for reader: WebhookReader) -> [Field<DeadWebhook>] {
+        [
+            Field("url") { .code(WebhookEndpoint.name(of: $0.url)) }, Field("id") { .code($0.entry.id.rawValue) },
+            Field("type") { .code($0.entry.kind.rawValue) }, Field("time") { .time($0.entry.time) },
+            Field("user") { .code($0.entry.user.rawValue) }, Field("attempts") { .number($0.attempts) },
+            Field("failure") { .text(reader.told($0.failure)) }, Field("diedAt") { .time($0.diedAt) },
+        ]
+    }
+}
+
+extension WebhookTestResult {
+    /// `delivered`, the answer's `status` if there was one, and otherwise the reason.
+    package static func fields(of url: String, for reader: WebhookReader) -> [Field<WebhookTestResult>] {
+        [
+            Field("url") { _ in .code(WebhookEndpoint.name(of: url)) }, Field("id") { .code($0.id.rawValue) },
+            Field("delivered") { .flag($0.verdict == .delivered) }, Field("status") { .number($0.status) },
+            Field("failure") { .text($0.failure.map(reader.told)) },
+            Field("milliseconds") { .number(Int($0.milliseconds)) },
+        ]
+    }
+
+    /// Why the receiver did not accept it, such as `status 500` or `connection refused`; nil when it did.
+    package var failure: String? {
+        switch verdict {
+        case .delivered: nil
+        case .gone: "status 410"
+        case .failed(let reason, _), .refused(let reason): reason
+        case .abandoned: "the server is stopping"
+        }
     }
 }

@@ -40,9 +40,6 @@ extension JSONValue {
 
     /// Sets the members of an object; null removes one.
     mutating func merge(_ object: JSONObject) {
-        for member in object.members {
-            // Not as one expression: JSON has a literal `nil` too, which is null.
-            if member.value.isNull { self[member.name] = nil } else { self[member.name] = member.value }
-        }
+        for member in object.members { self[member.name] = member.value.isNull ? nil : member.value }
     }
 }

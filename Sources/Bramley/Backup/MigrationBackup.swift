@@ -17,7 +17,7 @@ enum MigrationBackup {
     /// Makes one when the database lacks a step of the schema.
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
     static func makeIfNeeded(
-        _ options: StoreOptions, keyring: SealingKeyring, clock: any WallClock, logger: Logger
+        _ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime
     ) throws(StartFailure) {
         let pending: (name: String, bytes: Int)?
         do {
@@ -30,22 +30,22 @@ enum MigrationBackup {
         // For the copy, and for tables made anew: in the log, and then in the file.
         try checkRoom(for: 3 * pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name
-        logger.notice(
+        runtime.logger.notice(
             "backing up the database before a schema change; this can take minutes",
             metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": "\(pending.bytes)"])
         do {
             let copy = try StagedCopy(for: target)
             try CheckedCopy.copyShowingProgress(source, to: copy.path)
-            _ = try DatabaseExamination.examine(copy.path, at: clock.now())
+            _ = try DatabaseExamination.examine(copy.path, at: runtime.clock.now())
             // A file with that name is from a start that ended before it changed anything.
             try copy.land(replacing: true)
         } catch {
             throw StartFailure(
                 "Before its schema changes, the database is backed up, and that failed: \(error) Nothing was changed.")
         }
-        logger.notice(
+        runtime.logger.notice(
             "database backed up before the schema change", metadata: ["file": "\(target)", "step": "\(pending.name)"])
-        removeOld(in: options.directory, logger)
+        removeOld(in: options.directory, runtime.logger)
     }
 
     private static func checkRoom(for bytes: Int, in directory: String) throws(StartFailure) {

@@ -70,8 +70,7 @@ struct Restore {
         options.account = SystemAccount.current(sudoUser: ProcessInfo.processInfo.environment["SUDO_USER"])
         do {
             let database = try Database(
-                options: options, keyring: keyring, clock: clock, random: random,
-                logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+                options: options, keyring: keyring, runtime: Runtime.command)
             defer { database.close() }
             return try await AuditActor.$current.withValue(.operator) {
                 try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())

@@ -2,7 +2,6 @@ package import Accounts
 package import ArgumentParser
 package import Coding
 internal import Storage
-internal import Web
 
 /// `bramley audit`
 package struct AuditCommand: AsyncParsableCommand {
@@ -46,27 +45,20 @@ package struct AuditListCommand: AsyncParsableCommand {
             let filter = AuditFilter(
                 kinds: Set(type), user: try await user?.id(in: place), since: since?.moment(at: place.now),
                 until: until?.moment(at: place.now))
-            let style = CommandOutput.tableStyle
-            let list = CommandList<AuditEntry>(
+            let list = CommandList<AuditEntry, Int64>(
                 [
-                    .init("TIME"), .init("TYPE"), .init("BY", flexible: true), .init("REASON", flexible: true),
-                    .init("OBJECT", flexible: true), .init("FROM", optional: true),
-                    .init("SUBJECT", optional: true),
-                ],
-                empty: "None.",
-                row: { line in
-                    [
-                        line.time.shown(style), line.kind.rawValue, Self.actor(line), line.reason, line.object,
-                        line.network, line.subject.map(Hexadecimal.encode),
-                    ]
-                }, document: AuditDocument.write)
+                    .init("TIME") { .time($0.time) }, .init("TYPE") { .text($0.kind.rawValue) },
+                    .init("BY", flexible: true) { .text(Self.actor($0)) },
+                    .init("REASON", flexible: true) { .text($0.reason) },
+                    .init("OBJECT", flexible: true) { .text($0.object) },
+                    .init("FROM", optional: true) { .text($0.network) },
+                    .init("SUBJECT", optional: true) { .text($0.subject.map(Hexadecimal.encode)) },
+                ], AuditEntry.fields, .audit, empty: "None.")
             try await list.show(page, json: output.json) { after, limit in
                 // A search by time may read the whole log, a piece at a time.
-                let found = try await ProgressLine.during("searching the audit log") {
-                    try await place.database.auditLog(filter, before: after.flatMap { Int64($0.id) }, limit: limit)
+                try await ProgressLine.during("searching the audit log") {
+                    try await place.database.auditLog(filter, before: after, limit: limit)
                 }
-                let last = found.items.last?.time ?? place.now
-                return (found.items, found.next.map { CommandCursor.encode(last, String($0)) })
             }
         }
     }
@@ -74,23 +66,6 @@ package struct AuditListCommand: AsyncParsableCommand {
     /// `operator root (sudo: ann)`, the id of an API key, or one word.
     private static func actor(_ line: AuditEntry) -> String {
         line.apiKey?.rawValue ?? line.account.map { "\(line.actor.rawValue) \($0)" } ?? line.actor.rawValue
-    }
-}
-
-/// A line of the audit log as JSON.
-enum AuditDocument {
-    static func write(_ line: AuditEntry, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("time", line.time)
-        writer.member("type", line.kind.rawValue)
-        writer.member("actor", line.actor.rawValue)
-        writer.member("account", line.account)
-        writer.member("apiKey", line.apiKey?.rawValue)
-        writer.member("network", line.network)
-        writer.member("subject", line.subject.map(Hexadecimal.encode))
-        writer.member("reason", line.reason)
-        writer.member("object", line.object)
-        writer.endObject()
     }
 }
 

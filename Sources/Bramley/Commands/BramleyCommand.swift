@@ -13,8 +13,7 @@ package struct BramleyCommand: AsyncParsableCommand {
             SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
             NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
             ClientsCommand.self, AssertionCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self,
-            PagesCommand.self,
-            AuditCommand.self, JWSCommand.self,
+            PagesCommand.self, AuditCommand.self, ExplainCommand.self, JWSCommand.self,
         ])
 
     package init() {}

@@ -104,7 +104,7 @@ struct InitCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandRun.reporting {
             let lines: [String]
-            do throws(SetupFailure) {
+            do throws(CommandFailure) {
                 lines = try Setup(self).run()
             } catch {
                 Self.show(Self.fitted(error.description, to: .error) + "\n")
@@ -136,7 +136,7 @@ struct InitCommand: AsyncParsableCommand {
         }
 
         /// - Returns: what to print when everything is written.
-        func run() throws(SetupFailure) -> [String] {
+        func run() throws(CommandFailure) -> [String] {
             try output.check()
             var draft = command.draft
             if output.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
@@ -165,14 +165,14 @@ struct InitCommand: AsyncParsableCommand {
         /// The one place that the service may write.
         private static let packageData = "/var/lib/bramley/data"
 
-        private func write(_ document: JSONObject, copied: String?) throws(SetupFailure) -> [String] {
+        private func write(_ document: JSONObject, copied: String?) throws(CommandFailure) -> [String] {
             // Load the same bytes again, by the rules of `check`.
             let loaded: LoadedConfiguration
             do throws(ConfigurationFailure) {
                 loaded = try ConfigurationLoader.load(
                     ConfigurationInput(path: output.path, content: Array(JSONLayout.text(.object(document)).utf8)))
             } catch {
-                throw .problems(error.problems)
+                throw CommandFailure(error.description)
             }
             try output.write(document)
             var lines = [
@@ -185,17 +185,17 @@ struct InitCommand: AsyncParsableCommand {
         }
 
         /// Reports missing values by the flags that set them here.
-        private func refuse(_ problems: [ConfigurationProblem]) throws(SetupFailure) {
+        private func refuse(_ problems: [ConfigurationProblem]) throws(CommandFailure) {
             guard !problems.isEmpty else { return }
-            throw .problems(
-                problems.map { problem in
-                    guard let question = SetupQuestion.all.first(where: { $0.key.name == problem.key }) else {
-                        return problem
-                    }
-                    var problem = problem
-                    problem.source = question.flag
+            let named = problems.map { problem in
+                guard let question = SetupQuestion.all.first(where: { $0.key.name == problem.key }) else {
                     return problem
-                })
+                }
+                var problem = problem
+                problem.source = question.flag
+                return problem
+            }
+            throw CommandFailure(ConfigurationFailure(problems: named).description)
         }
 
         private static func keyFiles() -> [String] {

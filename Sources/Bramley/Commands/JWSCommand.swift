@@ -24,7 +24,7 @@ struct JWSVerifyCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandRun.reporting {
             let key: GuardedFile
-            do throws(GuardedFile.Failure) {
+            do throws(KeyFlaw) {
                 key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
             } catch {
                 try CommandOutput.line("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")

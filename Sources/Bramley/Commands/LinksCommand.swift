@@ -25,26 +25,15 @@ struct LinksListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let style = CommandOutput.tableStyle
-            let list = CommandList<Link>(
+            let list = CommandList<Link, TimedPlace>(
                 [
-                    .init("ID"), .init("KIND"), .init("STATE"), .init("USER"), .init("BEGUN"),
-                    .init("WHY", flexible: true),
-                ],
-                empty: "There are none.",
-                row: { link in
-                    [
-                        link.id.rawValue, link.kind.rawValue, Self.shown(link, at: place.now), link.user?.rawValue,
-                        link.createdAt.shown(style), link.failure,
-                    ]
-                }, document: LinkDocument.write)
+                    .init("ID") { .code($0.id.rawValue) }, .init("KIND") { .text($0.kind.rawValue) },
+                    .init("STATE") { .text(Self.shown($0, at: place.now)) },
+                    .init("USER") { .code($0.user?.rawValue) }, .init("BEGUN") { .time($0.createdAt) },
+                    .init("WHY", flexible: true) { .text($0.failure) },
+                ], Link.fields, .links, empty: "There are none.")
             try await list.show(page, json: output.json) { after, limit in
-                let after = after.map { (createdAt: $0.moment, id: LinkID(unchecked: $0.id)) }
-                // One more than requested tells whether there is another page.
-                let found = try await place.database.links(in: Set(state), after: after, limit: limit + 1)
-                let links = Array(found.prefix(limit))
-                let last = found.count > limit ? links.last : nil
-                return (links, last.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) })
+                try await place.database.links(in: Set(state), after: after, limit: limit)
             }
         }
     }
@@ -57,21 +46,5 @@ extension LinksListCommand {
         case .open, .authorized: link.isOver(at: now) ? "expired" : link.state.rawValue
         case .done, .failed: link.state.rawValue
         }
-    }
-}
-
-/// A link as JSON: ids and times, no account.
-enum LinkDocument {
-    static func write(_ link: Link, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("id", link.id.rawValue)
-        writer.member("kind", link.kind.rawValue)
-        writer.member("state", link.state.rawValue)
-        writer.member("user", link.user?.rawValue)
-        writer.member("createdAt", link.createdAt)
-        writer.member("expiresAt", link.expiresAt)
-        writer.member("failure", link.failure)
-        writer.member("endedAt", link.endedAt)
-        writer.endObject()
     }
 }

@@ -75,7 +75,7 @@ struct MoveCommand: AsyncParsableCommand {
 
     private static func read(_ path: String) throws(CommandFailure) -> String {
         let file: GuardedFile
-        do throws(GuardedFile.Failure) {
+        do throws(KeyFlaw) {
             file = try GuardedFile.read(path, maximumBytes: 4_096)
         } catch {
             throw CommandFailure("\(path) \(error.fault)")
@@ -94,8 +94,7 @@ struct MoveCommand: AsyncParsableCommand {
                 throw CommandFailure("A server still uses the database: stop all of them first.")
             }
             let database = try Database(
-                options: target.options, keyring: source.keyring, clock: source.clock, random: source.random,
-                logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+                options: target.options, keyring: source.keyring, runtime: source.runtime)
             defer { database.close() }
             let move = DatabaseMove(from: source.database.store, to: database.store)
             if try await move.isToBeEnded() {

@@ -3,7 +3,6 @@ import ArgumentParser
 internal import Coding
 internal import Sockets
 internal import Storage
-internal import Web
 
 /// `bramley notifications`
 struct NotificationsCommand: AsyncParsableCommand {
@@ -29,23 +28,15 @@ struct NotificationsListCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let style = CommandOutput.tableStyle
-            let list = CommandList<RecordedNotification>(
+            let list = CommandList<RecordedNotification, TimedPlace>(
                 [
-                    .init("JTI"), .init("TYPE"), .init("OUTCOME"), .init("RECEIVED"),
-                    .init("EVENT TIME", optional: true), .init("SUBJECT", flexible: true, optional: true),
-                ],
-                empty: "None.",
-                row: { item in
-                    [
-                        item.id, item.type, item.outcome.rawValue, item.receivedAt.shown(style),
-                        item.eventTime.shown(style), item.subject?.rawValue,
-                    ]
-                }, document: { NotificationDocument.write($0, to: &$1) })
+                    .init("JTI") { .code($0.id) }, .init("TYPE") { .text($0.type) },
+                    .init("OUTCOME") { .text($0.outcome.rawValue) }, .init("RECEIVED") { .time($0.receivedAt) },
+                    .init("EVENT TIME", optional: true) { .time($0.eventTime) },
+                    .init("SUBJECT", flexible: true, optional: true) { .text($0.subject?.rawValue) },
+                ], RecordedNotification.fields, .notifications, empty: "None.")
             try await list.show(page, json: output.json) { after, limit in
-                let after = after.map { NotificationCursor(receivedAt: $0.moment, id: $0.id) }
-                let found = try await place.database.notifications(outcome: outcome, after: after, limit: limit)
-                return (found.items, found.next.map { CommandCursor.encode($0.receivedAt, $0.id) })
+                try await place.database.notifications(outcome: outcome, after: after, limit: limit)
             }
         }
     }
@@ -67,18 +58,22 @@ struct NotificationsShowCommand: AsyncParsableCommand {
             guard let found = try await place.database.notification(jti) else {
                 throw CommandFailure("There is no notification \(jti).")
             }
-            if output.json {
-                try CommandOutput.json { NotificationDocument.write(found, includingPayload: true, to: &$0) }
-                return
+            guard output.json else {
+                let payload = Field<RecordedNotification>("payload") { .text($0.payload ?? "erased") }
+                return try CommandOutput.fields(of: found, RecordedNotification.fields + [payload])
             }
-            let style = CommandOutput.tableStyle
-            let fields: [(String, String?)] = [
-                ("jti", found.id), ("type", found.type), ("clientID", found.clientID.rawValue),
-                ("subject", found.subject?.rawValue), ("eventTime", found.eventTime.shown(style)),
-                ("receivedAt", found.receivedAt.shown(style)), ("outcome", found.outcome.rawValue),
-                ("payload", found.payload ?? "erased"),
-            ]
-            try CommandOutput.table(TextTable([.init(""), .init("")], rows: fields.map { [$0.0, $0.1] }))
+            try CommandOutput.json { writer in
+                writer.beginObject()
+                writer.members(of: found, RecordedNotification.fields)
+                writer.name("payload")
+                // Written by us from verified claims, so it parses.
+                if let payload = found.payload, let value = try? JSONReader.parse(Array(payload.utf8)) {
+                    writer.write(value)
+                } else {
+                    writer.writeNull()
+                }
+                writer.endObject()
+            }
         }
     }
 }
@@ -125,7 +120,7 @@ struct NotificationsReplayCommand: AsyncParsableCommand {
     /// Oldest first, in the order of receipt.
     private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
         var ids: [String] = []
-        var cursor: NotificationCursor?
+        var cursor: TimedPlace?
         repeat {
             let page = try await place.database.notifications(
                 outcome: .unknownSubject, after: cursor, limit: PageOptions.maximum)
@@ -150,15 +145,6 @@ struct NotificationsReplayCommand: AsyncParsableCommand {
             case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
             case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
             }
-        if output.json {
-            try CommandOutput.json { writer in
-                writer.beginObject()
-                writer.member("jti", id)
-                writer.member("outcome", word)
-                writer.endObject()
-            }
-        } else {
-            try CommandOutput.line("\(TerminalText.safe(id))\t\(text)")
-        }
+        try output.show("\(TerminalText.safe(id))\t\(text)", ("jti", .code(id)), ("outcome", .text(word)))
     }
 }

@@ -27,13 +27,7 @@ package struct PagesExportCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await CommandRun.reporting {
-            let count: Int
-            do throws(PageExport.Failure) {
-                count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
-            } catch {
-                StandardError().write([UInt8](("error: " + LogEscaping.escaped(error.description) + "\n").utf8))
-                throw ExitCode(1)
-            }
+            let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
             try CommandOutput.line(
                 """
                 \(count) files are in \(LogEscaping.escaped(directory)).
@@ -45,33 +39,24 @@ package struct PagesExportCommand: AsyncParsableCommand {
 
 /// Writes the embedded files where an operator can change them.
 package enum PageExport {
-    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Some of the files exist; nothing was written.
-        case exists([String])
-        case unwritable(String, String)
-
-        package var description: String {
-            switch self {
-            case .exists(let paths):
-                "\(paths.prefix(3).joined(separator: ", "))\(paths.count > 3 ? " and \(paths.count - 3) more" : "") "
-                    + "\(paths.count == 1 ? "is" : "are") there already, and nothing was written. "
-                    + "Name another directory, or replace them with --force."
-            case .unwritable(let path, let cause): "\(path) cannot be written: \(cause). Name a directory of your own."
-            }
-        }
-    }
-
     /// Files are readable by everyone and writable by their owner (0644, folders 0755, minus umask): every visitor sees
     /// their content.
     /// - Returns: how many files were written.
     package static func write(
         _ files: [String: [UInt8]], to directory: String, replacing: Bool
-    ) throws(Failure) -> Int {
+    ) throws(CommandFailure) -> Int {
         let manager = FileManager.default
         let places = files.sorted { $0.key < $1.key }.map { (path: "\(directory)/\($0.key)", bytes: $0.value) }
         if !replacing {
             let present = places.map(\.path).filter { isThere($0) }
-            guard present.isEmpty else { throw .exists(present) }
+            guard present.isEmpty else {
+                let more = present.count > 3 ? " and \(present.count - 3) more" : ""
+                throw CommandFailure(
+                    """
+                    \(present.prefix(3).joined(separator: ", "))\(more) \(present.count == 1 ? "is" : "are") there already, \
+                    and nothing was written. Name another directory, or replace them with --force.
+                    """)
+            }
         }
         let folders = Set(files.keys.map { String($0.prefix { $0 != "/" }) })
         for folder in folders.sorted() {
@@ -80,7 +65,7 @@ package enum PageExport {
                 try manager.createDirectory(
                     atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
             } catch {
-                throw .unwritable(path, "the folder cannot be made")
+                throw unwritable(path, "the folder cannot be made")
             }
         }
         for place in places {
@@ -88,10 +73,14 @@ package enum PageExport {
                 if replacing, isThere(place.path) { try manager.removeItem(atPath: place.path) }
                 try Files.create(place.path, mode: 0o644, bytes: place.bytes)
             } catch {
-                throw .unwritable(place.path, "\(error)")
+                throw unwritable(place.path, "\(error)")
             }
         }
         return places.count
+    }
+
+    private static func unwritable(_ path: String, _ cause: String) -> CommandFailure {
+        CommandFailure("\(path) cannot be written: \(cause). Name a directory of your own.")
     }
 
     /// Includes symbolic links, wherever they lead.

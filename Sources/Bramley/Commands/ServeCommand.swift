@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 internal import Sockets
+internal import Storage
 
 /// `bramley serve`
 struct ServeCommand: AsyncParsableCommand {
@@ -40,7 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
         do {
             try await Server.run(
                 configuration: loaded.configuration, readFrom: input,
-                program: ProgramStart(environment: input.environment), logger: logger,
+                program: ProgramStart(environment: input.environment), runtime: Runtime(logger: logger),
                 lostLogLines: { sink.lostLines })
         } catch {
             logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])

@@ -13,39 +13,39 @@ struct SessionsCommand: AsyncParsableCommand {
 }
 
 /// Sessions in tables. The complete user agent is in the JSON.
-struct SessionRows {
-    static let ofAll: [TextTable.Column] = [
-        .init("ID"), .init("USER"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
-        .init("DEVICE", flexible: true), .init("SEEN"), .init("ADDRESS", optional: true),
-        .init("CREATED", optional: true), .init("KIND", optional: true),
-    ]
-    static let ofOne = ofAll.filter { !["USER", "NAME", "EMAIL"].contains($0.title) }
+enum SessionRows {
+    /// A session with its person; nil when just deleted.
+    typealias Row = (session: Session, user: User?)
 
-    private let names = DeviceNames()
-    private let now: Timestamp
-    private let style: TextTable.Style
-
-    init(at now: Timestamp, _ style: TextTable.Style) {
-        self.now = now
-        self.style = style
+    static func ofAll(at now: Timestamp, _ style: TextTable.Style) -> [CommandColumn<Row>] {
+        let rest = ofOne(at: now, style).map { column in
+            CommandColumn<Row>(
+                column.column.title, flexible: column.column.isFlexible, optional: column.column.isOptional
+            ) { column.value($0.session) }
+        }
+        return rest.prefix(1) + [
+            .init("USER") { .code($0.session.user.rawValue) },
+            .init("NAME", flexible: true) { .text($0.user.flatMap(UserRows.name)) },
+            .init("EMAIL", flexible: true) { .text($0.user?.email?.address) },
+        ] + rest.dropFirst()
     }
 
-    /// - Parameter user: its user; nil when just deleted.
-    func row(_ session: Session, of user: User?) -> [String?] {
-        [session.id.rawValue, session.user.rawValue, user.flatMap(UserRows.name), user?.email?.address] + rest(session)
-    }
-
-    func rowOfOne(_ session: Session) -> [String?] {
-        [session.id.rawValue] + rest(session)
-    }
-
-    private func rest(_ session: Session) -> [String?] {
-        [
-            names.text(of: session),
-            style == .piped ? session.lastSeenAt.shown(style) : session.lastSeenAt.age(at: now),
-            session.device.address, session.createdAt.shown(style), session.kind.rawValue,
+    static func ofOne(at now: Timestamp, _ style: TextTable.Style) -> [CommandColumn<Session>] {
+        let names = DeviceNames()
+        return [
+            .init("ID") { .code($0.id.rawValue) }, .init("DEVICE", flexible: true) { .text(names.text(of: $0)) },
+            .init("SEEN") { style == .piped ? .time($0.lastSeenAt) : .text($0.lastSeenAt.age(at: now)) },
+            .init("ADDRESS", optional: true) { .text($0.device.address) },
+            .init("CREATED", optional: true) { .time($0.createdAt) },
+            .init("KIND", optional: true) { .text($0.kind.rawValue) },
         ]
     }
+
+    static let fields: [Field<Row>] =
+        [
+            Field("user") { .code($0.session.user.rawValue) }, Field("name") { .text($0.user.flatMap(UserRows.name)) },
+            Field("email") { .text($0.user?.email?.address) },
+        ] + Session.fields.map { field in field.of { $0.session } }
 }
 
 /// `bramley sessions list`
@@ -63,22 +63,11 @@ struct SessionsListCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let user = try await user?.id(in: place)
-            let rows = SessionRows(at: place.now, CommandOutput.tableStyle)
-            let list = CommandList<(session: Session, user: User?)>(
-                SessionRows.ofAll, empty: "Nobody is signed in.", row: { rows.row($0.session, of: $0.user) },
-                document: { item, writer in
-                    SessionDocument.writeWithUser(
-                        item.session, name: item.user.flatMap(UserRows.name), email: item.user?.email?.address,
-                        to: &writer)
-                })
+            let list = CommandList(
+                SessionRows.ofAll(at: place.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
+                empty: "Nobody is signed in.")
             try await list.show(page, json: output.json) { after, limit in
-                let after = after.map { SessionCursor(time: $0.moment, id: SessionID(unchecked: $0.id)) }
-                let found = try await place.database.sessions(of: user, after: after, limit: limit, at: place.now)
-                let people = try await place.database.users(Set(found.items.map(\.user)))
-                return (
-                    found.items.map { ($0, people[$0.user]) },
-                    found.next.map { CommandCursor.encode($0.time, $0.id.rawValue) }
-                )
+                try await place.database.sessionsOfPeople(of: user, after: after, limit: limit, at: place.now)
             }
         }
     }
@@ -112,15 +101,8 @@ struct SessionsRevokeCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let (revoked, missing) = try await revoke(place)
-            if output.json {
-                try CommandOutput.json { writer in
-                    writer.beginObject()
-                    writer.member("revoked", Int64(revoked))
-                    writer.endObject()
-                }
-            } else {
-                try CommandOutput.line("\(revoked) \(revoked == 1 ? "session" : "sessions") revoked")
-            }
+            try output.show(
+                "\(revoked) \(revoked == 1 ? "session" : "sessions") revoked", ("revoked", .number(revoked)))
             if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not there.") }
         }
     }

@@ -44,7 +44,8 @@ struct WebhooksListCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if dead {
-                try show(part(of: try await place.database.deadWebhooks(after: nil, limit: .max), at: \.url))
+                try show(
+                    part(of: try await place.database.deadWebhooks(after: nil, limit: Int(Int32.max)).items, at: \.url))
             } else {
                 try show(
                     part(of: try await place.database.webhookEndpoints(), at: \.url),
@@ -67,29 +68,17 @@ struct WebhooksListCommand: AsyncParsableCommand {
         _ endpoints: [WebhookEndpoint], _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp
     ) throws {
         if output.json {
-            try CommandOutput.jsonList(endpoints, next: nil) { endpoint, writer in
-                WebhookDocument.write(
-                    endpoint, kinds: kinds[endpoint.url], at: now, for: .operator, to: &writer)
-            }
-            return
+            return try CommandOutput.jsonList(endpoints, WebhookEndpoint.fields(kinds, at: now, for: .operator))
         }
-        let style = CommandOutput.tableStyle
-        try CommandOutput.table(
-            TextTable(
-                [
-                    .init("ENDPOINT", flexible: true), .init("STATE"), .init("WAITING"), .init("OLDEST"), .init("DEAD"),
-                    .init("LAST SUCCESS"), .init("LAST FAILURE"), .init("WHY", flexible: true),
-                ],
-                rows: endpoints.map { endpoint in
-                    [
-                        WebhookEndpoint.name(of: endpoint.url), endpoint.state(at: now).rawValue,
-                        String(endpoint.backlog),
-                        endpoint.oldest?.shown(style), String(endpoint.deadLetters),
-                        endpoint.lastSuccessAt?.shown(style), endpoint.lastFailureAt?.shown(style),
-                        // Next to "ok", the reason of a past failure would look like a present one.
-                        endpoint.state(at: now) == .ok ? nil : endpoint.lastFailure,
-                    ]
-                }))
+        let columns: [CommandColumn<WebhookEndpoint>] = [
+            .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+            .init("STATE") { .text($0.state(at: now).rawValue) }, .init("WAITING") { .number($0.backlog) },
+            .init("OLDEST") { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
+            .init("LAST SUCCESS") { .time($0.lastSuccessAt) }, .init("LAST FAILURE") { .time($0.lastFailureAt) },
+            // Next to "ok", the reason of a past failure would look like a present one.
+            .init("WHY", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
+        ]
+        try CommandOutput.table(TextTable(columns, endpoints, CommandOutput.tableStyle))
         if endpoints.isEmpty { CommandOutput.hint("No endpoints: name some in webhooks.url and start the server.") }
         if endpoints.contains(where: { $0.stoppedAt != nil }) {
             CommandOutput.hint(
@@ -98,24 +87,15 @@ struct WebhooksListCommand: AsyncParsableCommand {
     }
 
     private func show(_ letters: [DeadWebhook]) throws {
-        if output.json {
-            try CommandOutput.jsonList(letters, next: nil) { WebhookDocument.write($0, for: .operator, to: &$1) }
-            return
-        }
-        let style = CommandOutput.tableStyle
-        try CommandOutput.table(
-            TextTable(
-                [
-                    .init("EVENT"), .init("TYPE"), .init("USER"), .init("ENDPOINT", flexible: true),
-                    .init("ATTEMPTS"), .init("GIVEN UP"), .init("WHY", flexible: true),
-                ],
-                rows: letters.map { letter in
-                    [
-                        letter.entry.id.rawValue, letter.entry.kind.rawValue, letter.entry.user.rawValue,
-                        WebhookEndpoint.name(of: letter.url),
-                        String(letter.attempts), letter.diedAt.shown(style), letter.failure,
-                    ]
-                }))
+        if output.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
+        let columns: [CommandColumn<DeadWebhook>] = [
+            .init("EVENT") { .code($0.entry.id.rawValue) }, .init("TYPE") { .text($0.entry.kind.rawValue) },
+            .init("USER") { .code($0.entry.user.rawValue) },
+            .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+            .init("ATTEMPTS") { .number($0.attempts) }, .init("GIVEN UP") { .time($0.diedAt) },
+            .init("WHY", flexible: true) { .text($0.failure) },
+        ]
+        try CommandOutput.table(TextTable(columns, letters, CommandOutput.tableStyle))
         if letters.isEmpty { CommandOutput.hint("No dead letters.") }
     }
 }
@@ -170,16 +150,9 @@ struct WebhooksRetryCommand: AsyncParsableCommand {
             var count = 0
             for retry in retries { count += try await database.retryWebhooks(retry, at: place.now) }
             if let id, count == 0 { throw CommandFailure("\(id) is not a dead letter, and no endpoint waits for it.") }
-            if output.json {
-                try CommandOutput.json { writer in
-                    writer.beginObject()
-                    writer.member("retried", Int64(count))
-                    writer.endObject()
-                }
-            } else {
-                try CommandOutput.line(
-                    count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried")
-            }
+            try output.show(
+                count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried",
+                ("retried", .number(count)))
         }
     }
 }
@@ -204,13 +177,9 @@ struct WebhooksTestCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let whole = try ConfigurationLoader.load(options.input).configuration
             let result = try await Self.test(url, whole, place)
-            try await place.database.record(
-                .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: place.now)
             let shown = WebhookEndpoint.name(of: url)
             if output.json {
-                try CommandOutput.json {
-                    WebhookDocument.write(result, to: url, for: .operator, to: &$0)
-                }
+                try CommandOutput.json { $0.write(result, WebhookTestResult.fields(of: url, for: .operator)) }
             } else if result.failure == nil {
                 try CommandOutput.line("\(shown) took \(result.id) after \(result.milliseconds) ms")
             }
@@ -235,16 +204,15 @@ struct WebhooksTestCommand: AsyncParsableCommand {
             sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
             clock: place.clock, random: place.random)
         async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let result: WebhookTestResult?
-        do {
-            result = try await endpoints.test(url)
+        let result: Result<WebhookTestResult, any Error>
+        do throws(WebhookEndpoints.TestFailure) {
+            result = .success(try await endpoints.test(url))
         } catch {
-            result = nil
+            if case .store(let error) = error { result = .failure(error) } else { result = .failure(unknown) }
         }
         group.beginDrain()
         group.abort()
         try await running
-        guard let result else { throw unknown }
-        return result
+        return try result.get()
     }
 }

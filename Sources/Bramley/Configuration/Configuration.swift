@@ -13,7 +13,6 @@ package import Web
 package struct Configuration: Sendable {
     /// `publicURL`, and everything about pages, routes and sessions.
     package var web = WebConfiguration()
-    package var signUp = SignUpPolicy.closed
     package var server = Server()
     /// `admin.host` and `admin.port`.
     package var admin = SocketAddress(ip: .v4(0x7F00_0001), port: 9090)
@@ -87,7 +86,6 @@ package struct Configuration: Sendable {
         package var issuers = [AppleConfiguration.defaultIssuer]
         /// An origin without a trailing slash.
         package var endpoint = AppleConfiguration.defaultEndpoint
-        package var nativeNonce = NativeNonce.sha256
         package var onAccountDeleted = AccountDeletionPolicy.erase
         /// Whether any of the addresses, or that of `web.apple.scriptURL`, is not Apple's; the database is stamped with it.
         package var isSimulated = false

@@ -34,12 +34,13 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     }
 }
 
-/// What is wrong with a key's value, as the end of a sentence about the key, and what to write instead.
+/// What is wrong with a key's value or with a file, as the end of a sentence about it, and what to write instead.
 struct KeyFlaw: Error {
     let fault: String
+    /// Empty where only the caller knows.
     let remedy: String
 
-    init(_ fault: String, _ remedy: String) {
+    init(_ fault: String, _ remedy: String = "") {
         self.fault = fault
         self.remedy = remedy
     }

@@ -32,6 +32,16 @@ final class CountsCache: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let state = Mutex(State())
 
+    /// Of a server's database.
+    convenience init(of base: ServerBase) {
+        let scope = base.configuration.database.checkScope
+        self.init {
+            let now = base.runtime.clock.now()
+            guard let counts = try? await base.database.counts(scope, at: now) else { return nil }
+            return Counted(counts: counts, at: now)
+        }
+    }
+
     /// - Parameters:
     ///   - count: nil when the store does not answer: then the previous counts stay.
     ///   - now: for tests.

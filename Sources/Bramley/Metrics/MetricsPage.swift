@@ -4,30 +4,28 @@ internal import Coding
 internal import HTTP
 internal import Sockets
 internal import Storage
+internal import Web
 
 /// `GET /metrics`: collects the counts of every part.
 struct MetricsPage: Sendable {
+    let base: ServerBase
     let requests: RequestMetrics
     let admission: AdmissionControl
     let acceptor: TLSAcceptor?
-    /// The end of the certificate in use, in seconds since 1970.
-    let certificateEnd: @Sendable () -> Int64?
+    /// Nil: plain HTTP.
+    let certificate: CertificateReload?
     let signIns: CounterGrid<SignInFlow, SignInEnd>
     let notifications: NotificationMetrics
     let calls: AppleCallMetrics
-    let database: Database
     let counts: CountsCache
-    /// The path of the database file; nil for a database on PostgreSQL, which has metrics of its own.
-    let path: String?
-    let isReady: @Sendable () async -> Bool
+    let readiness: Readiness
     let lostLogLines: @Sendable () -> Int
-    let clock: any WallClock
     let startedAt: Timestamp
 
     private typealias Families = MetricFamilies
 
     func render() async -> [UInt8] {
-        let isReady = await isReady()
+        let isReady = await readiness.examine().allSatisfy { $0.problem == nil }
         let counted = await counts.current()
         var text = MetricsText()
         writeProcess(isReady: isReady, to: &text)
@@ -71,7 +69,7 @@ struct MetricsPage: Sendable {
             }
         }
         text.one(Families.failedHandshakes, (acceptor?.handshakes(.failed)).map { Double($0) })
-        text.one(Families.certificateEnd, certificateEnd().map { Double($0) })
+        text.one(Families.certificateEnd, certificate?.notAfter.map { Double($0) })
         let http2 = requests.http2
         text.one(Families.http2Connections, Double(http2.begun))
         text.one(Families.http2Open, Double(http2.open))
@@ -115,7 +113,7 @@ struct MetricsPage: Sendable {
     }
 
     private func writeCounts(_ counted: CountsCache.Counted?, to text: inout MetricsText) {
-        let (now, counts) = (clock.now(), counted?.counts)
+        let (now, counts) = (base.runtime.clock.now(), counted?.counts)
         func age(_ since: Timestamp?) -> Double? {
             guard counts != nil else { return nil }
             return since.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1000) } ?? 0
@@ -144,14 +142,17 @@ struct MetricsPage: Sendable {
     }
 
     private func writeStore(to text: inout MetricsText) {
-        let statistics = database.store.statistics
+        let (store, storage) = (base.database.store, base.configuration.storage)
+        let statistics = store.statistics
         text.begin(Families.commits)
-        text.sample(Families.commits, [], database.store.metrics.commits.reading)
+        text.sample(Families.commits, [], store.metrics.commits.reading)
         text.begin(Families.batches)
-        text.sample(Families.batches, [], database.store.metrics.batches.reading)
-        text.one(Families.storeFailures, Double(database.store.metrics.failures.value))
+        text.sample(Families.batches, [], store.metrics.batches.reading)
+        text.one(Families.storeFailures, Double(store.metrics.failures.value))
         text.one(Families.pendingWrites, Double(statistics.pending + statistics.running))
         text.begin(Families.files)
+        // PostgreSQL has metrics of its own.
+        let path = storage.postgres == nil ? Store.path(in: storage.directory) : nil
         for (file, suffix) in [("database", ""), ("wal", "-wal")] {
             guard let path, let stamp = FileStamp(of: path + suffix) else { continue }
             text.sample(Families.files, [file], Int(stamp.size))

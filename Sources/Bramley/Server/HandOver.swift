@@ -64,7 +64,7 @@ final class HandOver: Sendable {
 
     /// Begins it, on the first loop. Does nothing while one is in progress.
     func begin() {
-        guard let loop = server.firstLoop,
+        guard let loop = server.parts.group.loops.first,
             isUnderWay.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
         else { return }
         loop.spawn {
@@ -129,7 +129,7 @@ final class HandOver: Sendable {
         logger.info("handed over", metadata: ["process": "\(process)"])
         server.retire()
         let limit = loop.now.adding(milliseconds: min(Self.idleTime, server.drainTimeout))
-        while server.connectionCount > 0, loop.now < limit {
+        while server.parts.admission.total > 0, loop.now < limit {
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else { return }
         }
         server.stop(abortAfter: server.drainTimeout)

@@ -1,151 +1,193 @@
-package import Accounts
-package import Coding
-package import Crypto
-package import Logging
-package import Sockets
+internal import Accounts
+internal import Coding
+internal import HTTP
+internal import Logging
+internal import ServiceLifecycle
+internal import Sockets
 internal import Storage
 internal import Synchronization
+internal import Web
 
-/// A server with an open database and bound addresses, not yet answering.
+/// A server with an open database and bound addresses: runs its parts, on every loop, until it is stopped.
 ///
 /// `Server.run` makes one for the machine's own clock and stops it on a signal; other users provide sockets, clock or
 /// randomness, and run and stop it.
-package final class PreparedServer: Sendable {
-    /// The address for visitors, and that of the admin listener.
-    package let address: SocketAddress
-    package let adminAddress: SocketAddress
-    /// The address that redirects visitors to https; nil when `server.redirectPort` is not set.
-    package let redirectAddress: SocketAddress?
-    let service: ServerService
-    private let parts: ServerParts
-    /// Nil when a successor has it.
-    private let lock: Mutex<FileLock?>
-    /// What a successor inherits, by name.
-    private let sockets: [(name: String, sockets: BoundSockets)]
-
-    /// - Parameters:
-    ///   - input: the sources of `configuration`, from which Apple's keys are read again.
-    ///   - visitors: already bound, one per loop; nil binds `server.host` and `server.port`.
-    ///   - admin: already bound, one; nil binds `admin.host` and `admin.port`.
-    ///   - redirects: already bound, one per loop; nil binds `server.redirectPort`, if set.
-    ///   - inherited: sockets left by the service manager or the previous server, instead of the three; and that
-    ///     server's lock.
-    ///   - isSuccessor: whether that server still serves: nothing it uses is changed.
-    ///   - notices: for the service manager.
-    ///   - lostLogLines: returns the number of log lines lost since the start.
-    ///   - willBind: called before the first socket is bound.
-    /// - Throws: `StartFailure` or an error with one line for the operator. Then nothing is left open.
-    package convenience init(
-        configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
-        admin: BoundSockets? = nil, redirects: BoundSockets? = nil,
-        clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(),
-        webhookPolicy: WebhookPolicy = .standard, logger: Logger
-    ) throws {
-        try self.init(
-            configuration: configuration, readFrom: input, visitors: visitors, admin: admin, redirects: redirects,
-            inherited: InheritedDescriptors(), isSuccessor: false,
-            notices: ServiceNotices(environment: [:], logger: logger), clock: clock, random: random,
-            webhookPolicy: webhookPolicy, logger: logger)
+final class PreparedServer: ServiceLifecycle.Service {
+    /// Which listener a connection came through.
+    private enum Door {
+        static let visitors = 0
+        static let admin = 1
+        static let redirects = 2
     }
 
+    let parts: ServerParts
+    private let visitors: BoundSockets
+    private let admin: BoundSockets
+    /// Redirects visitors to https; nil when `server.redirectPort` is not set.
+    private let redirects: BoundSockets?
+    private let notices: ServiceNotices
+    /// A previous server, which is told that this one serves.
+    private let predecessor: Mutex<ProcessConnection?>
+    /// The number of loops with all their listeners.
+    private let serving = Atomic(0)
+    /// Why a loop could not serve: the first that failed.
+    private let failure = Mutex<StartFailure?>(nil)
+
+    /// The address for visitors, and that of the admin listener.
+    var address: SocketAddress { visitors.address }
+    var adminAddress: SocketAddress { admin.address }
+    /// Milliseconds for requests in flight after a stop.
+    var drainTimeout: Int64 { Int64(parts.configuration.server.drainTimeout) * 1000 }
+    private var logger: Logger { parts.runtime.logger }
+
+    /// - Parameters:
+    ///   - bound: sockets to use; those that are missing are inherited or bound to the configured addresses.
+    ///   - inherited: left by the service manager or the previous server.
+    ///   - notices: for the service manager.
+    /// - Throws: `StartFailure` or an error with one line for the operator. Then nothing is left open.
     init(
-        configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
-        admin: BoundSockets? = nil, redirects: BoundSockets? = nil, inherited: consuming InheritedDescriptors,
-        isSuccessor: Bool, notices: ServiceNotices, clock: any WallClock = SystemClock(),
-        random: any RandomSource = SystemRandom(), webhookPolicy: WebhookPolicy = .standard, logger: Logger,
-        lostLogLines: @escaping @Sendable () -> Int = { 0 }, willBind: () -> Void = {}
+        _ parts: ServerParts, bound: Listeners = Listeners(), inherited: consuming InheritedDescriptors,
+        predecessor: ProcessConnection? = nil, notices: ServiceNotices
     ) throws {
-        // SQLite and Foundation create readable files and restrict them afterwards: prevent that window.
-        Files.keepNewFilesPrivate()
-        // The lock comes first: a second server, which it refuses, must change neither the first one's schema nor its
-        // webhook endpoints.
-        try Store.prepareDirectory(configuration.storage.directory)
-        let lockPath = configuration.storage.directory + "/serve.lock"
-        if let left = inherited.consumeLock(Inheritance.lock, of: lockPath) {
-            lock = Mutex(left)
-        } else {
-            lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
-        }
-        if configuration.storage.postgres == nil { try Self.finishRestore(configuration.storage.directory, logger) }
-        let keyring = try SealingKeyFile.load(configuration.database, random: random)
-        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup. PostgreSQL has its
-        // own.
-        if !isSuccessor, configuration.storage.postgres == nil {
-            try MigrationBackup.makeIfNeeded(
-                configuration.database.databaseOptions(for: .server).store, keyring: keyring, clock: clock,
-                logger: logger)
-        }
-        parts = try ServerParts(
-            configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
-            webhookPolicy: webhookPolicy, isSuccessor: isSuccessor, logger: logger, lostLogLines: lostLogLines)
+        self.parts = parts
+        self.notices = notices
+        self.predecessor = Mutex(predecessor)
         do {
-            willBind()
+            let configuration = parts.configuration
             let loops = parts.group.loops.count
-            let listeners = InheritedListeners(configuration, logger: logger)
-            let left = try listeners.consume(from: &inherited, loops: loops)
-            let visitors =
-                try visitors ?? left.visitors ?? Self.bind(configuration.server.listener, "server", count: loops)
-            let admin = try admin ?? left.admin ?? Self.bind(configuration.admin, "admin", count: 1)
-            let redirects = try redirects ?? left.redirects ?? Self.bindRedirects(configuration.server, count: loops)
-            address = visitors.address
-            adminAddress = admin.address
-            redirectAddress = redirects?.address
-            service = ServerService(
-                parts: parts, visitors: visitors, admin: admin, redirects: redirects,
-                drainTimeout: Int64(configuration.server.drainTimeout) * 1000, notices: notices, logger: logger)
-            sockets =
-                [(Inheritance.visitors, visitors), (Inheritance.admin, admin)]
-                + (redirects.map { [(Inheritance.redirects, $0)] } ?? [])
+            let left = try Listeners(
+                consuming: &inherited, loops: loops, configuration, logger: parts.runtime.logger)
+            visitors =
+                try bound.visitors ?? left.visitors
+                ?? Listeners.bind(configuration.server.listener, "server.host and server.port", count: loops)
+            admin =
+                try bound.admin ?? left.admin
+                ?? Listeners.bind(configuration.admin, "admin.host and admin.port", count: 1)
+            redirects = try bound.redirects ?? left.redirects ?? Listeners.bindRedirects(configuration, count: loops)
             // Last: until here nothing has changed for a server that still runs.
-            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
+            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: parts.runtime.clock.now())
         } catch {
             parts.database.close()
             throw error
         }
     }
 
-    /// Serves until `stop`, and returns when every connection has ended.
-    /// - Throws: `StartFailure` when an event loop could not serve.
-    package func run() async throws {
-        try await service.serve()
+    /// Over sockets that are bound already.
+    convenience init(
+        configuration: Configuration, readFrom input: ConfigurationInput, bound: Listeners, runtime: Runtime
+    ) throws {
+        var inherited = InheritedDescriptors()
+        let parts = try ServerParts.open(configuration, readFrom: input, inherited: &inherited, runtime: runtime)
+        try self.init(
+            parts, bound: bound, inherited: inherited,
+            notices: ServiceNotices(environment: [:], logger: runtime.logger))
     }
 
-    /// Reloads the Apple keys and the certificate, as for SIGHUP.
-    package func reloadKeys() {
-        parts.reload.reload()
+    /// Serves on every loop until a stop, and returns when every connection has ended.
+    /// - Throws: `StartFailure` when a loop could not serve, which also stops the others.
+    func run() async throws {
+        try await withGracefulShutdownHandler {
+            try await parts.group.run { loop in await self.serve(on: loop) }
+            if let failure = failure.withLock({ $0 }) { throw failure }
+        } onGracefulShutdown: {
+            self.stop(abortAfter: self.drainTimeout)
+        }
     }
 
     /// Stops accepting; work in flight may take this long.
-    package func stop(abortAfter milliseconds: Int64) {
-        service.beginDrain(abortAfter: milliseconds)
+    func stop(abortAfter milliseconds: Int64) {
+        logger.info("draining")
+        notices.stopping()
+        parts.draining.set()
+        parts.group.beginDrain(abortAfter: milliseconds)
     }
 
     /// Checkpoints and closes the database. Call it after `run` has returned.
-    package func close() {
+    func close() {
         parts.database.close()
+    }
+
+    // MARK: Serving
+
+    private func serve(on loop: EventLoop) async {
+        // Stopped before it began.
+        if parts.draining.isSet { return await loop.runRoot { $0.close() } }
+        do {
+            let visitorLoop = try parts.makeVisitorLoop(loop)
+            let adminLoop = parts.makeAdminLoop(loop)
+            let redirectLoop = parts.makeRedirectLoop(loop)
+            try listen(visitors, on: loop, Door.visitors, visitorLoop)
+            if let redirects { try listen(redirects, on: loop, Door.redirects, redirectLoop) }
+            if loop.index == 0 {
+                try listen(admin, on: loop, Door.admin, adminLoop)
+                parts.startHousekeeping(on: loop)
+            }
+            // Not earlier: whoever reads it may send a signal at once.
+            if serving.add(1, ordering: .acquiringAndReleasing).newValue == parts.group.loops.count { reportReady() }
+            await loop.runRoot { stream in
+                switch stream.service {
+                case Door.admin: await adminLoop.serve(stream)
+                case Door.redirects: await redirectLoop.serve(stream)
+                default: await visitorLoop.serve(stream)
+                }
+            }
+        } catch {
+            failure.withLock { failure in
+                if failure == nil { failure = StartFailure("An event loop cannot serve: \(error).") }
+            }
+            parts.group.beginDrain(abortAfter: 0)
+            await loop.runRoot { $0.close() }
+        }
+    }
+
+    private func listen(_ sockets: BoundSockets, on loop: EventLoop, _ door: Int, _ http: HTTPLoop) throws {
+        let isAdmin = door == Door.admin
+        for _ in sockets.share(of: loop.index, among: isAdmin ? 1 : parts.group.loops.count) {
+            _ = try Listener.start(
+                sockets, on: loop, admission: isAdmin ? parts.adminAdmission : parts.admission, service: door,
+                firstByteTimeout: http.firstByteTimeout)
+        }
+    }
+
+    /// Every listener accepts.
+    private func reportReady() {
+        let configuration = parts.configuration
+        var metadata: Logger.Metadata = [
+            "address": "\(address.ip):\(address.port)",
+            "admin": "\(adminAddress.ip):\(adminAddress.port)",
+            "publicURL": .string(configuration.web.publicURL.absolute),
+            "tls": "\(configuration.server.tls != nil)",
+        ]
+        if let redirects { metadata["redirects"] = "\(redirects.address.ip):\(redirects.address.port)" }
+        logger.info("listening", metadata: metadata)
+        notices.ready("Serving on \(address.ip):\(address.port)")
+        guard let loop = parts.group.loops.first else { return }
+        Watchdog(parts.group, notices).start(on: loop)
+        guard let predecessor = predecessor.withLock({ $0.take() }) else { return }
+        loop.spawn { [self] in
+            await Accession(predecessor: predecessor).apply(notices, on: loop)
+            // Not earlier: until then the database belongs to the other server, which need not know this one's key.
+            await parts.stampSealingKey()
+        }
     }
 
     // MARK: Hand-over
 
-    /// Milliseconds.
-    var drainTimeout: Int64 { service.drainTimeout }
-    /// Where jobs run.
-    var firstLoop: EventLoop? { parts.group.loops.first }
-    /// Connections of visitors.
-    var connectionCount: Int { parts.admission.total }
-
-    /// Calls `body` with the descriptors that a successor inherits, which stay open during the call.
+    /// Calls `body` with the descriptors that a successor inherits, by name, which stay open during the call.
     func withInheritance<Result: Sendable>(
         _ body: ([(name: String, number: Int32)]) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
+        let sockets: [(name: String, sockets: BoundSockets)] =
+            [(Inheritance.visitors, visitors), (Inheritance.admin, admin)]
+            + (redirects.map { [(Inheritance.redirects, $0)] } ?? [])
         var descriptors: [(name: String, number: Int32)] = []
-        return try lock.withLock { lock throws(SystemError) in
+        return try parts.lock.withLock { lock throws(SystemError) in
             if let number = lock?.descriptor { descriptors.append((Inheritance.lock, number)) }
-            return try withSockets(sockets[...], &descriptors, body)
+            return try Self.withSockets(sockets[...], &descriptors, body)
         }
     }
 
-    private func withSockets<Result: Sendable>(
+    private static func withSockets<Result: Sendable>(
         _ rest: ArraySlice<(name: String, sockets: BoundSockets)>, _ found: inout [(name: String, number: Int32)],
         _ body: ([(name: String, number: Int32)]) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
@@ -158,54 +200,7 @@ package final class PreparedServer: Sendable {
 
     /// Another process serves and has the sockets and the lock. Each connection gets one more answer.
     func retire() {
-        lock.withLock { $0.take()?.leaveToSuccessor() }
+        parts.lock.withLock { $0.take()?.leaveToSuccessor() }
         parts.group.retire()
-    }
-
-    /// One server at a time on one data directory: two would each cache sessions and silently share a port, and a
-    /// second one is almost always a mistake.
-    private static func lock(_ path: String, of directory: String) throws(StartFailure) -> FileLock {
-        do {
-            return try FileLock(path: path)
-        } catch {
-            if error.isHeldByAnother {
-                throw StartFailure("Another bramley serve is running on the data directory \(directory).")
-            }
-            throw StartFailure("\(path) cannot be locked: \(error).")
-        }
-    }
-
-    private static func finishRestore(_ directory: String, _ logger: Logger) throws(StartFailure) {
-        let path = Store.path(in: directory)
-        guard PendingRestore.isWaiting(for: path) else { return }
-        do {
-            try RestoreLock.finishPending(directory, RestoreLock.exclusive(directory))
-        } catch {
-            throw StartFailure(error.description)
-        }
-        logger.notice("interrupted restore completed", metadata: ["file": .string(path)])
-    }
-
-    private static func bindRedirects(
-        _ server: Configuration.Server, count: Int
-    ) throws(StartFailure) -> BoundSockets? {
-        guard let port = server.redirectPort else { return nil }
-        do {
-            return try BoundSockets(address: SocketAddress(ip: server.listener.ip, port: port), count: count)
-        } catch {
-            throw StartFailure(
-                "server.redirectPort: \(server.listener.ip):\(port) cannot be listened on: \(error).")
-        }
-    }
-
-    private static func bind(
-        _ listener: SocketAddress, _ key: String, count: Int
-    ) throws(StartFailure) -> BoundSockets {
-        do {
-            return try BoundSockets(address: listener, count: count)
-        } catch {
-            throw StartFailure(
-                "\(key).host and \(key).port: \(listener.ip):\(listener.port) cannot be listened on: \(error).")
-        }
     }
 }

@@ -7,17 +7,14 @@ internal import Web
 /// The checks of `/readyz`: our own disk, keys and certificate, and, as a warning, whose notifications are accepted.
 /// Apple is not included: taking a server out of rotation because Apple is down would sign everybody out.
 struct Readiness: Sendable {
-    let database: Database
-    let draining: DrainingFlag
+    let base: ServerBase
     let signingKeys: SigningKeys
     let secrets: ClientSecretMint
-    let client: ClientID
     /// Nil: plain HTTP.
     let certificate: CertificateReload?
     let notifications: Notifications
-    /// `apple.bundleIDs`.
-    let bundleIDs: [String]
-    let clock: any WallClock
+
+    private var database: Database { base.database }
 
     /// Whoever asks gives up soon, and a server that cannot say so is not ready either.
     func examine() async -> [HealthCheck] {
@@ -25,8 +22,8 @@ struct Readiness: Sendable {
     }
 
     private func examineAll() async -> [HealthCheck] {
-        var checks = [HealthCheck("draining", problem: draining.isSet ? "draining" : nil)]
-        let now = clock.now()
+        var checks = [HealthCheck("draining", problem: base.draining.isSet ? "draining" : nil)]
+        let now = base.runtime.clock.now()
         checks.append(await storage(at: now))
         checks.append(await sealingKey())
         checks.append(await schema())
@@ -49,7 +46,7 @@ struct Readiness: Sendable {
             return
                 "Apple's notifications were refused, the last one at \(last.rfc3339): apple.bundleIDs does not list \(apps)"
         }
-        guard bundleIDs.isEmpty else { return nil }
+        guard base.configuration.apple.bundleIDs.isEmpty else { return nil }
         return "Apple's notifications will be refused: apple.bundleIDs does not list the primary App ID's bundle ID"
     }
 
@@ -102,7 +99,7 @@ struct Readiness: Sendable {
 
     private func appleKey() -> HealthCheck {
         do {
-            _ = try secrets.secret(for: client)
+            _ = try secrets.secret(for: ClientID(base.configuration.apple.servicesID))
             return HealthCheck("apple_key")
         } catch {
             return HealthCheck("apple_key", problem: "Apple's key does not sign: \(error)")

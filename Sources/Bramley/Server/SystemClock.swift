@@ -1,6 +1,9 @@
 internal import Accounts
 package import Coding
+internal import Crypto
+package import Logging
 internal import Sockets
+package import Storage
 
 /// The machine's wall clock.
 package struct SystemClock: WallClock {
@@ -9,4 +12,14 @@ package struct SystemClock: WallClock {
     package func now() -> Timestamp {
         Timestamp(milliseconds: WallTime.milliseconds)
     }
+}
+
+extension Runtime {
+    /// The machine's own clock and randomness.
+    package init(logger: Logger) {
+        self.init(clock: SystemClock(), random: SystemRandom(), logger: logger)
+    }
+
+    /// For a command, which says what happens by itself.
+    static var command: Runtime { Runtime(logger: Logger(label: "bramley") { _ in SwiftLogNoOpLogHandler() }) }
 }

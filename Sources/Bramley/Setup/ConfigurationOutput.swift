@@ -37,14 +37,14 @@ struct ConfigurationOutput {
     private var schema: [UInt8] { Array(ConfigurationSchema.text.utf8) }
 
     /// Before anything is asked: whether writing can succeed at all.
-    func check() throws(SetupFailure) {
+    func check() throws(CommandFailure) {
         if path == schemaPath {
-            throw .cannotWrite("\(path.quoted) is the name of the schema. Name another file with --output.")
+            throw CommandFailure("\(path.quoted) is the name of the schema. Name another file with --output.")
         }
-        if isDirectory(path) { throw .cannotWrite("\(path.quoted) is a directory. Name a file with --output.") }
+        if isDirectory(path) { throw CommandFailure("\(path.quoted) is a directory. Name a file with --output.") }
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         guard isDirectory(directory) else {
-            throw .cannotWrite("The directory \(directory.quoted) does not exist. Make it first.")
+            throw CommandFailure("The directory \(directory.quoted) does not exist. Make it first.")
         }
         if replacesFiles { return }
         if GuardedFile.exists(path), !isBlank { throw alreadyThere(path) }
@@ -56,7 +56,7 @@ struct ConfigurationOutput {
 
     /// Copies the key file next to the configuration, for the same readers. The service cannot read home directories.
     /// - Returns: the path of the copy; nil when the file is already there.
-    func copyKey(_ key: String) throws(SetupFailure) -> String? {
+    func copyKey(_ key: String) throws(CommandFailure) -> String? {
         let (source, folder) = (URL(filePath: key).standardizedFileURL, URL(filePath: path).deletingLastPathComponent())
         let copy = folder.appending(path: source.lastPathComponent).path
         guard source.path != copy else { return nil }
@@ -68,19 +68,19 @@ struct ConfigurationOutput {
                 return copy
             }
             try Files.create(copy, mode: 0o600, like: path, bytes: file.bytes)
-        } catch let failure as GuardedFile.Failure {
-            throw .cannotWrite("\(key.quoted) \(failure.fault)")
+        } catch let failure as KeyFlaw {
+            throw CommandFailure("\(key.quoted) \(failure.fault)")
         } catch {
-            throw .cannotWrite("\(copy.quoted) cannot be written: \(error).")
+            throw CommandFailure("\(copy.quoted) cannot be written: \(error).")
         }
         return copy
     }
 
     /// The schema first and the configuration last: once that exists, everything does.
-    func write(_ document: JSONObject) throws(SetupFailure) {
+    func write(_ document: JSONObject) throws(CommandFailure) {
         let isOurs = !holdsSchema
         if isOurs { try write(schema, to: schemaPath, mode: 0o644) }
-        do throws(SetupFailure) {
+        do throws(CommandFailure) {
             try write(Array(JSONLayout.text(.object(document)).utf8), to: path, mode: 0o600)
         } catch {
             if isOurs, !replacesFiles { try? FileManager.default.removeItem(atPath: schemaPath) }
@@ -95,7 +95,7 @@ struct ConfigurationOutput {
         return file.bytes == schema
     }
 
-    private func write(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SetupFailure) {
+    private func write(_ bytes: [UInt8], to path: String, mode: UInt32) throws(CommandFailure) {
         do throws(SystemError) {
             if replacesFiles || isBlank && path == self.path {
                 // The package has decided who may read its own.
@@ -106,12 +106,12 @@ struct ConfigurationOutput {
             }
         } catch {
             if error.isAlreadyThere { throw alreadyThere(path) }
-            throw .cannotWrite("\(path.quoted) cannot be written: \(error).")
+            throw CommandFailure("\(path.quoted) cannot be written: \(error).")
         }
     }
 
-    private func alreadyThere(_ path: String) -> SetupFailure {
-        .cannotWrite(
+    private func alreadyThere(_ path: String) -> CommandFailure {
+        CommandFailure(
             "\(path.quoted) exists, and was left as it is. Name another with --output, or replace it with --force.")
     }
 

@@ -1,22 +1,5 @@
 internal import Coding
 
-/// Why `bramley init` ends without a configuration. Nothing was written.
-package enum SetupFailure: Error, CustomStringConvertible {
-    /// The input ended before the last answer.
-    case ended
-    case problems([ConfigurationProblem])
-    /// One line for the operator.
-    case cannotWrite(String)
-
-    package var description: String {
-        switch self {
-        case .ended: "\nThe input ended before the last answer. Nothing was written."
-        case .problems(let problems): ConfigurationFailure(problems: problems).description
-        case .cannotWrite(let line): line
-        }
-    }
-}
-
 /// Asks for missing values, one key at a time, and again until the answer is valid.
 struct SetupDialogue {
     let surroundings: SetupQuestion.Surroundings
@@ -28,7 +11,7 @@ struct SetupDialogue {
     /// The terminal's width in columns.
     let width: Int
 
-    func complete(_ draft: inout ConfigurationDraft) throws(SetupFailure) {
+    func complete(_ draft: inout ConfigurationDraft) throws(CommandFailure) {
         let open = SetupQuestion.all.filter { draft[$0.key] == nil }
         guard !open.isEmpty else { return }
         show(
@@ -37,7 +20,7 @@ struct SetupDialogue {
         for question in open where question.isAsked(draft) { try ask(question, &draft) }
     }
 
-    private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(SetupFailure) {
+    private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(CommandFailure) {
         let key = question.key
         write("\n")
         show(key.plainMeaning)
@@ -46,7 +29,9 @@ struct SetupDialogue {
         while true {
             let offer = question.offer(draft, surroundings)
             write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
-            guard let line = readLine() else { throw .ended }
+            guard let line = readLine() else {
+                throw CommandFailure("\nThe input ended before the last answer. Nothing was written.")
+            }
             let answer = PastedText.value(line)
             if answer.isEmpty, offer == nil, let need = question.need {
                 show(need)

@@ -1,3 +1,4 @@
+internal import Accounts
 internal import Coding
 internal import FoundationEssentials
 internal import Sockets
@@ -41,15 +42,23 @@ enum CommandOutput {
         try write(writer.bytes + [UInt8(ascii: "\n")])
     }
 
+    /// One thing, a field a line.
+    static func fields<Item>(of item: Item, _ fields: [Field<Item>], separator: String = ",") throws {
+        try rows(fields.map { ($0.name, $0.value(item).shown(tableStyle, separator: separator)) })
+    }
+
+    /// Names and what they have.
+    static func rows(_ rows: [(name: String, text: String?)]) throws {
+        try table(TextTable([.init(""), .init("")], rows: rows.map { [$0.name, $0.text] }))
+    }
+
     /// A list in the API's form: `items`, and `next` for `--after`, or null.
-    static func jsonList<Item>(
-        _ items: [Item], next: String?, _ write: (Item, inout JSONWriter) -> Void
-    ) throws {
+    static func jsonList<Item>(_ items: [Item], next: String? = nil, _ fields: [Field<Item>]) throws {
         try json { writer in
             writer.beginObject()
             writer.name("items")
             writer.beginArray()
-            for item in items { write(item, &writer) }
+            for item in items { writer.write(item, fields) }
             writer.endArray()
             writer.member("next", next)
             writer.endObject()

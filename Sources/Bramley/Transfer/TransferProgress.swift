@@ -1,30 +1,27 @@
 internal import Accounts
 internal import AppleID
+internal import Coding
 internal import Logging
 internal import Sockets
 
 /// One direction of a transfer as a command runs it: with a loop of its own and a bar, until it is done or a signal comes.
 enum TransferProgress {
-    /// - Parameters:
-    ///   - client: asks Apple.
-    ///   - total: people to ask about.
+    /// - Parameter total: people to ask about.
     static func run<Step: TransferStep>(
-        _ place: OperatorDatabase, _ options: OperatorOptions, as client: ClientID, rate: Int, total: Int,
-        _ step: @escaping @Sendable (TeamMigration) -> Step
+        _ place: OperatorDatabase, _ options: OperatorOptions, rate: Int, total: Int,
+        _ step: @escaping @Sendable (AppleIdentityProvider) -> Step
     ) async throws -> (TransferEnd, Step) {
         // Apple's key and the outbound proxy need the whole configuration.
         let configuration = try ConfigurationLoader.load(options.input).configuration
         let group = try EventLoopGroup(count: 1)
-        let provider = try ServerParts.provider(
-            configuration, group, place.database, place.clock,
-            Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
-        let step = step(provider.migration(as: client, clock: place.clock))
+        let provider = try ServerBase(
+            configuration: configuration, runtime: place.runtime, keyring: place.keyring, group: group,
+            database: place.database
+        ).provider()
+        let step = step(provider)
         async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let end: Result<TransferEnd, any Error>
-        do {
-            end = .success(try await Interruption.cancelling { try await ask(step, rate: rate, total: total) })
-        } catch {
-            end = .failure(error)
+        let end = await Result {
+            try await Interruption.cancelling { try await ask(step, rate: rate, total: total) }
         }
         group.beginDrain()
         group.abort()

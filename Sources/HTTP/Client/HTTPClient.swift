@@ -1,3 +1,4 @@
+internal import Coding
 internal import HTTPTypes
 package import Sockets
 
@@ -46,12 +47,8 @@ package final class HTTPClient: HTTPTransport {
         }
         // Called off the loops (by a command or a test): borrow the first loop.
         let pool = pools[0]
-        let result = await withTaskExecutorPreference(pool.loop) { () -> Result<ClientResponse, HTTPClientError> in
-            do throws(HTTPClientError) {
-                return .success(try await exchange(request, on: pool))
-            } catch {
-                return .failure(error)
-            }
+        let result = await withTaskExecutorPreference(pool.loop) {
+            await Result { () async throws(HTTPClientError) in try await exchange(request, on: pool) }
         }
         return try result.get()
     }
@@ -98,6 +95,11 @@ package final class HTTPClient: HTTPTransport {
             throw error
         }
         defer { if request.secret != nil { bytes.wipe() } }
+        return await write(bytes, to: stream)
+    }
+
+    /// - Returns: why they could not be written completely; nil when they were.
+    func write(_ bytes: [UInt8], to stream: SocketStream) async -> StreamError? {
         do throws(StreamError) {
             try await stream.write(bytes)
             return nil
@@ -113,11 +115,7 @@ package final class HTTPClient: HTTPTransport {
         let stream: SocketStream
         if let proxy {
             try await examine(url, within: reach, on: loop, deadline: deadline)
-            do throws(TunnelFailure) {
-                stream = try await openTunnel(to: url, through: proxy, on: loop, deadline: deadline)
-            } catch {
-                throw .proxy(error)
-            }
+            stream = try await openTunnel(to: url, through: proxy, on: loop, deadline: deadline)
         } else {
             stream = try await self.connect(
                 to: url.host, port: url.port, within: reach, on: loop, deadline: deadline)
@@ -203,7 +201,11 @@ package final class HTTPClient: HTTPTransport {
     private func receive(
         _ request: ClientRequest, from stream: SocketStream, _ pool: ConnectionPool, _ origin: ConnectionPool.Origin
     ) async throws(HTTPClientError) -> ClientResponse {
-        var reader = ResponseReader(stream, request: request)
+        let (isCut, size) = (request.cutsLongBody, request.maximumBodySize)
+        var reader = ResponseReader(
+            stream, isHead: request.method == .head, limits: WireLimits(body: isCut ? .max : size),
+            cut: isCut ? size : nil)
+        defer { reader.end() }
         do throws(HTTPClientError) {
             let response = try await reader.read()
             if reader.mayReuse, !request.isAlone { pool.keep(stream, for: origin) } else { stream.close() }
@@ -226,43 +228,55 @@ package final class HTTPClient: HTTPTransport {
 /// Reads one response from a stream, within the request's limits.
 struct ResponseReader {
     private let stream: SocketStream
-    private let isHead: Bool
     private let limits: WireLimits
     /// Where the content is cut off; nil refuses content longer than `limits.body`.
     private let cut: Int?
+    private let isHead: Bool
+    private var head = ResponseHead()
     private var input: InputBuffer
     /// Whether the connection is at a message boundary and may carry another request.
     private(set) var mayReuse = false
     private var wasCut = false
 
-    init(_ stream: SocketStream, request: ClientRequest) {
+    /// - Parameter isHead: whether the request was a HEAD, whose response has no content.
+    init(_ stream: SocketStream, isHead: Bool, limits: WireLimits, cut: Int? = nil) {
         self.stream = stream
-        isHead = request.method == .head
-        cut = request.cutsLongBody ? request.maximumBodySize : nil
-        limits = WireLimits(body: request.cutsLongBody ? .max : request.maximumBodySize)
+        self.limits = limits
+        self.cut = cut
+        self.isHead = isHead
         input = InputBuffer(stream.loop.buffers.acquire())
     }
 
+    /// To be called in any case: gives the buffer back.
+    mutating func end() { stream.loop.buffers.release(input.release()) }
+
+    /// Whether nothing has been received beyond what was read.
+    var isAtEnd: Bool { input.isEmpty }
+
     mutating func read() async throws(HTTPClientError) -> ClientResponse {
-        defer { stream.loop.buffers.release(input.release()) }
+        var response = try await readHead()
+        response.body = try await readBody(head.framing)
+        mayReuse = head.keepAlive && input.isEmpty && !wasCut
+        return response
+    }
+
+    /// Status and fields.
+    mutating func readHead() async throws(HTTPClientError) -> ClientResponse {
         var parser = ResponseParser(limits: limits, isHead: isHead)
-        var length: Int?
         while true {
             do throws(WireError) {
-                length = try parser.parse(input.storage.span.extracting(input.range))
+                if let length = try parser.parse(input.storage.span.extracting(input.range)) {
+                    defer { input.consume(length) }
+                    head = parser.head
+                    return ClientResponse(
+                        status: HTTPResponse.Status(code: head.status),
+                        fields: head.makeFields(input.storage.span.extracting(input.range)))
+                }
             } catch {
                 throw Self.failure(error)
             }
-            if length != nil { break }
             guard try await fill() else { throw .closed }
         }
-        var response = ClientResponse(
-            status: HTTPResponse.Status(code: parser.head.status),
-            fields: parser.head.makeFields(input.storage.span.extracting(input.range)))
-        input.consume(length ?? 0)
-        response.body = try await readBody(parser.head.framing)
-        mayReuse = parser.head.keepAlive && input.isEmpty && !wasCut
-        return response
     }
 
     private mutating func readBody(_ framing: BodyFraming) async throws(HTTPClientError) -> [UInt8] {

@@ -140,7 +140,7 @@ package enum HTTPClientError: Error, Hashable, Sendable {
 }
 
 /// Why a proxy opened no tunnel (CONNECT, RFC 9110 §9.3.6).
-package enum TunnelFailure: Error, Hashable, Sendable {
+package enum TunnelFailure: Hashable, Sendable {
     /// The proxy's name does not resolve.
     case unknownHost(String)
     /// No address of the proxy accepted the connection.

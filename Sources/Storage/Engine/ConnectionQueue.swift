@@ -47,7 +47,7 @@ package final class ConnectionQueue: Sendable {
     func perform<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
-        let handover = Handover<Value>()
+        let handover = Handover<Result<Value, StoreError>>()
         var number: UInt64?
         if let waits {
             let end = waits.deadline()
@@ -55,58 +55,16 @@ package final class ConnectionQueue: Sendable {
             number = waits.add(until: end) { handover.settle(.failure(.late)) }
         }
         count.add(1, ordering: .relaxed)
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            handover.wait(continuation)
+        let result = await handover.value {
             async { connection in
-                if handover.isAwaited { handover.fill { try body(connection) } }
+                guard handover.isAwaited else { return }
+                handover.settle(Result { try body(connection) }.mapError { StoreError($0) })
             }
         }
         count.subtract(1, ordering: .relaxed)
         if let number { waits?.remove(number) }
-        return try handover.take()
-    }
-
-    /// The result passes from thread to thread under a lock and not with the continuation: the thread sanitizer does not
-    /// see that one which is resumed early has been waited for.
-    private final class Handover<Value: Sendable>: Sendable {
-        private struct State {
-            var result: Result<Value, StoreError>?
-            var waiter: CheckedContinuation<Void, Never>?
-        }
-
-        private let state = Mutex(State())
-
-        /// Whether there is no result yet.
-        var isAwaited: Bool { state.withLock { $0.result == nil } }
-
-        func wait(_ continuation: CheckedContinuation<Void, Never>) {
-            let isSettled = state.withLock { state in
-                if state.result == nil { state.waiter = continuation }
-                return state.result != nil
-            }
-            if isSettled { continuation.resume() }
-        }
-
-        func fill(_ body: () throws -> Value) {
-            let made: Result<Value, StoreError>
-            do { made = .success(try body()) } catch { made = .failure(StoreError(error)) }
-            settle(made)
-        }
-
-        /// The first result counts.
-        func settle(_ result: Result<Value, StoreError>) {
-            let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
-                guard state.result == nil else { return nil }
-                state.result = result
-                return state.waiter.take()
-            }
-            waiter?.resume()
-        }
-
-        func take() throws(StoreError) -> Value {
-            guard let result = state.withLock({ $0.result }) else { throw .inconsistent("nothing was done") }
-            return try result.get()
-        }
+        guard let result else { throw .inconsistent("nothing was done") }
+        return try result.get()
     }
 
     /// Closes the connection after what waits there; later calls fail.

@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Logging
+import Logging
 import Synchronization
 
 /// An open database: transactions, and whether they succeed. What its tables mean is their owner's (`StoreSchema`).
@@ -38,23 +38,23 @@ package final class Store: Sendable {
     ///   - trust: of the owner's caches, which hold only while `tick` is called at least once a second.
     ///   - wrap: puts another engine before the real one; that of tests fails when told to.
     package init(
-        _ options: StoreOptions, schema: StoreSchema, trust: CacheTrust, keyring: SealingKeyring,
-        clock: any WallClock, random: any RandomSource, logger: Logger,
+        _ options: StoreOptions, schema: StoreSchema, trust: CacheTrust, keyring: SealingKeyring, runtime: Runtime,
         over wrap: (any Engine) -> any Engine = { $0 }
     ) throws(StorageOpenError) {
         if let postgres = options.postgres {
             engine = wrap(
                 try PostgresEngine(
-                    postgres, options: options, schema: schema, keyring: keyring, trust: trust, random: random,
-                    at: clock.now(), logger: logger))
+                    postgres, options: options, schema: schema, keyring: keyring, trust: trust, random: runtime.random,
+                    at: runtime.clock.now(), logger: runtime.logger))
         } else {
             engine = wrap(
                 try SQLiteEngine(
-                    options: options, schema: schema, keyring: keyring, trust: trust, at: clock.now(), logger: logger))
+                    options: options, schema: schema, keyring: keyring, trust: trust, at: runtime.clock.now(),
+                    logger: runtime.logger))
         }
         self.options = options
         self.schema = schema
-        self.clock = clock
+        clock = runtime.clock
         migrations = Migrations(place: engine.place, steps: schema.steps, origin: options.origin, keyring: keyring)
         commits = GroupCommit(writer: engine.writer, maximumBatch: options.maximumBatch)
     }
@@ -74,9 +74,7 @@ package final class Store: Sendable {
         _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
     ) async throws(StoreError) {
         if let obstacle = trouble?.error ?? engine.obstacle { throw obstacle }
-        let task = Task { () -> Result<Void, StoreError> in
-            do throws(StoreError) { return .success(try await self.write(body)) } catch { return .failure(error) }
-        }
+        let task = Task { await Result { () async throws(StoreError) in try await self.write(body) } }
         guard let result = await StorePatience.value(of: task, within: options.notePatience) else { throw .late }
         try result.get()
     }

@@ -1,4 +1,4 @@
-import Synchronization
+import Coding
 
 /// How long a caller waits for the store. What was begun goes on; only the waiting ends.
 package enum StorePatience {
@@ -10,55 +10,20 @@ package enum StorePatience {
         _ limit: Duration, _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let end = ContinuousClock.now + limit
-        let result = await $end.withValue(min(end, Self.end ?? end)) { () -> Result<Value, Failure> in
-            do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
-        }
-        return try result.get()
+        return try await $end.withValue(min(end, Self.end ?? end)) { await Result(body) }.get()
     }
 
     /// The value of a task; nil when it takes longer. The task goes on.
     package static func value<Value: Sendable>(of task: Task<Value, Never>, within limit: Duration) async -> Value? {
-        let race = Race<Value>()
+        let race = Handover<Value?>()
         let timer = Task {
             try? await Task.sleep(for: limit)
-            race.end(with: nil)
+            race.settle(nil)
         }
         Task {
-            race.end(with: await task.value)
+            race.settle(await task.value)
             timer.cancel()
         }
-        return await race.value()
-    }
-}
-
-/// Of a value and a deadline, whichever comes first.
-private final class Race<Value: Sendable>: Sendable {
-    private struct State {
-        var isOver = false
-        var value: Value?
-        var waiter: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    func end(with value: Value?) {
-        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            guard !state.isOver else { return nil }
-            state.isOver = true
-            state.value = value
-            return state.waiter.take()
-        }
-        waiter?.resume()
-    }
-
-    func value() async -> Value? {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.waiter = continuation }
-                return state.isOver
-            }
-            if isOver { continuation.resume() }
-        }
-        return state.withLock { $0.value }
+        return await race.value() ?? nil
     }
 }

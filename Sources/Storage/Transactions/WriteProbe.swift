@@ -1,3 +1,4 @@
+import Coding
 import Synchronization
 
 /// Finds out whether a write succeeds, once for all who ask at the same time. Nobody waits longer than they want to, and
@@ -13,9 +14,8 @@ final class WriteProbe: Sendable {
     ) async throws(StoreError) {
         let task = running.withLock { running in
             if let running { return running }
-            let task = Task { () -> Result<Void, StoreError> in
-                let result: Result<Void, StoreError>
-                do throws(StoreError) { result = .success(try await write()) } catch { result = .failure(error) }
+            let task = Task {
+                let result = await Result(write)
                 self.running.withLock { $0 = nil }
                 return result
             }

@@ -41,10 +41,19 @@ struct APIQuery: Sendable {
     }
 
     /// `after`, where the last page ended: the same name for every list. `cursor` is its former name.
-    func cursor() throws(WebFailure) -> String? {
+    private func cursor() throws(WebFailure) -> String? {
         guard let older = self["cursor"] else { return self["after"] }
         guard self["after"] == nil else { throw .invalidRequest("cursor is an old name for after; send only one") }
         return older
+    }
+
+    /// Where the page before ended; nil for the first.
+    func place<Place>(
+        _ places: Places<Place>, _ problem: String = "after is not a cursor of this list"
+    ) throws(WebFailure) -> Place? {
+        guard let text = try cursor() else { return nil }
+        guard let place = places.place(text) else { throw .invalidRequest(problem) }
+        return place
     }
 
     /// Names what was refused, and what is accepted. A name that is long, or not a plain word, is not repeated: it may

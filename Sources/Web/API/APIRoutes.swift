@@ -32,11 +32,14 @@ struct APIRoutes: Sendable {
         let credential = CredentialAPI(responses: responses, database: services.database)
         let events = EventsAPI(responses: responses, database: services.database)
         let webhooks = WebhooksAPI(
-            responses: responses, endpoints: services.webhooks, database: services.database, clock: clock)
+            responses: responses, endpoints: services.webhooks, clock: clock)
         let clientEntries = services.openID.map { provider -> [Entry] in
             let clients = ClientsAPI(
-                responses: responses, provider: provider, audiences: configuration.assertionAudiences.map(\.name),
-                clock: clock, random: services.random)
+                responses: responses,
+                clients: Clients(
+                    provider.database, audiences: configuration.assertionAudiences.map(\.name),
+                    random: services.random, isPublicAddress: ClientsAPI.isPublicAddress),
+                clock: clock)
             return [
                 Entry(.get, "/api/v1/clients", scope: .clientsRead, gate, clients.list),
                 Entry(.get, "/api/v1/clients/{id}", scope: .clientsRead, gate, clients.get),

@@ -28,13 +28,9 @@ struct AccountAPI: Sendable {
             }
             try gate.pass(request)
             // What Apple has just given the app proves more than a sign-in some minutes ago.
-            do throws(SignInFailure) {
-                try await signIn.redeem(fresh, of: signedIn)
-            } catch {
-                throw .nativeSignIn(error)
-            }
+            try await answeringApps { () throws(Failure) in try await signIn.redeem(fresh, of: signedIn) }
         } else {
-            guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
+            guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw WebFailure(.freshSignInRequired) }
         }
         // Unknown when another request was faster: deleted all the same.
         let deletion = try await WebFailure.mapping(await database.deleteUser(signedIn.user.id, at: clock.now()))

@@ -32,7 +32,10 @@ struct BackendGate: Sendable {
     func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             let key = try await key(of: request)
-            guard key.scopes.contains(scope) else { throw .insufficientScope(scope) }
+            guard key.scopes.contains(scope) else {
+                let field = WebFailure.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""
+                throw WebFailure(.insufficientScope, scope.rawValue, fields: [.wwwAuthenticate: field])
+            }
             return try await request.answered(for: .application(key.id)) { () throws(WebFailure) in
                 try await handle(request, parameters, key)
             }
@@ -43,29 +46,36 @@ struct BackendGate: Sendable {
         let token: APIKeyToken
         let scheme: BackendCredential.Scheme
         switch BackendCredential(request.fields) {
-        case .none: throw .apiKeyMissing
+        case .none: throw WebFailure(.apiKeyRequired)
         case .malformed(let scheme): throw refusal(request, scheme)
         case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
         }
         let found = try await WebFailure.mapping(await database.apiKey(hash: token.hash))
         guard let found else { throw refusal(request, scheme) }
         guard !found.isExpired(at: clock.now()) else {
-            throw limited(request) ?? .apiKeyExpired(scheme)
+            throw refusal(request, scheme, .apiKeyExpired, ", error_description=\"The API key has expired\"")
         }
         await touch(found)
         return found
     }
 
-    private func refusal(_ request: ServerRequest, _ scheme: BackendCredential.Scheme) -> WebFailure {
-        limited(request) ?? .apiKeyRefused(scheme)
-    }
-
-    /// Charges a refusal; returns the failure when the limit is reached.
-    private func limited(_ request: ServerRequest) -> WebFailure? {
+    /// Charges a refusal; when the limit is reached, that is the failure.
+    ///
+    /// RFC 6749 §5.2 requires the attempted scheme among the challenges. Otherwise Basic is not offered: it would make a
+    /// browser that strays here prompt its user for a password.
+    /// - Parameter description: the parameter `error_description`, with a leading comma.
+    private func refusal(
+        _ request: ServerRequest, _ scheme: BackendCredential.Scheme, _ code: ReasonCode = .invalidToken,
+        _ description: String = ""
+    ) -> WebFailure {
         if case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds) {
             return .tooManyRequests(retryAfter: seconds)
         }
-        return nil
+        var fields: HTTPFields = [.wwwAuthenticate: WebFailure.challenge + ", error=\"invalid_token\"" + description]
+        if scheme == .basic {
+            fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"bramley\", charset=\"UTF-8\""))
+        }
+        return WebFailure(code, fields: fields)
     }
 
     /// Records the key's use, to the minute. For the operator's information: a store that cannot write refuses nobody.

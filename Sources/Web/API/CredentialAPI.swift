@@ -11,9 +11,9 @@ struct CredentialAPI: Sendable {
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         // An invalid id names nobody.
-        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
+        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw WebFailure(.userNotFound) }
         guard let identities = try await WebFailure.mapping(await database.identities(of: id)) else {
-            throw .userNotFound
+            throw WebFailure(.userNotFound)
         }
         var response = responses.json([])
         response.body = try await responses.body(

@@ -10,20 +10,16 @@ struct EventsAPI: Sendable {
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         let query = try APIQuery(request, names: ["after", "limit", "user"], lists: ["type"])
         let limit = try query.limit()
-        var place: EventPlace?
-        if let text = query["after"] {
-            place = PageCursor.eventPlace(text)
-            if place == nil { throw .invalidRequest("after is neither a cursor nor the id of an event") }
-        }
+        let place = try query.place(.events, "after is neither a cursor nor the id of an event")
         var filter = JournalFilter(kinds: try Self.kinds(query))
         if let text = query["user"] {
             filter.user = UserID(parsing: text)
             if filter.user == nil { throw .invalidRequest("user is not a user id") }
         }
         let page = try await WebFailure.mapping(await database.eventPage(filter, after: place, limit: limit))
-        guard let page else { throw .cursorExpired }
+        guard let page else { throw WebFailure(.cursorExpired) }
         return try await responses.list(
-            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/events"
+            page.items, next: page.next.map(Places.events.text), route: "/api/v1/events"
         ) { EventDocument.write($0, to: &$1) }
     }
 

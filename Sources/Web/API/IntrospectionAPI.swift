@@ -17,7 +17,7 @@ struct IntrospectionAPI: Sendable {
     func post(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         // A token in a query would end up in logs on the way.
         _ = try APIQuery(request)
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
         let text = try Self.token(request.body)
         guard let token = SessionToken(parsing: text) else { return try await program(text) }
         let found = try await WebFailure.mapping(await reader.live(token))

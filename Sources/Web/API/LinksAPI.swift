@@ -15,7 +15,7 @@ struct LinksAPI: Sendable {
     ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let asked = try LinkBody.creation(request)
-        let made = try await answeringPrograms { () throws(LinkFailure) in
+        let made = try await answeringApps { () throws(Failure) in
             try await linking.createLink(
                 externalID: asked.externalID, kind: asked.kind, displayName: asked.displayName,
                 returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket,
@@ -35,12 +35,12 @@ struct LinksAPI: Sendable {
 
     /// Brings Apple's answer; for an app that received the ticket.
     func authorize(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
+        guard !configuration.apple.bundleIDs.isEmpty else { throw WebFailure(.nativeNotConfigured) }
         _ = try APIQuery(request)
         let ticket: LinkTicket = try LinkCredential.token(request.fields)
         let id = try parameters.link
         let asked = try LinkBody.authorization(request)
-        let code = try await answeringPrograms { () throws(LinkFailure) in
+        let code = try await answeringApps { () throws(Failure) in
             try await linking.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
         }
         var writer = JSONWriter(reserving: 96)
@@ -57,14 +57,14 @@ struct LinksAPI: Sendable {
         _ = try APIQuery(request)
         let code = try LinkBody.code(request)
         let id = try parameters.link
-        let user = try await answeringPrograms { () throws(LinkFailure) in
+        let user = try await answeringApps { () throws(Failure) in
             try await linking.completeLink(id, code: code, apiKey: key.id)
         }
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
         writer.member("result", "success")
         writer.name("user")
-        UserDocument.write(user, to: &writer)
+        writer.write(user, User.fields)
         writer.endObject()
         return responses.json(writer.bytes)
     }

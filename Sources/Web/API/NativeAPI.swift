@@ -38,11 +38,8 @@ struct NativeAPI: Sendable {
         switch outcome {
         case .signedIn(let token, let signedIn):
             return responses.json(SessionDocument.encode(signedIn, token: token))
-        case .pending, .refusedBefore(.pending): throw .userPending
-        case .disabled, .refusedBefore(.disabled): throw .userDisabled
-        case .closed, .refusedBefore(.closed): throw .signUpClosed
-        case .refusedBefore(.revoked): throw .nativeSignIn(.revoked)
-        case .failed(let failure): throw .nativeSignIn(failure)
+        case .refused(let refusal, _), .refusedBefore(let refusal): throw WebFailure(refusal.code)
+        case .failed(let failure): throw WebFailure(ofApp: failure)
         }
     }
 
@@ -71,7 +68,7 @@ struct NativeAPI: Sendable {
     }
 
     private func requireApps() throws(WebFailure) {
-        guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
+        guard !configuration.apple.bundleIDs.isEmpty else { throw WebFailure(.nativeNotConfigured) }
     }
 }
 
@@ -118,7 +115,7 @@ enum NativeBody {
 
     static func object(_ request: ServerRequest) throws(WebFailure) -> JSONObject {
         guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
-            throw .unsupportedMediaType
+            throw WebFailure(.unsupportedMediaType)
         }
         let value: JSONValue
         do {

@@ -9,7 +9,7 @@ enum UserPatchBody {
 
     static func parse(_ request: ServerRequest) throws(WebFailure) -> UserPatch {
         guard let type = MediaType.essence(of: request.fields), types.contains(type) else {
-            throw .unsupportedMediaType
+            throw WebFailure(.unsupportedMediaType)
         }
         let value: JSONValue
         do {

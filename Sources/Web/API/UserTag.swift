@@ -9,7 +9,7 @@ import HTTPTypes
 struct UserTag: Sendable {
     let value: EntityTag
 
-    /// - Parameter document: of `UserDocument`.
+    /// - Parameter document: with `User.fields`.
     init(_ document: [UInt8]) {
         value = EntityTag(digest: SHA256.hash(document).bytes)
     }
@@ -21,7 +21,7 @@ struct UserTag: Sendable {
         let (method, fields) = (request.head.method, request.fields)
         guard fields.contains(.ifMatch) || fields.contains(.ifNoneMatch) else { return nil }
         return { user in
-            let tag = UserTag(UserDocument.encode(user)).value
+            let tag = UserTag(JSONWriter.encode(user, User.fields)).value
             return ConditionalRequest.evaluate(method: method, fields: fields, eTag: tag) == .proceed
         }
     }

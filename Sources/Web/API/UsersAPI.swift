@@ -20,21 +20,20 @@ struct UsersAPI: Sendable {
             request, names: ["state", "group", "email", "externalID", "appleSubject", "limit", "after", "cursor"])
         let limit = try query.limit()
         let filter = try Self.filter(query)
-        let cursor = try Self.cursor(query)
+        let cursor = try query.place(.users)
         let page = try await WebFailure.mapping(await find(query, filter, after: cursor, limit: limit))
         return try await responses.list(
-            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/users"
-        ) { UserDocument.write($0, to: &$1) }
+            page.items, next: page.next.map(Places.users.text), User.fields, route: "/api/v1/users")
     }
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let document = UserDocument.encode(try await user(parameters))
+        let document = JSONWriter.encode(try await user(parameters), User.fields)
         let tag = UserTag(document)
         switch ConditionalRequest.evaluate(method: .get, fields: request.fields, eTag: tag.value) {
         case .proceed: return responses.json(document, fields: tag.field)
         case .notModified: return responses.empty(.notModified, fields: tag.field)
-        case .preconditionFailed: throw .preconditionFailed
+        case .preconditionFailed: throw WebFailure(.preconditionFailed)
         }
     }
 
@@ -54,8 +53,8 @@ struct UsersAPI: Sendable {
         }
         guard let user = found, filter.accepts(user),
             cursor.map({ ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
-        else { return UserPage(items: [], next: nil) }
-        return UserPage(items: [user], next: nil)
+        else { return UserPage() }
+        return UserPage(items: [user])
     }
 
     private static func filter(_ query: APIQuery) throws(WebFailure) -> UserFilter {
@@ -97,14 +96,6 @@ struct UsersAPI: Sendable {
             && PlainLine.isPlain(text)
     }
 
-    private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
-        guard let text = try query.cursor() else { return nil }
-        guard let cursor = PageCursor.userCursor(text) else {
-            throw .invalidRequest("after is not a cursor of this list")
-        }
-        return cursor
-    }
-
     // MARK: Changing
 
     /// Returns the user, for a key that may read them; for another one 204.
@@ -120,12 +111,12 @@ struct UsersAPI: Sendable {
         switch result {
         case .patched(let user):
             guard key.scopes.contains(.usersRead) else { return responses.empty(.noContent) }
-            let document = UserDocument.encode(user)
+            let document = JSONWriter.encode(user, User.fields)
             return responses.json(document, fields: UserTag(document).field)
-        case .conditionFailed: throw .preconditionFailed
-        case .unknown: throw .userNotFound
-        case .externalIDTaken: throw .externalIDTaken
-        case .groupProtected: throw .operatorGroup
+        case .conditionFailed: throw WebFailure(.preconditionFailed)
+        case .unknown: throw WebFailure(.userNotFound)
+        case .externalIDTaken: throw WebFailure(.externalIDTaken)
+        case .groupProtected, .lastOperator: throw WebFailure(.operatorGroup)
         }
     }
 
@@ -137,8 +128,9 @@ struct UsersAPI: Sendable {
             await database.deleteUser(id, if: UserTag.condition(of: request), at: clock.now()))
         switch deletion {
         case .deleted: return responses.json(DeletionDocument.encode(deletion), status: .accepted)
-        case .conditionFailed: throw .preconditionFailed
-        case .unknown: throw .userNotFound
+        case .conditionFailed: throw WebFailure(.preconditionFailed)
+        case .unknown: throw WebFailure(.userNotFound)
+        case .lastOperator: throw WebFailure(.operatorGroup)
         }
     }
 
@@ -147,16 +139,13 @@ struct UsersAPI: Sendable {
     func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         let query = try APIQuery(request, names: ["limit", "after"])
         let limit = try query.limit()
-        let cursor = query["after"].flatMap(PageCursor.sessionCursor)
-        guard cursor != nil || query["after"] == nil else {
-            throw .invalidRequest("after is not a cursor of this list")
-        }
+        let cursor = try query.place(.sessions)
         let user = try await user(parameters)
         let page = try await WebFailure.mapping(
             await database.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
         return try await responses.list(
-            page.items, next: page.next.map { PageCursor.encode($0) }, route: "/api/v1/users/{id}/sessions"
-        ) { SessionDocument.write($0, to: &$1) }
+            page.items, next: page.next.map(Places.sessions.text), Session.fields,
+            route: "/api/v1/users/{id}/sessions")
     }
 
     func endSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse
@@ -173,10 +162,12 @@ struct UsersAPI: Sendable {
     func endSession(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let user = try Self.id(parameters)
-        guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else { throw .sessionNotFound }
+        guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else {
+            throw WebFailure(.sessionNotFound)
+        }
         let wasThere = try await WebFailure.mapping(
             await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()))
-        guard wasThere else { throw .sessionNotFound }
+        guard wasThere else { throw WebFailure(.sessionNotFound) }
         return responses.empty(.noContent)
     }
 
@@ -184,13 +175,13 @@ struct UsersAPI: Sendable {
 
     private func user(_ parameters: PathParameters) async throws(WebFailure) -> User {
         let id = try Self.id(parameters)
-        guard let user = try await WebFailure.mapping(await database.user(id)) else { throw .userNotFound }
+        guard let user = try await WebFailure.mapping(await database.user(id)) else { throw WebFailure(.userNotFound) }
         return user
     }
 
     /// An invalid id names nobody.
     private static func id(_ parameters: PathParameters) throws(WebFailure) -> UserID {
-        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
+        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw WebFailure(.userNotFound) }
         return id
     }
 }

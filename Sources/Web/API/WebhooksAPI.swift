@@ -8,7 +8,6 @@ struct WebhooksAPI: Sendable {
     let responses: WebResponses
     /// Nil where webhooks are not handled: then there are none.
     let endpoints: WebhookEndpoints?
-    let database: Database
     let clock: any WallClock
 
     /// Seconds after which a test that was refused because of another may be sent.
@@ -20,28 +19,20 @@ struct WebhooksAPI: Sendable {
         _ = try APIQuery(request)
         let now = clock.now()
         let found = try await WebFailure.mapping(await endpoints?.database.webhookEndpoints() ?? [])
-        return try await responses.list(found, next: nil, route: "/api/v1/webhooks") { endpoint, writer in
-            WebhookDocument.write(
-                endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, for: .api, to: &writer)
-        }
+        let kinds = Dictionary((endpoints?.targets ?? []).map { ($0.url, $0.kinds) }) { first, _ in first }
+        return try await responses.list(
+            found, WebhookEndpoint.fields(kinds, at: now, for: .api), route: "/api/v1/webhooks")
     }
 
     func deadLetters(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         let query = try APIQuery(request, names: ["limit", "after"])
         let limit = try query.limit()
-        var place: DeadWebhookPlace?
-        if let text = query["after"] {
-            place = PageCursor.deadWebhook(text)
-            if place == nil { throw .invalidRequest("after is not a cursor of this list") }
-        }
-        // One more than requested tells whether there is another page.
-        let found = try await WebFailure.mapping(
-            await endpoints?.database.deadWebhooks(after: place, limit: limit + 1) ?? [])
-        let page = found.prefix(limit)
+        let place = try query.place(.deadWebhooks)
+        let page = try await WebFailure.mapping(
+            await endpoints?.database.deadWebhooks(after: place, limit: limit) ?? Page())
         return try await responses.list(
-            Array(page), next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil,
-            route: "/api/v1/webhooks/dead-letters"
-        ) { WebhookDocument.write($0, for: .api, to: &$1) }
+            page.items, next: page.next.map(Places.deadWebhooks.text), DeadWebhook.fields(for: .api),
+            route: "/api/v1/webhooks/dead-letters")
     }
 
     /// Retries what the content names: `event`, `endpoint` or `allDead`.
@@ -65,7 +56,7 @@ struct WebhooksAPI: Sendable {
         }
         let count = try await WebFailure.mapping(await endpoints?.database.retryWebhooks(retry, at: clock.now()) ?? 0)
         // No endpoint waits for it, and it was not given up.
-        if case .event = retry, count == 0 { throw .webhookNotFound }
+        if case .event = retry, count == 0 { throw WebFailure(.webhookNotFound) }
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("retried", Int64(count))
@@ -79,21 +70,18 @@ struct WebhooksAPI: Sendable {
         let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["endpoint"], "")
         let url = try endpoint(in: object)
-        guard let endpoints else { throw .webhookNotFound }
+        guard let endpoints else { throw WebFailure(.webhookNotFound) }
         let result: WebhookTestResult
         do throws(WebhookEndpoints.TestFailure) {
             result = try await endpoints.test(url)
         } catch {
             switch error {
-            case .unknown: throw .webhookNotFound
+            case .unknown: throw WebFailure(.webhookNotFound)
             case .busy: throw .tooManyRequests(retryAfter: Self.pause)
+            case .store(let error): throw WebFailure(store: error)
             }
         }
-        try await WebFailure.mapping(
-            await database.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
-        var writer = JSONWriter()
-        WebhookDocument.write(result, to: url, for: .api, to: &writer)
-        return responses.json(writer.bytes)
+        return responses.json(JSONWriter.encode(result, WebhookTestResult.fields(of: url, for: .api)))
     }
 
     /// One of this server, or of a client of the OpenID provider.
@@ -102,7 +90,7 @@ struct WebhooksAPI: Sendable {
             return try endpoint(in: object)
         }
         let known = try await WebFailure.mapping(await endpoints?.database.webhookEndpoints() ?? [])
-        guard known.contains(where: { $0.url.isExactly(url) }) else { throw .webhookNotFound }
+        guard known.contains(where: { $0.url.isExactly(url) }) else { throw WebFailure(.webhookNotFound) }
         return url
     }
 
@@ -112,7 +100,7 @@ struct WebhooksAPI: Sendable {
         guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw .invalidRequest("endpoint is not an address")
         }
-        guard let target = endpoints?.target(url) else { throw .webhookNotFound }
+        guard let target = endpoints?.target(url) else { throw WebFailure(.webhookNotFound) }
         return target.url
     }
 }

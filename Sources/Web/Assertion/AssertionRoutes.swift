@@ -19,12 +19,12 @@ struct AssertionRoutes: Sendable {
     /// Who is signed in, signed: for a page or an app that passes it to a backend. The credential is that of `GET
     /// /api/v1/session`; `audience` names a configured audience, by default the first.
     func assertion(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let issuer else { throw .assertionNotConfigured }
+        guard let issuer else { throw WebFailure(.assertionNotConfigured) }
         let signedIn = try await reader.active(reader.credential(in: request.fields))
         let audience = try audience(of: request, issuer)
         let assertion = try await WebFailure.mapping(
             await issuer.assertion(about: signedIn, for: audience, at: clock.now()))
-        guard let assertion else { throw .signedOut }
+        guard let assertion else { throw WebFailure(.signedOut) }
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
         writer.member("assertion", assertion.token.reveal())
@@ -49,7 +49,7 @@ struct AssertionRoutes: Sendable {
     /// The public keys, for anyone; cached for less than a key is published before it signs.
     func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let keys, let document = try await WebFailure.mapping(await keys.document(at: clock.now())) else {
-            throw .assertionNotConfigured
+            throw WebFailure(.assertionNotConfigured)
         }
         var response = responses.empty(
             .ok,

@@ -24,7 +24,7 @@ package struct AccountExport: Sendable {
     package typealias Reading =
         @Sendable (
             _ list: AccountList, _ place: AccountPlace?, _ limit: Int
-        ) async throws(StoreError) -> Accounts.AccountPage?
+        ) async throws(StoreError) -> Page<AccountItem, AccountPlace>?
 
     /// - Parameter now: when the record was read.
     package init(_ record: AccountRecord, _ database: Database, at now: Timestamp) {
@@ -73,7 +73,7 @@ package struct AccountExport: Sendable {
         writer.member("exportedAt", now)
         writer.member("complete", record.isComplete)
         writer.name("user")
-        UserDocument.write(record.user, to: &writer)
+        writer.write(record.user, User.fields)
         writer.member("updatedAt", record.updatedAt)
         writer.member("emailForwardingChangedAt", record.emailForwardingChangedAt)
         writer.name("appleIdentities")
@@ -90,7 +90,7 @@ package struct AccountExport: Sendable {
 
     private static func write(_ item: AccountItem, to writer: inout JSONWriter) {
         switch item {
-        case .session(let session): SessionDocument.writeWhole(session, to: &writer)
+        case .session(let session): writer.write(session, Session.fields + [Field("issuedAt") { .time($0.issuedAt) }])
         case .program(let program): write(program, to: &writer)
         case .participant(let participant): write(participant, to: &writer)
         case .notification(let notification): write(notification, to: &writer)

@@ -8,7 +8,7 @@ enum CredentialDocument {
         ListDocument(
             identities,
             begin: { writer in
-                if let credential = identities.credential { members(of: credential, to: &writer) }
+                if let credential = identities.credential { writer.members(of: credential, CredentialStatus.fields) }
                 writer.name("identities")
             },
             write: { identity, writer in
@@ -18,19 +18,12 @@ enum CredentialDocument {
             }, end: { _ in })
     }
 
-    /// Writes `credentialState`, `credentialChangedAt` and `credentialCause` into the open object.
-    static func members(of credential: CredentialStatus, to writer: inout JSONWriter) {
-        writer.member("credentialState", credential.state.rawValue)
-        writer.member("credentialChangedAt", credential.changedAt)
-        writer.member("credentialCause", credential.cause.rawValue)
-    }
-
     /// Writes an identity and its clients into the open object.
     static func members(of identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.member("teamID", identity.team.rawValue)
         writer.member("subject", identity.subject.rawValue)
         writer.member("transferSubject", identity.transferSubject)
-        members(of: identity.credential, to: &writer)
+        writer.members(of: identity.credential, CredentialStatus.fields)
         writer.member("lastSignInAt", signIn(identity.lastSignInAt))
         writer.member("createdAt", identity.createdAt)
         writer.name("credentials")

@@ -21,7 +21,7 @@ struct AuthorizeRoute: Sendable {
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET (RFC 9700 §4.12).
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
         try limit.noting(request)
         let fields = try Self.fields(request.body)
         let encoded = FormEncoder.encode(fields.map { ($0.name, $0.value) })
@@ -65,11 +65,12 @@ struct AuthorizeRoute: Sendable {
             return login.page(
                 request, for: target, signedIn, notice: .program(client.name, receives: received))
         case .notAllowed(let error):
-            throw .openIDNotAllowed(
-                OpenIDRefusal(
-                    client: client, person: signedIn?.user, declined: declined(error, address, request),
-                    target: targets.validate(
-                        configuration.publicURL.path(Self.path) + "?" + (request.query ?? ""))))
+            let target = targets.validate(configuration.publicURL.path(Self.path) + "?" + (request.query ?? ""))
+            throw WebFailure(
+                .openIDNotAllowed, "client \(client.id)",
+                visit: FailedVisit(
+                    returnTo: target, person: signedIn?.user, program: client,
+                    declined: declined(error, address, request)))
         }
     }
 
@@ -78,10 +79,9 @@ struct AuthorizeRoute: Sendable {
     /// Who asks, and where answers may go.
     private func asking(_ asked: AuthorizeRequest) async throws(WebFailure) -> (OpenIDClient, AnswerAddress) {
         guard let id = asked.clientID, let client = try await WebFailure.mapping(await provider.client(id))
-        else { throw .openIDClientUnknown }
+        else { throw WebFailure(.openIDClientUnknown) }
         guard let address = asked.answerAddress(of: client) else {
-            throw .openIDAddressRefused(
-                OpenIDAddress(client: client, name: "redirect_uri", sent: asked.redirectURI ?? ""))
+            throw .openIDRedirectRefused(client, "redirect_uri", asked.redirectURI ?? "", not: client.redirectURIs)
         }
         return (client, address)
     }
@@ -130,7 +130,9 @@ struct AuthorizeRoute: Sendable {
 
     /// Every error that goes to a client leaves a line in the log.
     private func answer(_ error: ProviderError, _ client: OpenIDClient, _ address: AnswerAddress) -> ServerResponse {
-        responses.log(.openIDErrorReturned(error, client), route: Self.path)
+        responses.log(
+            WebFailure(.openIDErrorReturned, "client \(client.id): \(error.code.rawValue), \(error.text)"),
+            route: Self.path)
         return answer(address.answer(error, issuer: provider.issuer))
     }
 
@@ -152,27 +154,16 @@ struct AuthorizeRoute: Sendable {
     }
 }
 
-/// An address that a program sent, which is not one of its own.
-struct OpenIDAddress: Sendable {
-    var client: OpenIDClient
-    /// The parameter.
-    var name: String
-    var sent: String
-
-    /// For the log: what came, and what would have been right.
-    var text: String {
-        let known = name == "redirect_uri" ? client.redirectURIs : client.logoutURIs
+extension WebFailure {
+    /// An address that a program sent, which is not one of its own. The log says what came, and what would have been
+    /// right.
+    static func openIDRedirectRefused(
+        _ client: OpenIDClient, _ name: String, _ sent: String, not known: [String]
+    ) -> WebFailure {
         let registered = known.isEmpty ? "none" : known.prefix(10).joined(separator: " ")
-        return "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)"
+        return WebFailure(
+            .openIDRedirectRefused,
+            "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)",
+            visit: FailedVisit(program: client))
     }
-}
-
-/// A person who may not use a program.
-struct OpenIDRefusal: Sendable {
-    var client: OpenIDClient
-    var person: User?
-    /// Tells the program.
-    var declined: String
-    /// The request, for another account; nil when it is too long.
-    var target: ReturnTarget?
 }

@@ -17,7 +17,7 @@ struct EndSessionRoute: Sendable {
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET.
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
         let query = FormEncoder.encode(try AuthorizeRoute.fields(request.body).map { ($0.name, $0.value) })
         return responses.redirect(
             to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self))
@@ -31,7 +31,7 @@ struct EndSessionRoute: Sendable {
         do throws(ProviderError) { asked = try LogoutRequest(fields) } catch { throw .badRequest(error.text) }
         let answer = try await WebFailure.mapping(await provider.logout(asked))
         if let (client, uri) = answer.refusal {
-            throw .openIDAddressRefused(OpenIDAddress(client: client, name: "post_logout_redirect_uri", sent: uri))
+            throw .openIDRedirectRefused(client, "post_logout_redirect_uri", uri, not: client.logoutURIs)
         }
         let page = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         let onward = answer.location ?? page

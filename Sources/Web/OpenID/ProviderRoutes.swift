@@ -16,7 +16,7 @@ struct ProviderRoutes: Sendable {
     /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
     func metadata(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard try await !WebFailure.mapping(await provider.database.openIDClients()).isEmpty else {
-            throw .openIDNotConfigured
+            throw WebFailure(.openIDNotConfigured)
         }
         return responses.json(
             DiscoveryDocument.encode(issuer: provider.issuer),
@@ -27,12 +27,10 @@ struct ProviderRoutes: Sendable {
     func token(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
         let answer: OpenIDProvider.TokenAnswer
-        do throws(WebFailure) {
-            answer = try await Self.mapping { () async throws(ProviderFailure) in
-                try await provider.tokens(for: asked, of: client)
-            }
+        do throws(ProviderError) {
+            answer = try await provider.tokens(for: asked, of: client)
         } catch {
-            throw error.naming(client)
+            throw WebFailure(error, of: client)
         }
         var writer = JSONWriter(reserving: 2_048)
         writer.beginObject()
@@ -50,16 +48,22 @@ struct ProviderRoutes: Sendable {
     /// RFC 7009.
     func revoke(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
-        try await Self.mapping { () async throws(ProviderFailure) in try await provider.revoke(asked, of: client) }
+        do throws(ProviderError) {
+            try await provider.revoke(asked, of: client)
+        } catch {
+            throw WebFailure(error)
+        }
         return responses.empty(.ok)
     }
 
     /// OIDC Core §5.3.
     func userInfo(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let token = try Self.bearer(of: request) else { throw .bearerMissing }
+        guard let token = try Self.bearer(of: request) else {
+            throw Self.refusal(.tokenRequired, "", ProviderError(.invalidToken, "there is no access token"))
+        }
         let held = try await WebFailure.mapping(await provider.grant(access: token))
         guard let held else {
-            throw .provider(ProviderError(.invalidToken, "the access token is unknown or has ended"))
+            throw WebFailure(ProviderError(.invalidToken, "the access token is unknown or has ended"))
         }
         return responses.json(JSONWriter.encode(provider.claims(of: held)))
     }
@@ -77,75 +81,45 @@ struct ProviderRoutes: Sendable {
             found += form.filter { $0.name.isExactly("access_token") }.map(\.value)
         }
         guard found.count <= 1, authorizations.count <= 1 else {
-            throw .bearerMalformed
+            throw refusal(
+                .invalidRequest, ", error=\"invalid_request\"",
+                ProviderError(.invalidRequest, "the access token is sent in two ways"))
         }
         return found.first
     }
 
+    /// - Parameter parameters: of the challenge, with a leading comma (RFC 6750 §3).
+    private static func refusal(_ code: ReasonCode, _ parameters: String, _ error: ProviderError) -> WebFailure {
+        var failure = WebFailure(code, fields: [.wwwAuthenticate: WebFailure.challenge + parameters])
+        failure.oauth = error
+        return failure
+    }
+
     private func client(of request: ServerRequest) async throws(WebFailure) -> (ProviderRequest, OpenIDClient) {
         guard MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) else {
-            throw .provider(ProviderError(.invalidRequest, "the content must be application/x-www-form-urlencoded"))
+            throw WebFailure(
+                ProviderError(.invalidRequest, "the content must be application/x-www-form-urlencoded"))
         }
-        do throws(WebFailure) {
-            return try await Self.mapping { () async throws(ProviderFailure) in
-                let asked: ProviderRequest
-                do throws(ProviderError) {
-                    asked = try ProviderRequest(form, authorization: request.fields[values: .authorization])
-                } catch {
-                    throw .refused(error)
-                }
-                return (asked, try await provider.authenticate(asked))
-            }
+        do throws(ProviderError) {
+            let asked = try ProviderRequest(form, authorization: request.fields[values: .authorization])
+            return (asked, try await provider.authenticate(asked))
         } catch {
-            if case .provider(let refused) = error, refused.code == .invalidClient,
+            if error.code == .invalidClient,
                 case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds)
             {
                 throw .tooManyRequests(retryAfter: seconds)
             }
-            throw error
+            throw WebFailure(error)
         }
-    }
-
-    private static func mapping<Value>(
-        _ call: () async throws(ProviderFailure) -> Value
-    ) async throws(WebFailure) -> Value {
-        do throws(ProviderFailure) {
-            return try await call()
-        } catch {
-            switch error {
-            case .refused(let error): throw .provider(error)
-            case .store(let error): throw .store(error)
-            }
-        }
-    }
-}
-
-extension WebFailure {
-    /// For the log.
-    fileprivate func naming(_ client: OpenIDClient) -> WebFailure {
-        guard case .provider(var error) = self else { return self }
-        error.cause = "client \(client.id): \(error.cause ?? error.text)"
-        return .provider(error)
     }
 }
 
 extension ProviderError {
-    /// RFC 6749 §5.2, RFC 6750 §3.
-    var status: HTTPResponse.Status {
-        switch code {
-        case .invalidClient, .invalidToken: .unauthorized
-        case .insufficientScope: .forbidden
-        case .serverError: .internalServerError
-        case .temporarilyUnavailable: .serviceUnavailable
-        default: .badRequest
-        }
-    }
-
     /// A challenge where the status needs one.
     var fields: HTTPFields {
         switch code {
         case .invalidClient: [.wwwAuthenticate: "Basic realm=\"bramley\", charset=\"UTF-8\""]
-        case .invalidToken, .insufficientScope:
+        case .invalidToken:
             [.wwwAuthenticate: "Bearer realm=\"bramley\", error=\"\(code.rawValue)\", error_description=\"\(text)\""]
         default: HTTPFields()
         }

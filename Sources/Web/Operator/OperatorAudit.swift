@@ -1,5 +1,6 @@
 import Accounts
 import HTTP
+import Storage
 
 /// `/operator/audit`: the audit log.
 struct OperatorAudit: Sendable {
@@ -12,38 +13,34 @@ struct OperatorAudit: Sendable {
         let kind = try gate.parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
         func filter(_ name: String, _ value: AuditEntry.Kind?) -> OperatorSection.Link {
             .init(
-                text: name,
-                link: gate.link("/operator/audit", [("q", text), ("type", value?.rawValue)], visit.locale),
+                text: name, link: visit.link("/operator/audit", [("q", text), ("type", value?.rawValue)]),
                 isCurrent: value == kind)
         }
         let list = OperatorList(
-            tab: .audit, columns: Self.columns(texts), note: texts["auditNote"],
+            tab: .audit, columns: Self.columns(texts), places: .audit, note: texts["auditNote"],
             search: .init(
-                label: texts["auditOf"], button: texts["find"], link: gate.link("/operator/audit", [], visit.locale),
+                label: texts["auditOf"], button: texts["find"], link: visit.link("/operator/audit"),
                 value: text ?? "", hidden: kind.map { [("type", $0.rawValue)] } ?? []),
             filters: [filter(texts["all"], nil)] + AuditEntry.Kind.allCases.map { filter($0.rawValue, $0) },
             query: [("q", text), ("type", kind?.rawValue)]
-        ) { after, limit throws(WebFailure) in
+        ) { (place, limit) async throws(StoreError) in
             // What is not an id belongs to nobody.
-            if text != nil, user == nil { return OperatorList.Part(rows: [], next: nil) }
-            let page = try await WebFailure.mapping(
-                await people.database.auditLog(
-                    AuditFilter(kinds: kind.map { [$0] } ?? [], user: user), before: after.flatMap { Int64($0) },
-                    limit: limit))
-            return OperatorList.Part(rows: page.items.map { Self.row($0, texts) }, next: page.next.map { String($0) })
+            if text != nil, user == nil { return Page() }
+            return try await people.database.auditLog(
+                AuditFilter(kinds: kind.map { [$0] } ?? [], user: user), before: place, limit: limit)
         }
         return try await list.answer(visit, gate)
     }
 
-    static func columns(_ texts: OperatorTexts) -> [String] {
-        ["time", "type", "actor", "about", "network"].map { texts["columns.\($0)"] }
-    }
-
-    static func row(_ entry: AuditEntry, _ texts: OperatorTexts) -> [OperatorCell] {
-        let actor = [texts.word("actors", entry.actor.rawValue), entry.account ?? entry.apiKey?.rawValue]
-        return [
-            .moment(entry.time), .code(entry.kind.rawValue), .text(actor.compactMap(\.self).joined(separator: " ")),
-            .text([entry.object, entry.reason].compactMap(\.self).joined(separator: ", ")), .text(entry.network),
+    static func columns(_ texts: OperatorTexts) -> [OperatorColumn<AuditEntry>] {
+        [
+            .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
+            .init("actor") { entry in
+                let actor = [texts.word("actors", entry.actor.rawValue), entry.account ?? entry.apiKey?.rawValue]
+                return .text(actor.compactMap(\.self).joined(separator: " "))
+            },
+            .init("about") { .text([$0.object, $0.reason].compactMap(\.self).joined(separator: ", ")) },
+            .init("network") { .text($0.network) },
         ]
     }
 }

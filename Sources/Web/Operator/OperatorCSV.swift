@@ -1,37 +1,42 @@
-/// A list as a file for spreadsheets (RFC 4180), read and made a part at a time.
-struct OperatorCSV: PieceSource {
-    /// Rows read at once.
-    private static let part = 100
+import Accounts
 
-    private let list: OperatorList
-    private var rows: ArraySlice<[OperatorCell]> = []
-    private var place: String?
-    private var count = 0
+/// A list as a file for spreadsheets (RFC 4180), read and made a part at a time.
+struct OperatorCSV<Item: Sendable, Place: Sendable>: PieceSource {
+    private let list: OperatorList<Item, Place>
+    private let columns: [OperatorColumn<Item>]
+    private let headings: String
+    private var rows: ArraySlice<Item> = []
+    private var place: Place?
+    /// Rows that it may still have.
+    private var left = 100_000
     private var isBegun = false
     private var isDone = false
 
-    init(_ list: OperatorList) { self.list = list }
+    init(_ list: OperatorList<Item, Place>, _ texts: OperatorTexts) {
+        self.list = list
+        columns = list.columns.filter { $0.heading != "change" }
+        headings = Self.line(columns.map { texts["columns.\($0.heading)"] })
+    }
 
     mutating func next() async throws(WebFailure) -> [UInt8]? {
-        let columns = list.columns.dropLast(list.hasActions ? 1 : 0)
-        var text = isBegun ? "" : Self.line(Array(columns))
+        var text = isBegun ? "" : headings
         if rows.isEmpty {
             guard !isDone else { return nil }
             try await read()
         }
         while text.utf8.count < Pieces.size, let row = rows.popFirst() {
-            text += Self.line(columns.indices.map { $0 < row.count ? row[$0].plain ?? "" : "" })
+            text += Self.line(columns.map { $0.cell(row).plain ?? "" })
         }
         return Array(text.utf8)
     }
 
     private mutating func read() async throws(WebFailure) {
-        let part = try await list.read(place, min(Self.part, OperatorList.fileSize - count))
+        let page = try await list.page(after: place, limit: min(100, left))
         isBegun = true
-        rows = part.rows[...]
-        count += part.rows.count
-        place = part.next
-        isDone = place == nil || count >= OperatorList.fileSize
+        rows = page.items[...]
+        left -= page.items.count
+        place = page.next
+        isDone = place == nil || left <= 0
     }
 
     private static func line(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") + "\r\n" }

@@ -38,7 +38,7 @@ struct OperatorChanges: Sendable {
         switch try await perform(action, target, form, visit) {
         case .done(let path):
             let query = [("done", String?.some(action.rawValue))]
-            return gate.responses.redirect(to: gate.link(path, query, visit.locale))
+            return gate.responses.redirect(to: visit.link(path, query))
         case .shown(let section):
             let page = OperatorPage(tab: action.tab, title: visit.texts["actions.\(action)"], sections: [section])
             return gate.page(page, visit)
@@ -55,7 +55,7 @@ struct OperatorChanges: Sendable {
         problem: String? = nil
     ) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
-        guard var known = try await self.target(of: action, target, visit) else { throw .routing(.notFound) }
+        guard var known = try await self.target(of: action, target, visit) else { throw WebFailure(.notFound) }
         if let filled {
             for index in known.fields.indices {
                 let field = known.fields[index]
@@ -69,17 +69,17 @@ struct OperatorChanges: Sendable {
         let path = "/operator/change"
         var section = OperatorSection(
             heading: texts["actions.\(action)"], note: texts.text("what.\(action)", ["name": known.name]))
-        let cancel = OperatorSection.Link(text: texts["cancel"], link: gate.link(action.tab.path, [], visit.locale))
+        let cancel = OperatorSection.Link(text: texts["cancel"], link: visit.link(action.tab.path))
         if visit.isFresh {
             section.form = OperatorForm(
-                link: gate.link(path, [], visit.locale),
+                link: visit.link(path),
                 hidden: [("action", action.rawValue), ("target", target)], fields: known.fields,
                 button: texts["actions.\(action)"], isDanger: action.isDanger)
             section.links = [cancel]
         } else {
-            let here = gate.link(path, [("action", action.rawValue), ("target", target)], visit.locale)
+            let here = visit.link(path, [("action", action.rawValue), ("target", target)])
             section.links = [
-                .init(text: texts["signInAgain"], link: gate.link("/login/apple", [("return_to", here)], visit.locale)),
+                .init(text: texts["signInAgain"], link: visit.link("/login/apple", [("return_to", here)])),
                 cancel,
             ]
         }
@@ -125,10 +125,10 @@ struct OperatorChanges: Sendable {
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
     ) async throws(WebFailure) -> OperatorOutcome {
         switch action {
-        case .approve: try await change(target, .patch(UserPatch(state: .active), from: [.pending]), visit)
-        case .enable: try await change(target, .patch(UserPatch(state: .active), from: [.disabled]), visit)
-        case .disable: try await change(target, .patch(UserPatch(state: .disabled), from: [.active]), visit)
-        case .deleteUser: try await change(target, .delete, visit)
+        case .approve: try await change(target, UserPatch(state: .active), from: .pending, visit)
+        case .enable: try await change(target, UserPatch(state: .active), from: .disabled, visit)
+        case .disable: try await change(target, UserPatch(state: .disabled), from: .active, visit)
+        case .deleteUser: try await delete(target, visit)
         case .groups: try await changeGroups(target, form["groups"] ?? "", visit)
         case .endSessions: try await endSessions(target, visit)
         case .endSession: try await endSession(target, visit)
@@ -142,17 +142,31 @@ struct OperatorChanges: Sendable {
 
     // MARK: People
 
+    /// - Parameter state: in which the person must be; nil for any.
     private func change(
-        _ target: String, _ change: OperatorChange, _ visit: OperatorGate.Visit
+        _ target: String, _ patch: UserPatch, from state: User.State? = nil, _ visit: OperatorGate.Visit
     ) async throws(WebFailure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
         let result = try await WebFailure.mapping(
-            await people.database.changeUser(id, change, protecting: gate.groups, at: visit.now))
+            await people.database.patchUser(
+                id, if: { state == nil || $0.state == state }, keepingOneOf: gate.groups, at: visit.now
+            ) { _ in patch })
         switch result {
-        case .changed: return .done(path: "/operator/users/\(id.rawValue)")
-        case .deleted: return .done(path: "/operator/users")
+        case .patched: return .done(path: "/operator/users/\(id.rawValue)")
         case .unknown: return .refused(problem: "gone")
-        case .otherState: return .refused(problem: "otherState")
+        case .conditionFailed: return .refused(problem: "otherState")
+        // An operator changes neither external ids nor what is protected from others.
+        case .lastOperator, .groupProtected, .externalIDTaken: return .refused(problem: "lastOperator")
+        }
+    }
+
+    private func delete(_ target: String, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
+        guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
+        let result = try await WebFailure.mapping(
+            await people.database.deleteUser(id, keepingOneOf: gate.groups, at: visit.now))
+        switch result {
+        case .deleted: return .done(path: "/operator/users")
+        case .unknown, .conditionFailed: return .refused(problem: "gone")
         case .lastOperator: return .refused(problem: "lastOperator")
         }
     }
@@ -168,7 +182,7 @@ struct OperatorChanges: Sendable {
         if let odd = user.groups.first(where: { !UserLimits.accepts(group: $0) }) {
             return .refused(problem: "groups", detail: "\"\(odd)\"")
         }
-        return try await change(target, .patch(UserPatch(groups: groups), from: User.State.allCases), visit)
+        return try await change(target, UserPatch(groups: groups), visit)
     }
 
     private func endSessions(

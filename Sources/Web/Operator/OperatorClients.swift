@@ -6,37 +6,28 @@ import HTTP
 /// `/operator/clients`: the programs that sign people in by OpenID Connect.
 struct OperatorClients: Sendable {
     let gate: OperatorGate
-    let provider: OpenIDProvider
-    /// Of assertions.
-    let audiences: [String]
+    let clients: Clients
 
     func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        let texts = visit.texts
-        let clients = try await WebFailure.mapping(await provider.database.openIDClients())
+        let found = try await WebFailure.mapping(await clients.database.openIDClients())
         let list = OperatorList(
             tab: .clients,
-            columns: ["program", "id", "groups", "lastUsed", "lastRefused", "created"].map { texts["columns.\($0)"] },
-            links: [.init(text: texts["actions.addClient"], link: change(.addClient, "", visit))]
-        ) { after, limit throws(WebFailure) in
-            let start = after.flatMap { Int($0) }.map { max(0, $0) } ?? 0
-            let rows = clients.dropFirst(start).prefix(limit)
-            return OperatorList.Part(
-                rows: rows.map { client in
-                    [
-                        .link(client.name, gate.link("/operator/clients/\(client.id)", [], visit.locale)),
-                        .code(client.id.rawValue), .text(client.groups.joined(separator: ", ")),
-                        .moment(client.lastUsedAt), .moment(client.lastRefusedAt), .moment(client.createdAt),
-                    ]
-                }, next: start + rows.count < clients.count ? String(start + limit) : nil)
-        }
+            columns: [
+                .init("program") { .link($0.name, visit.link("/operator/clients/\($0.id)")) },
+                .init("id") { .code($0.id.rawValue) },
+                .init("groups") { .text($0.groups.joined(separator: ", ")) },
+                .init("lastUsed") { .moment($0.lastUsedAt) }, .init("lastRefused") { .moment($0.lastRefusedAt) },
+                .init("created") { .moment($0.createdAt) },
+            ], places: .clients, links: [visit.change(.addClient)]
+        ) { place, limit in Page(of: found, after: place, limit: limit, by: \.id.rawValue) }
         return try await list.answer(visit, gate)
     }
 
     func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
         guard let id = OpenIDClientID(parsing: id),
-            let client = try await WebFailure.mapping(await provider.database.openIDClient(id))
-        else { throw .routing(.notFound) }
+            let client = try await WebFailure.mapping(await clients.database.openIDClient(id))
+        else { throw WebFailure(.notFound) }
         func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
         }
@@ -58,21 +49,10 @@ struct OperatorClients: Sendable {
                 fact("formerSecret", [.moment(client.secrets?.formerUntil)]),
                 fact("created", [.moment(client.createdAt)]),
             ] + usage,
-            links: [.init(text: texts["actions.editClient"], link: change(.editClient, id.rawValue, visit))]
-                + (client.isPublic
-                    ? []
-                    : [.init(text: texts["actions.rotateSecret"], link: change(.rotateSecret, id.rawValue, visit))])
-                + [
-                    .init(
-                        text: texts["actions.deleteClient"], link: change(.deleteClient, id.rawValue, visit),
-                        isDanger: true)
-                ])
+            links: [visit.change(.editClient, id.rawValue)]
+                + (client.isPublic ? [] : [visit.change(.rotateSecret, id.rawValue)])
+                + [visit.change(.deleteClient, id.rawValue, isDanger: true)])
         return gate.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
-    }
-
-    private func change(_ action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit) -> String {
-        gate.link(
-            "/operator/change", [("action", action.rawValue), ("target", target.isEmpty ? nil : target)], visit.locale)
     }
 
     // MARK: Changes
@@ -86,7 +66,7 @@ struct OperatorClients: Sendable {
     ) async throws(WebFailure) -> OperatorChanges.Target? {
         if action == .addClient { return .init(name: "", fields: fields(nil, visit.texts)) }
         guard let id = OpenIDClientID(parsing: target),
-            let client = try await WebFailure.mapping(await provider.database.openIDClient(id))
+            let client = try await WebFailure.mapping(await clients.database.openIDClient(id))
         else { return nil }
         return .init(name: client.name, fields: action == .editClient ? fields(client, visit.texts) : [])
     }
@@ -133,73 +113,46 @@ struct OperatorClients: Sendable {
         guard let id = OpenIDClientID(parsing: text) else {
             return .refused(problem: action == .addClient ? "clientID" : "gone")
         }
-        let known = try await WebFailure.mapping(await provider.database.openIDClient(id))
-        if action == .addClient, known != nil { return .refused(problem: "clientTaken") }
-        guard action == .addClient || known != nil else { return .refused(problem: "gone") }
-        let (secret, now) = (OpenIDClientSecret.make(random: gate.random), visit.now)
-        switch action {
-        case .deleteClient:
-            _ = try await write(id, now) { _ in nil }
-            return .done(path: "/operator/clients")
-        case .rotateSecret:
-            let after = try await write(id, now) { client in
-                guard var client, !client.isPublic else { return client }
-                client.replaceSecret(
-                    by: secret.hash, keepingOldUntil: now.adding(seconds: ClientRegistration.keepOld), at: now)
-                return client
+        if action == .deleteClient {
+            let client = try await WebFailure.mapping(await clients.delete(id, at: visit.now))
+            return client == nil ? .refused(problem: "gone") : .done(path: "/operator/clients")
+        }
+        let outcome: ClientOutcome
+        if action == .rotateSecret {
+            outcome = try await WebFailure.mapping(await clients.rotateSecret(of: id, at: visit.now))
+        } else {
+            let wanted: ClientRegistration
+            do throws(RegistrationError) {
+                wanted = try ClientRegistration(Self.description(of: id, form), of: id)
+            } catch {
+                return .refused(problem: "client", detail: error.text)
             }
-            return after?.secrets?.current == secret.hash ? shown(id, secret, visit) : .refused(problem: "gone")
-        default: return try await register(id, form, secret, isNew: action == .addClient, visit)
+            outcome = try await WebFailure.mapping(
+                await clients.register(wanted, isNew: action == .addClient, by: .page, at: visit.now))
+        }
+        switch outcome {
+        case .saved(_, let secret?, _): return shown(id, secret, visit)
+        case .saved: return .done(path: "/operator/clients/\(id.rawValue)")
+        case .unknown, .withoutSecret: return .refused(problem: "gone")
+        case .taken: return .refused(problem: "clientTaken")
+        case .invalid(let problems):
+            return .refused(problem: "client", detail: problems.map(\.description).joined(separator: "; "))
         }
     }
 
-    private func register(
-        _ id: OpenIDClientID, _ form: [String: String], _ secret: OpenIDClientSecret, isNew: Bool,
-        _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    /// What the form says, as the file and the API do.
+    private static func description(of id: OpenIDClientID, _ form: [String: String]) -> JSONObject {
         func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
         let backChannel = form["backChannel"] ?? ""
         let name = form["clientName"] ?? ""
-        let object = JSONObject([
+        return JSONObject([
             ("name", .string(name.isEmpty ? id.rawValue : name)), ("public", .bool(form["public"] != nil)),
             ("redirectURIs", texts(PlainLine.lines(form["redirectURIs"] ?? ""))),
             ("logoutURIs", texts(PlainLine.lines(form["logoutURIs"] ?? ""))),
             ("backChannelLogoutURI", backChannel.isEmpty ? .null : .string(backChannel)),
             ("groups", texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
-            (
-                "scopes",
-                .array(OpenIDScope.allCases.filter { form["scope \($0.rawValue)"] != nil }.map { .string($0.rawValue) })
-            ),
+            ("scopes", texts(OpenIDScope.allCases.map(\.rawValue).filter { form["scope \($0)"] != nil })),
         ])
-        let wanted: ClientRegistration
-        do throws(RegistrationError) {
-            wanted = try ClientRegistration(object, of: id)
-        } catch {
-            return .refused(problem: "client", detail: error.text)
-        }
-        let now = visit.now
-        let problems = wanted.client(replacing: nil, secret: nil, by: .page, at: now).problems(audiences: audiences)
-        guard problems.isEmpty else {
-            return .refused(problem: "client", detail: problems.map(\.description).joined(separator: "; "))
-        }
-        // Somebody else may have added or deleted it meanwhile: that stays.
-        let after = try await write(id, now) { before in
-            (before == nil) == isNew
-                ? wanted.client(replacing: before, secret: secret.hash, by: .page, at: now) : before
-        }
-        guard let after else { return .refused(problem: "gone") }
-        if after.secrets?.current == secret.hash { return shown(id, secret, visit) }
-        return .done(path: "/operator/clients/\(id.rawValue)")
-    }
-
-    private func write(
-        _ id: OpenIDClientID, _ now: Timestamp, _ change: @escaping @Sendable (OpenIDClient?) -> OpenIDClient?
-    ) async throws(WebFailure) -> OpenIDClient? {
-        let clients = try await WebFailure.mapping(
-            await provider.database.changeOpenIDClients(at: now) { clients in
-                clients.filter { $0.id != id } + [change(clients.first { $0.id == id })].compactMap(\.self)
-            })
-        return clients.first { $0.id == id }
     }
 
     private func shown(
@@ -215,7 +168,7 @@ struct OperatorClients: Sendable {
                 links: [
                     .init(
                         text: visit.texts["tabs.clients"],
-                        link: gate.link("/operator/clients/\(id.rawValue)", [], visit.locale))
+                        link: visit.link("/operator/clients/\(id.rawValue)"))
                 ]))
     }
 }

@@ -15,9 +15,34 @@ struct OperatorGate: Sendable {
         let locale: PageLocale
         let texts: OperatorTexts
         let now: Timestamp
+        let publicURL: PublicURL
 
         /// Whether the sign-in is recent enough to change something.
         var isFresh: Bool { RecentSignIn.holds(session, at: now) }
+
+        /// A link to one of our pages, with a query of what is not nil.
+        func link(_ path: String, _ query: [(String, String?)] = []) -> String {
+            let parameters = query.compactMap { name, value in
+                value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
+            }
+            let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
+            return locale.link(publicURL.path(text))
+        }
+
+        /// A link to the page that asks for a change.
+        func change(
+            _ action: OperatorAction, _ target: String? = nil, isDanger: Bool = false
+        ) -> OperatorSection.Link {
+            .init(
+                text: texts["actions.\(action)"],
+                link: link("/operator/change", [("action", action.rawValue), ("target", target)]), isDanger: isDanger)
+        }
+
+        /// The same in a table.
+        func action(_ action: OperatorAction, _ target: String) -> OperatorCell {
+            let link = change(action, target)
+            return .action(link.text, link.link)
+        }
     }
 
     typealias Handler = @Sendable (Visit) async throws(WebFailure) -> ServerResponse
@@ -47,7 +72,8 @@ struct OperatorGate: Sendable {
             try limit.pass(request)
             let visit = Visit(
                 user: signedIn.user, session: signedIn.session, request: request, locale: locale,
-                texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now())
+                texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now(),
+                publicURL: configuration.publicURL)
             let network = ClientDetail.network.text(of: request.client)
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
             return try await request.answered(for: actor) { () throws(WebFailure) in
@@ -93,15 +119,6 @@ struct OperatorGate: Sendable {
 
     // MARK: Answers
 
-    /// A link to one of our pages, with a query of what is not nil.
-    func link(_ path: String, _ query: [(String, String?)] = [], _ locale: PageLocale) -> String {
-        let parameters = query.compactMap { name, value in
-            value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
-        }
-        let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
-        return locale.link(configuration.publicURL.path(text))
-    }
-
     func page(_ page: OperatorPage, _ visit: Visit, status: HTTPResponse.Status = .ok) -> ServerResponse {
         let nonce = Base64URL.encode(random.bytes(16))
         var notice: String?
@@ -112,7 +129,7 @@ struct OperatorGate: Sendable {
         }
         let values = page.values(
             notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
-            scriptNonce: nonce, texts: visit.texts, link: { link($0, [], visit.locale) })
+            scriptNonce: nonce, texts: visit.texts, link: { visit.link($0) })
         return responses.page(
             responses.pages.render("operator", locale: visit.locale, values), locale: visit.locale, status: status,
             policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
@@ -131,7 +148,7 @@ struct OperatorGate: Sendable {
 
     /// Refuses what another site began: it can lead here with the cookie, which is not the operator's wish.
     func requireOwn(_ visit: Visit) throws(WebFailure) {
-        guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw .crossSite }
+        guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw WebFailure(.crossSite) }
     }
 
     /// - Returns: the parameter; nil when absent or empty.

@@ -7,8 +7,6 @@ import HTTP
 struct OperatorKeys: Sendable {
     let gate: OperatorGate
     let database: Database
-    /// Bytes of a name.
-    private static let nameLimit = 100
     /// Days that a key may be valid.
     private static let days: ClosedRange<Int64> = 1...3_650
 
@@ -17,40 +15,19 @@ struct OperatorKeys: Sendable {
         let keys = try await WebFailure.mapping(await database.apiKeys())
         let list = OperatorList(
             tab: .apiKeys,
-            columns: ["name", "state", "scopes", "created", "lastUsed", "expires", "id", "change"].map {
-                texts["columns.\($0)"]
-            }, hasActions: true,
-            links: [
-                .init(
-                    text: texts["actions.createKey"],
-                    link: gate.link(
-                        "/operator/change", [("action", OperatorAction.createKey.rawValue)], visit.locale))
-            ]
-        ) { after, limit throws(WebFailure) in
-            let start = after.flatMap { Int($0) }.map { max(0, $0) } ?? 0
-            let rows = keys.reversed().dropFirst(start).prefix(limit)
-            return OperatorList.Part(
-                rows: rows.map { row($0, visit) }, next: start + rows.count < keys.count ? String(start + limit) : nil)
-        }
+            columns: [
+                .init("name") { .text($0.name) },
+                .init("state") { key in
+                    let state = key.revokedAt != nil ? "revoked" : key.isExpired(at: visit.now) ? "expired" : "valid"
+                    return .tag(texts["keyStates.\(state)"], isGood: state == "valid")
+                },
+                .init("scopes") { .text($0.scopes.map(\.rawValue).joined(separator: ", ")) },
+                .init("created") { .moment($0.createdAt) }, .init("lastUsed") { .moment($0.lastUsedAt) },
+                .init("expires") { .moment($0.expiresAt) }, .init("id") { .code($0.id.rawValue) },
+                .change { $0.revokedAt != nil ? .text(nil) : visit.action(.revokeKey, $0.id.rawValue) },
+            ], places: .apiKeys, links: [visit.change(.createKey)]
+        ) { place, limit in Page(of: keys.reversed(), after: place, limit: limit, by: \.id.rawValue) }
         return try await list.answer(visit, gate)
-    }
-
-    private func row(_ key: APIKey, _ visit: OperatorGate.Visit) -> [OperatorCell] {
-        let texts = visit.texts
-        let isExpired = key.isExpired(at: visit.now)
-        let state = key.revokedAt != nil ? "revoked" : isExpired ? "expired" : "valid"
-        return [
-            .text(key.name), .tag(texts["keyStates.\(state)"], isGood: state == "valid"),
-            .text(key.scopes.map(\.rawValue).joined(separator: ", ")), .moment(key.createdAt), .moment(key.lastUsedAt),
-            .moment(key.expiresAt), .code(key.id.rawValue),
-            key.revokedAt != nil
-                ? .text(nil)
-                : .action(
-                    texts["actions.revokeKey"],
-                    gate.link(
-                        "/operator/change",
-                        [("action", OperatorAction.revokeKey.rawValue), ("target", key.id.rawValue)], visit.locale)),
-        ]
     }
 
     // MARK: Changes
@@ -81,7 +58,7 @@ struct OperatorKeys: Sendable {
             return wasThere ? .done(path: "/operator/api-keys") : .refused(problem: "gone")
         }
         let name = form["keyName"] ?? ""
-        guard PlainLine.acceptsName(name, maximum: Self.nameLimit) else { return .refused(problem: "keyName") }
+        guard APIKey.accepts(name: name) else { return .refused(problem: "keyName") }
         let scopes = APIScope.allCases.filter { form["scope \($0.rawValue)"] != nil }
         guard !scopes.isEmpty else { return .refused(problem: "noScope") }
         var end: Timestamp?
@@ -89,17 +66,13 @@ struct OperatorKeys: Sendable {
             guard let days = Int64(text), Self.days.contains(days) else { return .refused(problem: "days") }
             end = visit.now.adding(seconds: days * 86_400)
         }
-        let token = APIKeyToken.make(random: gate.random)
-        let key = APIKey(
-            id: RandomIdentifier(random: gate.random).make(), name: name, scopes: scopes, createdAt: visit.now,
-            expiresAt: end)
-        try await WebFailure.mapping(await database.createAPIKey(key, hash: token.hash))
+        let made = try await WebFailure.mapping(
+            await database.createAPIKey(
+                named: name, scopes: scopes, expiresAt: end, random: gate.random, at: visit.now))
         return .shown(
             OperatorSection(
                 heading: name, note: visit.texts["shownOnce"],
-                facts: [(visit.texts["columns.key"], [.code(token.reveal())])],
-                links: [
-                    .init(text: visit.texts["tabs.apiKeys"], link: gate.link("/operator/api-keys", [], visit.locale))
-                ]))
+                facts: [(visit.texts["columns.key"], [.code(made.token.reveal())])],
+                links: [.init(text: visit.texts["tabs.apiKeys"], link: visit.link("/operator/api-keys"))]))
     }
 }

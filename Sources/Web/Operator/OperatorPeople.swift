@@ -15,32 +15,24 @@ struct OperatorPeople: Sendable {
         let group = try gate.parameter("group", visit)
         let text = try gate.parameter("q", visit)
         let counts = try await WebFailure.mapping(await database.userCounts())
-        let query = [("state", state?.rawValue), ("group", group), ("q", text)]
         func filter(_ name: String, _ value: User.State?, _ count: Int) -> OperatorSection.Link {
             .init(
                 text: "\(name) (\(count))",
-                link: gate.link(
-                    "/operator/users", [("state", value?.rawValue), ("group", group), ("q", text)], visit.locale),
+                link: visit.link("/operator/users", [("state", value?.rawValue), ("group", group), ("q", text)]),
                 isCurrent: value == state)
         }
         let all = filter(texts["all"], nil, counts.values.reduce(0, +))
         let list = OperatorList(
-            tab: .users, columns: Self.columns(texts),
+            tab: .users, columns: columns(visit), places: .users,
             note: group.map { texts.text("inGroup", ["group": $0]) },
             search: .init(
-                label: texts["findPerson"], button: texts["find"], link: gate.link("/operator/users", [], visit.locale),
+                label: texts["findPerson"], button: texts["find"], link: visit.link("/operator/users"),
                 value: text ?? "", hidden: state.map { [("state", $0.rawValue)] } ?? []),
             filters: [all] + User.State.allCases.map { filter(texts["states.\($0)"], $0, counts[$0] ?? 0) }
-                + (group == nil
-                    ? []
-                    : [.init(text: texts["allGroups"], link: gate.link("/operator/users", [], visit.locale))]),
-            query: query
-        ) { after, limit throws(WebFailure) in
-            let cursor = after.flatMap(PageCursor.userCursor)
-            let filter = UserFilter(state: state, group: group)
-            let page = try await WebFailure.mapping(await find(text, filter, after: cursor, limit: limit))
-            return OperatorList.Part(
-                rows: page.items.map { row($0, visit) }, next: page.next.map { PageCursor.encode($0) })
+                + (group == nil ? [] : [.init(text: texts["allGroups"], link: visit.link("/operator/users"))]),
+            query: [("state", state?.rawValue), ("group", group), ("q", text)]
+        ) { (place, limit) async throws(StoreError) in
+            try await find(text, UserFilter(state: state, group: group), after: place, limit: limit)
         }
         return try await list.answer(visit, gate)
     }
@@ -54,7 +46,7 @@ struct OperatorPeople: Sendable {
         if let id = UserID(parsing: text) { exact.append(try await database.user(id)) }
         exact.append(try await database.user(team: team, subject: AppleSubject(text)))
         let found = exact.compactMap(\.self).filter(filter.accepts)
-        guard found.isEmpty else { return UserPage(items: Array(found.prefix(1)), next: nil) }
+        guard found.isEmpty else { return UserPage(items: Array(found.prefix(1))) }
         var filter = filter
         if text.contains("@") { filter.email = text } else { filter.name = text }
         return try await database.users(filter, after: cursor, limit: limit)
@@ -62,28 +54,21 @@ struct OperatorPeople: Sendable {
 
     // MARK: Rows
 
-    static func columns(_ texts: OperatorTexts) -> [String] {
-        ["name", "email", "state", "groups", "since", "id"].map { texts["columns.\($0)"] }
-    }
-
-    private func row(_ user: User, _ visit: OperatorGate.Visit) -> [OperatorCell] {
+    private func columns(_ visit: OperatorGate.Visit) -> [OperatorColumn<User>] {
         [
-            person(user, visit), .text(user.email?.address), Self.state(user.state, visit.texts),
-            .text(user.groups.joined(separator: ", ")), .moment(user.createdAt), .code(user.id.rawValue),
+            .init("name") { person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
+            .init("state") { Self.state($0.state, visit.texts) },
+            .init("groups") { .text($0.groups.joined(separator: ", ")) }, .init("since") { .moment($0.createdAt) },
+            .init("id") { .code($0.id.rawValue) },
         ]
     }
 
     /// A link to somebody's page.
-    func person(_ user: User, _ visit: OperatorGate.Visit) -> OperatorCell {
-        .link(
-            PersonText.displayName(of: user) ?? visit.texts["noName"],
-            gate.link("/operator/users/\(user.id.rawValue)", [], visit.locale))
-    }
-
-    /// The same by id; a person who is gone has only that.
-    func person(_ id: UserID, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorCell {
-        guard let user = try await WebFailure.mapping(await database.user(id)) else { return .code(id.rawValue) }
-        return person(user, visit)
+    /// - Parameter user: nil for a person who is gone and has only the id.
+    func person(_ user: User?, _ id: UserID, _ visit: OperatorGate.Visit) -> OperatorCell {
+        guard let user else { return .code(id.rawValue) }
+        return .link(
+            PersonText.displayName(of: user) ?? visit.texts["noName"], visit.link("/operator/users/\(id.rawValue)"))
     }
 
     static func state(_ state: User.State, _ texts: OperatorTexts) -> OperatorCell {

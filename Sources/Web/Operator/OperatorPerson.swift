@@ -23,13 +23,11 @@ struct OperatorPerson: Sendable {
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
                 table: OperatorTable(
-                    columns: OperatorAudit.columns(visit.texts),
-                    rows: log.items.map { OperatorAudit.row($0, visit.texts) },
-                    empty: visit.texts["nothing"]),
+                    OperatorAudit.columns(visit.texts), log.items, visit.texts, empty: "nothing"),
                 links: [
                     .init(
                         text: visit.texts["showAll"],
-                        link: gate.link("/operator/audit", [("q", id.rawValue)], visit.locale))
+                        link: visit.link("/operator/audit", [("q", id.rawValue)]))
                 ]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
@@ -52,7 +50,7 @@ struct OperatorPerson: Sendable {
             let record = try await WebFailure.mapping(
                 await people.database.accountRecord(of: id, newest: count, at: visit.now))
         else {
-            throw .routing(.notFound)
+            throw WebFailure(.notFound)
         }
         return (id, record)
     }
@@ -60,14 +58,7 @@ struct OperatorPerson: Sendable {
     // MARK: Sections
 
     private func about(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
-        let (user, texts) = (record.user, visit.texts)
-        func change(_ action: OperatorAction) -> OperatorSection.Link {
-            .init(
-                text: texts["actions.\(action)"],
-                link: gate.link(
-                    "/operator/change", [("action", action.rawValue), ("target", user.id.rawValue)], visit.locale),
-                isDanger: action == .deleteUser)
-        }
+        let (user, texts, id) = (record.user, visit.texts, record.user.id.rawValue)
         let state: OperatorAction =
             switch user.state {
             case .pending: .approve
@@ -75,7 +66,7 @@ struct OperatorPerson: Sendable {
             case .disabled: .enable
             }
         let groups = user.groups.map { group -> OperatorCell in
-            .link(group, gate.link("/operator/users", [("group", group)], visit.locale))
+            .link(group, visit.link("/operator/users", [("group", group)]))
         }
         func fact(_ key: String, _ cells: OperatorCell...) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
@@ -93,7 +84,8 @@ struct OperatorPerson: Sendable {
                 fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
             ],
             links: [
-                change(state), change(.groups), change(.endSessions), export(of: record, visit), change(.deleteUser),
+                visit.change(state, id), visit.change(.groups, id), visit.change(.endSessions, id),
+                export(of: record, visit), visit.change(.deleteUser, id, isDanger: true),
             ])
     }
 
@@ -101,13 +93,12 @@ struct OperatorPerson: Sendable {
         OperatorSection(
             heading: visit.texts["tabs.sessions"],
             table: OperatorTable(
-                columns: OperatorSessions.columns(visit.texts),
-                rows: record.sessions.map { OperatorSessions.row($0, gate, visit) }, empty: visit.texts["noSessions"]),
+                OperatorSessions.columns(visit) { $0 }, record.sessions, visit.texts, empty: "noSessions"),
             links: rest(
                 of: record.sessions.count, visit,
                 .init(
                     text: visit.texts["showAll"],
-                    link: gate.link("/operator/sessions", [("q", record.user.id.rawValue)], visit.locale))))
+                    link: visit.link("/operator/sessions", [("q", record.user.id.rawValue)]))))
     }
 
     /// The link below a table that shows the newest rows, when there may be more of them.
@@ -119,7 +110,7 @@ struct OperatorPerson: Sendable {
     private func export(of record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection.Link {
         .init(
             text: visit.texts["export"],
-            link: gate.link("/operator/users/\(record.user.id.rawValue)/export", [], visit.locale))
+            link: visit.link("/operator/users/\(record.user.id.rawValue)/export"))
     }
 
     private func programs(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -127,14 +118,12 @@ struct OperatorPerson: Sendable {
         return OperatorSection(
             heading: texts["tabs.clients"],
             table: OperatorTable(
-                columns: ["program", "scopes", "signedIn", "expires"].map { texts["columns.\($0)"] },
-                rows: record.programs.map { program in
-                    [
-                        .link(program.clientID, gate.link("/operator/clients/\(program.clientID)", [], visit.locale)),
-                        .text(program.scopes.joined(separator: " ")), .moment(program.signedInAt),
-                        .moment(program.expiresAt),
-                    ]
-                }, empty: texts["nothing"]), links: rest(of: record.programs.count, visit, export(of: record, visit)))
+                [
+                    .init("program") { .link($0.clientID, visit.link("/operator/clients/\($0.clientID)")) },
+                    .init("scopes") { .text($0.scopes.joined(separator: " ")) },
+                    .init("signedIn") { .moment($0.signedInAt) }, .init("expires") { .moment($0.expiresAt) },
+                ], record.programs, texts, empty: "nothing"),
+            links: rest(of: record.programs.count, visit, export(of: record, visit)))
     }
 
     private func apple(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
@@ -142,16 +131,16 @@ struct OperatorPerson: Sendable {
         return OperatorSection(
             heading: texts["appleIdentities"],
             table: OperatorTable(
-                columns: ["subject", "team", "consent", "changed", "lastSignIn"].map { texts["columns.\($0)"] },
-                rows: record.identities.prefix(Self.rows).map { identity in
-                    let state = identity.credential.state
-                    let word = visit.texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
-                    return [
-                        .code(identity.subject.rawValue), .code(identity.team.rawValue),
-                        .tag(word, isGood: state == .authorized), .moment(identity.credential.changedAt),
-                        .moment(identity.lastSignInAt),
-                    ]
-                }, empty: texts["nothing"]),
+                [
+                    .init("subject") { .code($0.subject.rawValue) }, .init("team") { .code($0.team.rawValue) },
+                    .init("consent") {
+                        let state = $0.credential.state
+                        let word = texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
+                        return .tag(word, isGood: state == .authorized)
+                    },
+                    .init("changed") { .moment($0.credential.changedAt) },
+                    .init("lastSignIn") { .moment($0.lastSignInAt) },
+                ], record.identities.prefix(Self.rows), texts, empty: "nothing"),
             links: rest(of: record.identities.count - 1, visit, export(of: record, visit)))
     }
 
@@ -160,10 +149,10 @@ struct OperatorPerson: Sendable {
         return OperatorSection(
             heading: texts["tabs.notifications"],
             table: OperatorTable(
-                columns: ["received", "type", "outcome"].map { texts["columns.\($0)"] },
-                rows: record.notifications.map {
-                    [.moment($0.receivedAt), .code($0.type), .text(texts.word("outcomes", $0.outcome))]
-                }, empty: texts["nothing"]),
+                [
+                    .init("received") { .moment($0.receivedAt) }, .init("type") { .code($0.type) },
+                    .init("outcome") { .text(texts.word("outcomes", $0.outcome)) },
+                ], record.notifications, texts, empty: "nothing"),
             links: rest(of: record.notifications.count, visit, export(of: record, visit)))
     }
 
@@ -175,17 +164,17 @@ struct OperatorPerson: Sendable {
         return OperatorSection(
             heading: texts["events"],
             table: OperatorTable(
-                columns: ["time", "type", "cause", "webhooks"].map { texts["columns.\($0)"] },
-                rows: record.events.map { event in
-                    let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
-                        let key = delivery.isDead ? "givenUpAt" : "waitsFor"
-                        return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
-                    }
-                    return [
-                        .moment(event.time), .code(event.kind.rawValue),
-                        .text(event.cause?.rawValue ?? event.fields.joined(separator: ", ")),
-                        .text(undelivered.joined(separator: "; ")),
-                    ]
-                }, empty: texts["nothing"]), links: rest(of: record.events.count, visit, export(of: record, visit)))
+                [
+                    .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
+                    .init("cause") { .text($0.cause?.rawValue ?? $0.fields.joined(separator: ", ")) },
+                    .init("webhooks") { event in
+                        let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
+                            let key = delivery.isDead ? "givenUpAt" : "waitsFor"
+                            return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
+                        }
+                        return .text(undelivered.joined(separator: "; "))
+                    },
+                ], record.events, texts, empty: "nothing"),
+            links: rest(of: record.events.count, visit, export(of: record, visit)))
     }
 }

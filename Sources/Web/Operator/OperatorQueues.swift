@@ -1,6 +1,7 @@
 import Accounts
 import Coding
 import HTTP
+import Storage
 
 /// `/operator/notifications` and `/operator/webhooks`: what Apple said, and what applications are told.
 struct OperatorQueues: Sendable {
@@ -15,43 +16,40 @@ struct OperatorQueues: Sendable {
         let outcome = try gate.parameter("outcome", visit).flatMap { NotificationOutcome(rawValue: $0) }
         func filter(_ name: String, _ value: NotificationOutcome?) -> OperatorSection.Link {
             .init(
-                text: name, link: gate.link("/operator/notifications", [("outcome", value?.rawValue)], visit.locale),
+                text: name, link: visit.link("/operator/notifications", [("outcome", value?.rawValue)]),
                 isCurrent: value == outcome)
         }
         let list = OperatorList(
-            tab: .notifications,
-            columns: ["received", "type", "outcome", "person", "id", "change"].map { texts["columns.\($0)"] },
-            hasActions: true,
+            tab: .notifications, columns: notificationColumns(visit), places: .notifications,
             filters: [filter(texts["all"], nil)]
                 + NotificationOutcome.allCases.map { filter(texts.word("outcomes", $0.rawValue), $0) },
             query: [("outcome", outcome?.rawValue)]
-        ) { after, limit throws(WebFailure) in
-            let cursor = after.flatMap(OperatorPlace.init).map { NotificationCursor(receivedAt: $0.time, id: $0.id) }
-            let page = try await WebFailure.mapping(
-                await people.database.notifications(outcome: outcome, after: cursor, limit: limit))
-            var rows: [[OperatorCell]] = []
-            for item in page.items { rows.append(try await row(item, visit)) }
-            return OperatorList.Part(
-                rows: rows, next: page.next.map { OperatorPlace(time: $0.receivedAt, id: $0.id).text })
+        ) { (place, limit) async throws(StoreError) in
+            let page = try await people.database.notifications(outcome: outcome, after: place, limit: limit)
+            let known = try await people.database.users(
+                team: people.team, subjects: Set(page.items.compactMap(\.subject)))
+            return Page(items: page.items.map { ($0, $0.subject.flatMap { known[$0] }) }, next: page.next)
         }
         return try await list.answer(visit, gate)
     }
 
-    private func row(
-        _ item: RecordedNotification, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> [OperatorCell] {
-        var person = OperatorCell.text(nil)
-        if let subject = item.subject {
-            person = .code(subject.rawValue)
-            let user = try await WebFailure.mapping(await people.database.user(team: people.team, subject: subject))
-            if let user { person = people.person(user, visit) }
-        }
-        // One that took effect, or whose content is gone, cannot be applied again.
-        let isReplayable = item.outcome != .applied && item.payload != nil
-        return [
-            .moment(item.receivedAt), .code(item.type),
-            .tag(visit.texts.word("outcomes", item.outcome.rawValue), isGood: item.outcome == .applied), person,
-            .code(item.id), isReplayable ? action(.replay, item.id, visit) : .text(nil),
+    private func notificationColumns(
+        _ visit: OperatorGate.Visit
+    ) -> [OperatorColumn<(item: RecordedNotification, user: User?)>] {
+        [
+            .init("received") { .moment($0.item.receivedAt) }, .init("type") { .code($0.item.type) },
+            .init("outcome") {
+                .tag(visit.texts.word("outcomes", $0.item.outcome.rawValue), isGood: $0.item.outcome == .applied)
+            },
+            .init("person") { item, user in
+                if let user { return people.person(user, user.id, visit) }
+                return item.subject.map { .code($0.rawValue) } ?? .text(nil)
+            },
+            .init("id") { .code($0.item.id) },
+            // One that took effect, or whose content is gone, cannot be applied again.
+            .change { item, _ in
+                item.outcome != .applied && item.payload != nil ? visit.action(.replay, item.id) : .text(nil)
+            },
         ]
     }
 
@@ -60,90 +58,64 @@ struct OperatorQueues: Sendable {
     func webhooks(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
         let texts = visit.texts
         let endpoints = try await WebFailure.mapping(await webhooks?.database.webhookEndpoints() ?? [])
+        let list = deadLetters(visit)
+        guard try gate.parameter("format", visit) == nil, try gate.parameter("after", visit) == nil else {
+            return try await list.answer(visit, gate)
+        }
         let start = try gate.parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
-        let shown = endpoints.dropFirst(start).prefix(OperatorList.pageSize)
+        let shown = endpoints.dropFirst(start).prefix(50)
         let end = start + shown.count
+        let next = OperatorSection.Link(
+            text: texts["nextPage"], link: visit.link("/operator/webhooks", [("endpoints", String(end))]))
         let summary = OperatorSection(
             heading: texts["endpoints"],
-            table: OperatorTable(
-                columns: ["endpoint", "state", "waiting", "givenUp", "lastSuccess", "lastFailure", "change"].map {
-                    texts["columns.\($0)"]
-                }, rows: shown.map { row($0, visit) }, empty: texts["noEndpoints"]),
-            links: end < endpoints.count
-                ? [
-                    .init(
-                        text: texts["nextPage"],
-                        link: gate.link("/operator/webhooks", [("endpoints", String(end))], visit.locale))
-                ] : [])
-        guard try gate.parameter("format", visit) == nil, try gate.parameter("after", visit) == nil else {
-            return try await deadLetters(visit).answer(visit, gate)
+            table: OperatorTable(endpointColumns(visit), shown, texts, empty: "noEndpoints"),
+            links: end < endpoints.count ? [next] : [])
+        var letters = try await list.section(texts["deadLetters"], after: nil, visit)
+        if letters.table?.rows.isEmpty == false {
+            letters.links.insert(visit.change(.retryAll), at: letters.links.count - 1)
         }
-        let list = deadLetters(visit)
-        let part = try await list.read(nil, OperatorList.pageSize)
-        let links =
-            part.next.map {
-                [
-                    OperatorSection.Link(
-                        text: texts["nextPage"], link: gate.link("/operator/webhooks", [("after", $0)], visit.locale))
-                ]
-            } ?? []
-        let letters = OperatorSection(
-            heading: texts["deadLetters"],
-            table: OperatorTable(columns: list.columns, rows: part.rows, empty: texts["nothing"]),
-            links: part.rows.isEmpty
-                ? []
-                : links + [
-                    .init(
-                        text: texts["actions.retryAll"],
-                        link: gate.link(
-                            "/operator/change", [("action", OperatorAction.retryAll.rawValue)], visit.locale)),
-                    .init(text: texts["csv"], link: gate.link("/operator/webhooks", [("format", "csv")], visit.locale)),
-                ])
         return gate.page(
             OperatorPage(tab: .webhooks, title: texts["tabs.webhooks"], sections: [summary, letters]), visit)
     }
 
-    private func deadLetters(_ visit: OperatorGate.Visit) -> OperatorList {
+    private func deadLetters(
+        _ visit: OperatorGate.Visit
+    ) -> OperatorList<(letter: DeadWebhook, user: User?), DeadWebhookPlace> {
         OperatorList(
             tab: .webhooks,
-            columns: ["time", "type", "endpoint", "person", "cause", "id", "change"].map {
-                visit.texts["columns.\($0)"]
-            }, hasActions: true
-        ) { after, limit throws(WebFailure) in
-            let place = after.flatMap(PageCursor.deadWebhook)
-            let found = try await WebFailure.mapping(
-                await webhooks?.database.deadWebhooks(after: place, limit: limit + 1) ?? [])
-            var rows: [[OperatorCell]] = []
-            for letter in found.prefix(limit) {
-                rows.append([
-                    .moment(letter.diedAt), .code(letter.entry.kind.rawValue),
-                    .code(WebhookEndpoint.name(of: letter.url)), try await people.person(letter.entry.user, visit),
-                    .text(letter.failure), .code(letter.entry.id.rawValue),
-                    action(.retryEvent, letter.entry.id.rawValue, visit),
-                ])
-            }
-            let last = found.count > limit ? found.prefix(limit).last : nil
-            return OperatorList.Part(rows: rows, next: last.map { PageCursor.encode($0.place) })
+            columns: [
+                .init("time") { .moment($0.letter.diedAt) }, .init("type") { .code($0.letter.entry.kind.rawValue) },
+                .init("endpoint") { .code(WebhookEndpoint.name(of: $0.letter.url)) },
+                .init("person") { people.person($0.user, $0.letter.entry.user, visit) },
+                .init("cause") { .text($0.letter.failure) }, .init("id") { .code($0.letter.entry.id.rawValue) },
+                .change { visit.action(.retryEvent, $0.letter.entry.id.rawValue) },
+            ], places: .deadWebhooks
+        ) { (place, limit) async throws(StoreError) in
+            guard let webhooks else { return Page() }
+            let page = try await webhooks.database.deadWebhooks(after: place, limit: limit)
+            let known = try await people.database.users(Set(page.items.map(\.entry.user)))
+            return Page(items: page.items.map { ($0, known[$0.entry.user]) }, next: page.next)
         }
     }
 
-    private func row(_ endpoint: WebhookEndpoint, _ visit: OperatorGate.Visit) -> [OperatorCell] {
-        let state = endpoint.state(at: visit.now)
-        let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && webhooks?.target(endpoint.url) != nil
-        let name = WebhookEndpoint.name(of: endpoint.url)
-        return [
-            .code(name), .tag(visit.texts.word("endpointStates", state.rawValue), isGood: state == .ok),
-            .text(String(endpoint.backlog)), .text(String(endpoint.deadLetters)), .moment(endpoint.lastSuccessAt),
-            .text(endpoint.lastFailure),
-            // A logout token is about a session: none can be sent to try.
-            isOurs && state == .ok ? action(.testEndpoint, name, visit) : action(.retryEndpoint, name, visit),
+    private func endpointColumns(_ visit: OperatorGate.Visit) -> [OperatorColumn<WebhookEndpoint>] {
+        [
+            .init("endpoint") { .code(WebhookEndpoint.name(of: $0.url)) },
+            .init("state") {
+                let state = $0.state(at: visit.now)
+                return .tag(visit.texts.word("endpointStates", state.rawValue), isGood: state == .ok)
+            },
+            .init("waiting") { .text(String($0.backlog)) }, .init("givenUp") { .text(String($0.deadLetters)) },
+            .init("lastSuccess") { .moment($0.lastSuccessAt) }, .init("lastFailure") { .text($0.lastFailure) },
+            .change { endpoint in
+                let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && webhooks?.target(endpoint.url) != nil
+                // A logout token is about a session: none can be sent to try.
+                let action: OperatorAction =
+                    isOurs && endpoint.state(at: visit.now) == .ok ? .testEndpoint : .retryEndpoint
+                return visit.action(action, WebhookEndpoint.name(of: endpoint.url))
+            },
         ]
-    }
-
-    private func action(_ action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit) -> OperatorCell {
-        .action(
-            visit.texts["actions.\(action)"],
-            gate.link("/operator/change", [("action", action.rawValue), ("target", target)], visit.locale))
     }
 
     // MARK: Changes
@@ -200,11 +172,12 @@ struct OperatorQueues: Sendable {
         do throws(WebhookEndpoints.TestFailure) {
             result = try await webhooks.test(url)
         } catch {
-            return .refused(problem: error == .busy ? "busy" : "gone")
+            switch error {
+            case .busy: return .refused(problem: "busy")
+            case .unknown: return .refused(problem: "gone")
+            case .store(let error): throw WebFailure(store: error)
+            }
         }
-        try await WebFailure.mapping(
-            await people.database.record(
-                .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: visit.now))
         if case .delivered = result.verdict { return .done(path: "/operator/webhooks") }
         return .refused(problem: "testFailed", detail: result.status.map { "\($0)" })
     }

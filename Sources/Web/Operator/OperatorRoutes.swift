@@ -14,7 +14,7 @@ struct OperatorRoutes: Sendable {
     ) {
         let gate = OperatorGate(
             groups: configuration.operatorGroups, configuration: configuration, responses: responses, access: access,
-            targets: services.returnTargets, clock: services.clock, random: services.random,
+            targets: configuration.returnTargets, clock: services.clock, random: services.random,
             database: services.database,
             limit: RateGate(perMinute: configuration.limits.operatorPerMinute, stopwatch: Stopwatch()))
         let people = OperatorPeople(
@@ -24,8 +24,9 @@ struct OperatorRoutes: Sendable {
         let queues = OperatorQueues(people: people, webhooks: services.webhooks)
         let keys = OperatorKeys(gate: gate, database: services.database)
         let clients = services.openID.map { provider in
-            OperatorClients(
-                gate: gate, provider: provider, audiences: configuration.assertionAudiences.map(\.name))
+            let clients = Clients(
+                provider.database, audiences: configuration.assertionAudiences.map(\.name), random: services.random)
+            return OperatorClients(gate: gate, clients: clients)
         }
         let changes = OperatorChanges(gate: gate, people: people, lists: queues, keys: keys, clients: clients)
 

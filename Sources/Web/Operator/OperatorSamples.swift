@@ -26,7 +26,7 @@ enum OperatorSamples {
                 .init(text: texts["states.pending"], link: "/operator/users?state=pending"),
             ], facts: [(texts["columns.name"], [.text(name), .tag(texts["relay"], isGood: true)])],
             table: OperatorTable(
-                columns: OperatorPeople.columns(texts),
+                columns: ["name", "email", "state", "groups", "since", "id"].map { texts["columns.\($0)"] },
                 rows: [cells, Array(cells.dropLast()) + [.action(texts["actions.approve"], "/operator/change")]],
                 empty: texts["nothing"]),
             links: [.init(text: texts["actions.deleteUser"], link: "/operator/change", isDanger: true)])

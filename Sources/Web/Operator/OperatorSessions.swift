@@ -1,6 +1,6 @@
 import Accounts
-import Coding
 import HTTP
+import Storage
 
 /// `/operator/sessions`: everybody who is signed in, or where one person is.
 struct OperatorSessions: Sendable {
@@ -11,60 +11,31 @@ struct OperatorSessions: Sendable {
         let text = try gate.parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
         let list = OperatorList(
-            tab: .sessions, columns: [texts["columns.name"]] + Self.columns(texts), hasActions: true,
+            tab: .sessions,
+            columns: [.init("name") { people.person($0.user, $0.session.user, visit) }]
+                + Self.columns(visit) { (row: (session: Session, user: User?)) in row.session },
+            places: .sessions,
             search: .init(
-                label: texts["auditOf"], button: texts["find"],
-                link: gate.link("/operator/sessions", [], visit.locale), value: text ?? ""),
+                label: texts["auditOf"], button: texts["find"], link: visit.link("/operator/sessions"),
+                value: text ?? ""),
             query: [("q", text)]
-        ) { after, limit throws(WebFailure) in
+        ) { (place, limit) async throws(StoreError) in
             // What is not an id belongs to nobody.
-            if text != nil, user == nil { return OperatorList.Part(rows: [], next: nil) }
-            let cursor = after.flatMap(OperatorPlace.init).map {
-                SessionCursor(time: $0.time, id: SessionID(unchecked: $0.id))
-            }
-            let page = try await WebFailure.mapping(
-                await people.database.sessions(
-                    of: user, by: .newest, after: cursor, limit: limit, at: visit.now))
-            let names = try await WebFailure.mapping(await people.database.users(Set(page.items.map(\.user))))
-                .mapValues { people.person($0, visit) }
-            return OperatorList.Part(
-                rows: page.items.map { [names[$0.user] ?? .code($0.user.rawValue)] + Self.row($0, gate, visit) },
-                next: page.next.map { OperatorPlace(time: $0.time, id: $0.id.rawValue).text })
+            if text != nil, user == nil { return Page() }
+            return try await people.database.sessionsOfPeople(of: user, after: place, limit: limit, at: visit.now)
         }
         return try await list.answer(visit, gate)
     }
 
-    static func columns(_ texts: OperatorTexts) -> [String] {
-        ["device", "address", "signedIn", "lastActive", "id", "change"].map { texts["columns.\($0)"] }
-    }
-
-    static func row(_ session: Session, _ gate: OperatorGate, _ visit: OperatorGate.Visit) -> [OperatorCell] {
+    static func columns<Item>(
+        _ visit: OperatorGate.Visit, _ session: @escaping @Sendable (Item) -> Session
+    ) -> [OperatorColumn<Item>] {
         [
-            .text(DeviceDescription.text(of: session, strings: visit.texts.strings)), .text(session.device.address),
-            .moment(session.createdAt), .moment(session.lastSeenAt), .code(session.id.rawValue),
-            .action(
-                visit.texts["actions.endSession"],
-                gate.link(
-                    "/operator/change",
-                    [("action", OperatorAction.endSession.rawValue), ("target", session.id.rawValue)], visit.locale)),
+            .init("device") { .text(DeviceDescription.text(of: session($0), strings: visit.texts.strings)) },
+            .init("address") { .text(session($0).device.address) },
+            .init("signedIn") { .moment(session($0).createdAt) },
+            .init("lastActive") { .moment(session($0).lastSeenAt) }, .init("id") { .code(session($0).id.rawValue) },
+            .change { visit.action(.endSession, session($0).id.rawValue) },
         ]
     }
-}
-
-/// Where a page of a list ended that is ordered by time and id, as a parameter.
-struct OperatorPlace: Sendable {
-    var time: Timestamp
-    var id: String
-
-    init(time: Timestamp, id: String) {
-        self.time = time
-        self.id = id
-    }
-
-    init?(_ text: String) {
-        guard let dot = text.firstIndex(of: "."), let milliseconds = Int64(text[..<dot]) else { return nil }
-        self.init(time: Timestamp(milliseconds: milliseconds), id: String(text[text.index(after: dot)...]))
-    }
-
-    var text: String { "\(time.milliseconds).\(id)" }
 }

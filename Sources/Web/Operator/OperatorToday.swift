@@ -66,16 +66,15 @@ struct OperatorToday: Sendable {
         let section = OperatorSection(
             heading: texts["doctor"], note: texts["doctorNote"],
             facts: [(texts["columns.time"], [.moment(result?.time)])],
-            table: OperatorTable(
-                columns: ["check", "state", "detail", "next"].map { texts["columns.\($0)"] },
-                rows: (result?.findings ?? []).map { row($0, visit) }, empty: texts["underWay"]))
+            table: OperatorTable(findingColumns(texts), result?.findings ?? [], texts, empty: "underWay"))
         return gate.page(OperatorPage(tab: .today, title: texts["doctor"], sections: [section]), visit)
     }
 
-    private func row(_ finding: OperatorConsole.Finding, _ visit: OperatorGate.Visit) -> [OperatorCell] {
+    private func findingColumns(_ texts: OperatorTexts) -> [OperatorColumn<OperatorConsole.Finding>] {
         [
-            .code(finding.check), .tag(visit.texts[finding.isGood ? "good" : "toDo"], isGood: finding.isGood),
-            .text(finding.detail), .text(finding.nextStep),
+            .init("check") { .code($0.check) },
+            .init("state") { .tag(texts[$0.isGood ? "good" : "toDo"], isGood: $0.isGood) },
+            .init("detail") { .text($0.detail) }, .init("next") { .text($0.nextStep) },
         ]
     }
 
@@ -86,22 +85,15 @@ struct OperatorToday: Sendable {
         let page = try await WebFailure.mapping(
             await people.database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting))
         let all = OperatorSection.Link(
-            text: texts["showAll"], link: gate.link("/operator/users", [("state", "pending")], visit.locale))
+            text: texts["showAll"], link: visit.link("/operator/users", [("state", "pending")]))
         return OperatorSection(
             heading: texts["waiting"],
             table: OperatorTable(
-                columns: ["name", "email", "since", "change"].map { texts["columns.\($0)"] },
-                rows: page.items.map { user in
-                    [
-                        people.person(user, visit), .text(user.email?.address), .moment(user.createdAt),
-                        .action(
-                            texts["actions.approve"],
-                            gate.link(
-                                "/operator/change",
-                                [("action", OperatorAction.approve.rawValue), ("target", user.id.rawValue)],
-                                visit.locale)),
-                    ]
-                }, empty: texts["nobodyWaits"]), links: page.next == nil ? [] : [all])
+                [
+                    .init("name") { people.person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
+                    .init("since") { .moment($0.createdAt) },
+                    .change { visit.action(.approve, $0.id.rawValue) },
+                ], page.items, texts, empty: "nobodyWaits"), links: page.next == nil ? [] : [all])
     }
 
     private func signIns(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
@@ -128,13 +120,15 @@ struct OperatorToday: Sendable {
         return OperatorSection(
             heading: texts["failures"],
             table: OperatorTable(
-                columns: ["number", "reason", "meaning", "next"].map { texts["columns.\($0)"] },
-                rows: ordered.map { reason, number in
-                    let key = "errors.\(reason).title"
-                    let meaning = texts.strings?.has(key) == true ? texts.strings?[key] : texts.word("reasons", reason)
-                    let step = texts.has("steps.\(reason)") ? texts["steps.\(reason)"] : texts["noStep"]
-                    return [.text(String(number)), .code(reason), .text(meaning), .text(step)]
-                }, empty: texts["noFailures"]))
+                [
+                    .init("number") { .text(String($0.value)) }, .init("reason") { .code($0.key) },
+                    .init("meaning") {
+                        let key = "errors.\($0.key).title"
+                        return .text(
+                            texts.strings?.has(key) == true ? texts.strings?[key] : texts.word("reasons", $0.key))
+                    },
+                    .init("next") { .text(texts.has("steps.\($0.key)") ? texts["steps.\($0.key)"] : texts["noStep"]) },
+                ], ordered, texts, empty: "noFailures"))
     }
 
     /// Those who were refused for their state and are in another by now, or are gone, are no trouble any more: at most
@@ -172,16 +166,14 @@ struct OperatorToday: Sendable {
     private func health(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
         let texts = visit.texts
         let link = OperatorSection.Link(
-            text: texts["examine"], link: gate.link("/operator/doctor", [], visit.locale))
+            text: texts["examine"], link: visit.link("/operator/doctor"))
         guard let last = examinations.last else {
             return OperatorSection(heading: texts["doctor"], note: texts["notExamined"], links: [link])
         }
         let found = last.findings.filter { !$0.isGood }
         return OperatorSection(
             heading: texts["doctor"], facts: [(texts["columns.time"], [.moment(last.time)])],
-            table: OperatorTable(
-                columns: ["check", "state", "detail", "next"].map { texts["columns.\($0)"] },
-                rows: found.map { row($0, visit) }, empty: texts["allGood"]), links: [link])
+            table: OperatorTable(findingColumns(texts), found, texts, empty: "allGood"), links: [link])
     }
 
     private func servers(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
@@ -195,8 +187,9 @@ struct OperatorToday: Sendable {
                 (texts["columns.database"], [.code(console.database)]),
             ],
             table: OperatorTable(
-                columns: ["host", "version", "started", "lastActive"].map { texts["columns.\($0)"] },
-                rows: running.map { [.code($0.host), .code($0.version), .moment($0.startedAt), .moment($0.seenAt)] },
-                empty: texts["nothing"]))
+                [
+                    .init("host") { .code($0.host) }, .init("version") { .code($0.version) },
+                    .init("started") { .moment($0.startedAt) }, .init("lastActive") { .moment($0.seenAt) },
+                ], running, texts, empty: "nothing"))
     }
 }

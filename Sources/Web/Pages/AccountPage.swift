@@ -54,7 +54,7 @@ enum AccountDeletionPage {
 
         init(_ deletion: UserDeletion) {
             switch deletion {
-            case .unknown, .conditionFailed: self = .unknown
+            case .unknown, .conditionFailed, .lastOperator: self = .unknown
             case .deleted: self = deletion.appleIsTold == true ? .told : .untold
             }
         }

@@ -137,7 +137,7 @@ struct LoginPage: Sendable {
         let script = apple.scriptURL.replacing("{locale}", with: appleLocale)
         let pictures = PublicURL.origin(of: apple.scriptURL) ?? ""
         let button = configuration.button
-        let lifetime = configuration.login.attemptLifetime
+        let lifetime = configuration.signIn.attemptLifetime
         func picture(_ color: SignInButton.Color) -> String {
             button.pictureURL(origin: pictures, color: color, locale: appleLocale)
         }

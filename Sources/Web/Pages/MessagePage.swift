@@ -33,12 +33,13 @@ struct MessagePage: Sendable {
         let actions =
             Self.actions(after: failure, strings, locale, configuration)
             + Self.help(after: failure, strings, configuration)
-        if let page = Self.page(of: failure) {
+        if let page = Self.page(of: failure.code) {
             self.init(page: page, strings, actions)
         } else {
-            self.init(code: failure.code, strings, configuration, actions, program: failure.program?.name)
+            self.init(
+                code: failure.code.rawValue, strings, configuration, actions, program: failure.visit?.program?.name)
         }
-        if let person = failure.person {
+        if let person = failure.visit?.person {
             let name = PersonText.accountName(of: person) ?? strings?["account.someone"] ?? person.id.rawValue
             self.person = strings?.html("logout.lead", ["name": name])
         }
@@ -59,10 +60,10 @@ struct MessagePage: Sendable {
     }
 
     /// The page of a failure that is nobody's error, by its key under `pages` in the strings.
-    static func page(of failure: WebFailure) -> String? {
-        switch failure {
-        case .userPending, .link(.userPending, _): "pending"
-        case .userDisabled, .link(.userDisabled, _): "disabled"
+    static func page(of code: ReasonCode) -> String? {
+        switch code {
+        case .userPending: "pending"
+        case .userDisabled: "disabled"
         default: nil
         }
     }
@@ -73,7 +74,7 @@ struct MessagePage: Sendable {
         code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action],
         program: String? = nil
     ) {
-        let lifetime = Self.duration(configuration.login.attemptLifetime, strings)
+        let lifetime = Self.duration(configuration.signIn.attemptLifetime, strings)
         func text(_ name: String) -> String {
             let key = "errors.\(code).\(name)"
             return strings?.text(key, ["lifetime": lifetime, "program": program ?? ""]) ?? key
@@ -112,52 +113,33 @@ struct MessagePage: Sendable {
                 text: strings?["forbidden.somebodyElse"] ?? "", link: locale.link(url.path("/logout/switch")),
                 kind: .form(returnTo: target?.location))
         }
-        switch failure {
-        case .notAllowed(_, let target, _):
+        let home = home(strings, locale, configuration)
+        let visit = failure.visit
+        if let link = visit?.link {
+            let back = visit?.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
+            // Replayed: used up by another answer of Apple's, which is on its way to the application.
+            let mayHelp = failure.code.isOfSignIn || failure.code == .identityLinkedElsewhere
+            guard mayHelp, failure.code != .replayed else { return [back ?? home] }
+            return [action("tryAgain", "/link/\(link)")] + (back.map { [$0] } ?? [])
+        }
+        let target = visit?.returnTo.map { "?" + ReturnWish.query($0.location, visit?.errorReturn) } ?? ""
+        let again = action("tryAgain", "/login" + target)
+        switch failure.code {
+        case .notAllowed:
             let account = Action(
                 text: strings?["forbidden.account"] ?? "", link: locale.link(url.path("/account")))
-            return [otherAccount(returnTo: target), account]
-        case .openIDNotAllowed(let refusal):
-            let text = strings?.text("forbidden.backTo", ["program": refusal.client.name]) ?? ""
-            return [otherAccount(returnTo: refusal.target), Action(text: text, link: refusal.declined)]
-        case .openIDClientUnknown, .openIDAddressRefused: return [home(strings, locale, configuration)]
-        case .signIn(_, let retry), .tooManyRequests(_, let retry):
-            let target = retry.map { "?" + ReturnWish.query($0.target.location, $0.errorReturn) } ?? ""
-            return [action("tryAgain", "/login" + target)]
-        case .link(let failure, let way): return actions(after: failure, way, strings, locale, configuration)
-        case .routing(.notFound): return [home(strings, locale, configuration)]
-        case .crossSite, .store: return [action("account", "/account")]
+            return [otherAccount(returnTo: visit?.returnTo), account]
+        case .openIDNotAllowed:
+            let text = strings?.text("forbidden.backTo", ["program": visit?.program?.name ?? ""]) ?? ""
+            return [otherAccount(returnTo: visit?.returnTo), Action(text: text, link: visit?.declined ?? "")]
+        case .openIDClientUnknown, .openIDRedirectRefused, .notFound: return [home]
+        case .crossSite, .unavailable: return [action("account", "/account")]
         case .userPending, .userDisabled: return [otherAccount(returnTo: nil), action("signOut", "/logout")]
+        case .tooManyRequests: return [again]
+        case .linkUnknown, .linkExpired, .linkEnded: return [visit == nil ? home : again]
+        case let code where code.isOfSignIn: return [visit == nil ? home : again]
         default: return [action("signIn", "/login")]
         }
-    }
-
-    /// What a person whose account was not linked can do next: try again where that can help, and return to where they
-    /// came from.
-    private static func actions(
-        after failure: LinkFailure, _ way: LinkWay?, _ strings: Strings?, _ locale: PageLocale,
-        _ configuration: WebConfiguration
-    ) -> [Action] {
-        let url = configuration.publicURL
-        func action(_ key: String, _ path: String) -> Action {
-            Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
-        }
-        let home = home(strings, locale, configuration)
-        guard let way else { return [home] }
-        let query = way.returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
-        let back = way.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
-        if let link = way.link {
-            let again = action("tryAgain", "/link/\(link)")
-            switch failure {
-            // Used up by another answer of Apple's, which is on its way to the application.
-            case .signIn(.replayed): return [back ?? home]
-            case .signIn, .storage, .identityLinkedElsewhere, .tooMany: return [again] + (back.map { [$0] } ?? [])
-            default: return [back ?? home]
-            }
-        }
-        // Of the question about an existing account.
-        return way.returnTo == nil
-            ? [action("tryAgain", "/login")] : [action("tryAgain", "/login" + query), back ?? home]
     }
 
     /// The site's start page, or ours if none is configured.
@@ -176,8 +158,11 @@ struct MessagePage: Sendable {
     private static func help(
         after failure: WebFailure, _ strings: Strings?, _ configuration: WebConfiguration
     ) -> [Action] {
-        switch failure {
-        case .signIn(.cancelled, _), .link(.signIn(.cancelled), _), .tooManyRequests, .routing: []
+        switch failure.code {
+        case .cancelled, .notFound, .methodNotAllowed: []
+        case .tooManyRequests where failure.visit?.link == nil: []
+        // A path, not a parameter.
+        case .badRequest where failure.explanation == nil: []
         default: help(strings, configuration)
         }
     }

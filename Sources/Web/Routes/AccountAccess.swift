@@ -38,13 +38,13 @@ struct AccountAccess: Sendable {
     /// - Parameter names: its allowed fields, each at most once; others are ignored.
     /// - Throws: when it does not come from a page of ours, or is not such a form.
     func form(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
         return try Self.fields(request, names)
     }
 
     /// The same, wherever it comes from.
     static func fields(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
         let query = Query(request.body)
         guard query.isWhole else { throw .badRequest("too many parameters") }
         var values: [String: String] = [:]

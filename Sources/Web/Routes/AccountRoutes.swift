@@ -23,7 +23,7 @@ struct AccountRoutes: Sendable {
 
     /// Where password managers send people (A Well-Known URL for Changing Passwords).
     func changePassword(_ request: ServerRequest) throws(WebFailure) -> ServerResponse {
-        guard let url = configuration.login.changePasswordURL else { throw .routing(.notFound) }
+        guard let url = configuration.login.changePasswordURL else { throw WebFailure(.notFound) }
         return responses.redirect(to: url)
     }
 
@@ -36,7 +36,7 @@ struct AccountRoutes: Sendable {
         switch Query(request).value("after") {
         case .absent: break
         // What is no place in the list shows its beginning.
-        case .one(let text): place = PageCursor.sessionCursor(text)
+        case .one(let text): place = Places.sessions.place(text)
         case .several: throw .badRequest("after is given more than once")
         }
         let sessions = try await WebFailure.mapping(
@@ -44,7 +44,7 @@ struct AccountRoutes: Sendable {
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let next = sessions.next.map { cursor in
-            locale.link(configuration.publicURL.path("/account?after=\(PageCursor.encode(cursor))"))
+            locale.link(configuration.publicURL.path("/account?after=\(Places.sessions.text(cursor))"))
         }
         let page = responses.pages.render(
             "account", locale: locale,
@@ -70,7 +70,7 @@ struct AccountRoutes: Sendable {
         let returnTo: String?
         switch Query(request).value("return_to") {
         case .one(let text) where !text.isEmpty:
-            guard targets.validate(text) != nil else { throw .returnToRefused }
+            guard targets.validate(text) != nil else { throw WebFailure(.returnToRefused) }
             returnTo = text
         case .several: throw .badRequest("return_to is given more than once")
         case .absent, .one: returnTo = nil
@@ -82,12 +82,12 @@ struct AccountRoutes: Sendable {
 
     /// Ends the session, durably, before the browser is told to forget it.
     func logout(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
         var location = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         // A script may send nothing at all.
         let form = request.body.isEmpty ? [:] : try access.form(request, ["return_to"])
         if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw .returnToRefused }
+            guard let target = targets.validate(text) else { throw WebFailure(.returnToRefused) }
             location = target.location
         }
         try await end(request)
@@ -101,7 +101,7 @@ struct AccountRoutes: Sendable {
         let form = request.body.isEmpty ? [:] : try AccountAccess.fields(request, ["return_to"])
         var query = ""
         if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw .returnToRefused }
+            guard let target = targets.validate(text) else { throw WebFailure(.returnToRefused) }
             query = "?return_to=" + PercentEncoding.encodeComponent(target.location)
         }
         let locale = responses.locale(of: request)

@@ -21,7 +21,7 @@ struct AssetRoute: Sendable {
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) throws(WebFailure) -> ServerResponse {
         let response = files.respond(to: request, path: parameters["path"] ?? "", now: clock.now().seconds)
-        guard response.status != .notFound else { throw .routing(.notFound) }
+        guard response.status != .notFound else { throw WebFailure(.notFound) }
         return response
     }
 }

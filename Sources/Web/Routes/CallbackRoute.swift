@@ -17,8 +17,8 @@ struct CallbackRoute: Sendable {
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         do {
             try gate.noting(request)
-        } catch .tooManyRequests(let seconds, _) {
-            throw turnedAway(try? received(request), retryAfter: seconds)
+        } catch {
+            throw turnedAway(try? received(request), error)
         }
         let callback = try received(request)
         let outcome = await signIn.complete(
@@ -33,19 +33,9 @@ struct CallbackRoute: Sendable {
     ) async throws(WebFailure) -> ServerResponse {
         switch outcome {
         case .repost(let form): return repost(form, locale(of: callback, request))
-        case .failed(let failure, let target):
+        case .failed(let failure, let returnTo?, let link):
             let kept = await keepingName(of: callback, after: failure)
-            throw .signIn(failure, retry: target.map { retry(callback, to: $0, cookies: kept) })
-        case .linkFailed(let failure, let link, let returnTo):
-            let kept =
-                switch failure {
-                case .signIn(let failure): await keepingName(of: callback, after: failure)
-                case .storage(let text): await keepingName(of: callback, after: .storage(text))
-                default: [String]()
-                }
-            throw WebFailure(
-                visitor: failure,
-                way: LinkWay(link: link, returnTo: returnTo, language: callback.language, cookies: kept))
+            throw WebFailure(failure, visit: visit(callback, to: returnTo, link: link, cookies: kept))
         default:
             return try answers.answer(
                 outcome, binding: callback.binding, locale: locale(of: callback, request), request: request)
@@ -58,28 +48,28 @@ struct CallbackRoute: Sendable {
     }
 
     private func received(_ request: ServerRequest) throws(WebFailure) -> ReceivedCallback {
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
         return signIn.receive(request.body, binding: cookies.bindingCookie(in: request.fields))
     }
 
     /// A rate-limited callback, with what would be lost: the name that Apple sends only once, and the sign-in's target.
-    private func turnedAway(_ callback: ReceivedCallback?, retryAfter seconds: Int) -> WebFailure {
-        guard let callback, let target = callback.returnTo else { return .tooManyRequests(retryAfter: seconds) }
+    private func turnedAway(_ callback: ReceivedCallback?, _ failure: WebFailure) -> WebFailure {
+        guard let callback, let target = callback.returnTo else { return failure }
         let kept = signIn.nameToKeep(ofTurnedAway: callback).map { [cookies.setKeptName($0)] } ?? []
-        if let link = callback.link {
-            let way = LinkWay(link: link, returnTo: target, language: callback.language, cookies: kept)
-            return .link(.tooMany(retryAfter: Int64(seconds)), way: way)
-        }
-        return .tooManyRequests(retryAfter: seconds, retry: retry(callback, to: target, cookies: kept))
+        return WebFailure(
+            failure.failure, visit: visit(callback, to: target, link: callback.link, cookies: kept))
     }
 
-    private func retry(_ callback: ReceivedCallback, to target: ReturnTarget, cookies: [String]) -> SignInRetry {
-        SignInRetry(
-            target: target, errorReturn: callback.errorReturn, language: callback.language, cookies: cookies)
+    private func visit(
+        _ callback: ReceivedCallback, to target: ReturnTarget, link: LinkID?, cookies: [String]
+    ) -> FailedVisit {
+        FailedVisit(
+            returnTo: target, errorReturn: callback.errorReturn, link: link, language: callback.language,
+            cookies: cookies)
     }
 
     /// The cookie with the name, which Apple sends only once, when the failure would lose it.
-    private func keepingName(of callback: ReceivedCallback, after failure: SignInFailure) async -> [String] {
+    private func keepingName(of callback: ReceivedCallback, after failure: Failure) async -> [String] {
         await signIn.nameToKeep(of: callback, after: failure).map { [cookies.setKeptName($0)] } ?? []
     }
 

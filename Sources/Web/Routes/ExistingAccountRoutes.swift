@@ -17,11 +17,11 @@ struct ExistingAccountRoutes: Sendable {
         guard let choice = form["choice"].flatMap({ ExistingAccountChoice(rawValue: $0) }) else {
             throw .badRequest("choice must be connect or new")
         }
-        guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
-        guard choice == .new || configuration.login.passwordURL != nil else { throw .routing(.notFound) }
+        guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw WebFailure(.linkUnknown) }
+        guard choice == .new || configuration.login.passwordURL != nil else { throw WebFailure(.notFound) }
         let locale = responses.locale(of: request)
         let binding = cookies.bindingCookie(in: request.fields)
-        let answer = try await answeringVisitors(LinkWay(language: locale.chosen)) { () throws(LinkFailure) in
+        let answer = try await answering(FailedVisit(language: locale.chosen)) { () throws(Failure) in
             try await signIn.answerExisting(
                 id, choice, binding: binding, device: DeviceDescription.device(of: request))
         }

@@ -36,7 +36,7 @@ struct LinkRoutes: Sendable {
         let isLook = token != nil && LookAhead.isNoVisit(request.method, request.fields)
         let visitor = self.browser(of: request)
         let browser = isLook ? BrowserBinding.make(random: random) : visitor
-        let (link, person) = try await answeringVisitors { () throws(LinkFailure) in
+        let (link, person) = try await answering { () throws(Failure) in
             if let token { try await linking.openLink(id, token: token, binding: visitor, claims: !isLook) }
             let link = try await linking.link(id)
             return (link, try await linking.waitingPerson(for: link, binding: .value(browser)))
@@ -85,19 +85,19 @@ struct LinkRoutes: Sendable {
 
     /// "Connect", with the identity that waits in this browser.
     func connect(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
         let id = try parameters.link
         let binding = cookies.bindingCookie(in: request.fields)
         let location: String
         do {
             location = try await linking.connectWaiting(id, binding: binding)
-        } catch .unknown, .expired {
+        } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
             // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong with the
             // link.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
-            throw WebFailure(visitor: error, way: LinkWay(link: id))
+            throw WebFailure(error, visit: FailedVisit(link: id))
         }
         return responses.redirect(to: location)
     }
@@ -111,7 +111,7 @@ struct LinkRoutes: Sendable {
         let value = Query(request).value("token")
         if case .absent = value { return nil }
         guard let token = value.text.flatMap({ LinkAddressToken(parsing: $0) }) else {
-            throw .link(.unknown, way: nil)
+            throw WebFailure(.linkUnknown)
         }
         return token
     }
@@ -120,7 +120,7 @@ struct LinkRoutes: Sendable {
     private func begin(
         _ id: LinkID, _ browser: BrowserBinding, _ locale: PageLocale, isOpened: Bool = false
     ) async throws(WebFailure) -> Attempt {
-        try await answeringVisitors { () throws(LinkFailure) in
+        try await answering { () throws(Failure) in
             try await linking.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened)
         }
     }
@@ -136,7 +136,7 @@ extension PathParameters {
     /// The link of `{id}`. An invalid id names no link.
     var link: LinkID {
         get throws(WebFailure) {
-            guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
+            guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw WebFailure(.linkUnknown) }
             return id
         }
     }

@@ -1,6 +1,7 @@
 import Accounts
 import HTTP
 import HTTPTypes
+import Logging
 
 /// `POST /apple/notifications`: Apple's servers report what happened to an account.
 struct NotificationRoute: Sendable {
@@ -21,7 +22,8 @@ struct NotificationRoute: Sendable {
             {
                 throw .tooManyRequests(retryAfter: retryAfter)
             }
-            throw .notification(error)
+            // Logged where it happened.
+            throw WebFailure(error.failure, level: .debug)
         }
         return responses.empty(.ok)
     }

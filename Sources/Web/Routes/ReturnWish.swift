@@ -23,14 +23,14 @@ struct ReturnWish: Sendable {
         case .absent, .one(""): (text, target) = (nil, targets.defaultTarget)
         case .several: throw .badRequest("return_to is given more than once")
         case .one(let text):
-            guard let target = targets.validate(text) else { throw .returnToRefused }
+            guard let target = targets.validate(text) else { throw WebFailure(.returnToRefused) }
             (self.text, self.target) = (text, target)
         }
         switch query.value("error_return") {
         case .absent, .one(""): errorReturn = nil
         case .several: throw .badRequest("error_return is given more than once")
         case .one(let text):
-            guard let target = targets.validate(errorReturn: text) else { throw .returnToRefused }
+            guard let target = targets.validate(errorReturn: text) else { throw WebFailure(.returnToRefused) }
             // Together they would not fit into a state; a program is told anyway.
             errorReturn = self.target.isAuthorizeRequest ? nil : target
         }

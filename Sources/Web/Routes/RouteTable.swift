@@ -114,7 +114,7 @@ struct RouteTable: Sendable {
         static func native(_ configuration: WebConfiguration) -> Int { min(65_536, configuration.limits.callbackBody) }
 
         static func require(_ limit: Int, of request: ServerRequest) throws(WebFailure) {
-            guard request.body.count <= limit else { throw .contentTooLarge }
+            guard request.body.count <= limit else { throw WebFailure(.contentTooLarge) }
         }
     }
 
@@ -134,7 +134,8 @@ struct RouteTable: Sendable {
         let signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch, traffic: traffic)
         let login = LoginRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
-            signIn: services.signIn, targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
+            signIn: services.signIn, targets: configuration.returnTargets, bounces: bounces, clock: clock,
+            random: random)
         let answers = SignInAnswers(
             configuration: configuration, responses: responses, cookies: cookies, bounces: bounces, clock: clock)
         let callback = CallbackRoute(
@@ -150,14 +151,14 @@ struct RouteTable: Sendable {
             services: services)
         let account = AccountRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader, access: access,
-            targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
+            targets: configuration.returnTargets, bounces: bounces, clock: clock, random: random)
         let session = SessionAPI(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader, bounces: bounces,
             clock: clock)
         let issuer = AssertionIssuer(configuration: configuration, keys: services.signingKeys, random: random)
         let verify = VerifyRoute(
             configuration: configuration, rules: services.accessRules ?? CurrentAccessRules(configuration.accessRules),
-            responses: responses, reader: reader, targets: services.returnTargets,
+            responses: responses, reader: reader, targets: configuration.returnTargets,
             assertions: VerifyAssertions(issuer: issuer, clock: clock))
         let assertions = AssertionRoutes(
             issuer: issuer, keys: services.signingKeys, responses: responses, reader: reader, clock: clock)
@@ -167,7 +168,7 @@ struct RouteTable: Sendable {
         ]
         let oauth2Proxy = OAuth2ProxyRoutes(
             configuration: configuration, verify: verify, login: login, responses: responses, reader: reader,
-            site: OAuth2ProxySite(configuration: configuration, targets: services.returnTargets))
+            site: OAuth2ProxySite(configuration: configuration, targets: configuration.returnTargets))
         let proxyRoutes = [
             Entry(.get, "/auth/verify", reader: .proxy, isFrequent: true, verify.get),
             Entry(.get, "/auth/forbidden", reader: .proxy, verify.forbidden),
@@ -191,7 +192,7 @@ struct RouteTable: Sendable {
         let openIDRoutes = services.openID.map { provider in
             Self.openIDRoutes(
                 provider, configuration: configuration, responses: responses, login: login,
-                targets: services.returnTargets, signIns: signIns, stopwatch: stopwatch, clock: clock)
+                targets: configuration.returnTargets, signIns: signIns, stopwatch: stopwatch, clock: clock)
         }
         let operatorRoutes = services.console.map { console in
             OperatorRoutes(

@@ -20,7 +20,7 @@ struct SessionAPI: Sendable {
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let credential = try reader.changing(request.fields, configuration.publicURL)
         guard let signedIn = try await WebFailure.mapping(await reader.signedIn(credential)) else {
-            throw .signedOut
+            throw WebFailure(.signedOut)
         }
         try await WebFailure.mapping(
             await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))

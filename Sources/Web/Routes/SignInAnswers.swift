@@ -22,19 +22,16 @@ struct SignInAnswers: Sendable {
         case .cancelled(let errorReturn, let returnTo):
             remember(binding, cancelled: returnTo)
             return onward(to: errorReturn.cancelled, errorReturn, locale, request)
-        case .pending: return message("pending", locale, request)
-        case .disabled: return message("disabled", locale, request)
-        case .closed: return message("closed", locale, request)
+        case .refused(let refusal, _): return message(refusal.rawValue, locale, request)
         case .linkAuthorized(let location):
             return responses.redirect(to: location, cookies: forgettingName(request))
-        case .linkFailed(let failure, let link, let returnTo):
-            throw WebFailure(
-                visitor: failure, way: LinkWay(link: link, returnTo: returnTo, language: locale.chosen))
         case .asksExisting(let person): return question(person, binding: binding, locale)
         // Only the callback can post again.
-        case .repost: throw .signIn(.missingBinding, retry: nil)
-        case .failed(let failure, let retry):
-            throw .signIn(failure, retry: retry.map { SignInRetry(target: $0, language: locale.chosen) })
+        case .repost: throw WebFailure(.missingBinding, visit: FailedVisit())
+        case .failed(let failure, let returnTo, let link):
+            throw WebFailure(
+                failure,
+                visit: FailedVisit(returnTo: returnTo, link: link, language: returnTo == nil ? nil : locale.chosen))
         }
     }
 

@@ -30,7 +30,7 @@ struct Cookies: Sendable {
         let domain = sessions.cookieDomain.map { "; Domain=\($0)" } ?? ""
         sessionAttributes = "; Path=/\(domain); Secure; HttpOnly; SameSite=Lax"
         sessionLifetime = sessions.limits.lifetime
-        bindingLifetime = configuration.login.attemptLifetime
+        bindingLifetime = configuration.signIn.attemptLifetime
     }
 
     /// `Set-Cookie` of a new session.

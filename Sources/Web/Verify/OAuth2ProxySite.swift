@@ -98,7 +98,7 @@ struct OAuth2ProxySite: Sendable {
     func target(of request: ServerRequest) throws(WebFailure) -> ReturnTarget? {
         if let text = try RedirectParameter.read(request) {
             guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {
-                throw .returnToRefused
+                throw WebFailure(.returnToRefused)
             }
             return leadingOn(found)
         }
@@ -106,7 +106,7 @@ struct OAuth2ProxySite: Sendable {
             return nil
         }
         // The requested page, which nobody chose as a target: its site's start page is better than none.
-        guard let found = resolve(text, request) ?? start(of: text, request) else { throw .returnToRefused }
+        guard let found = resolve(text, request) ?? start(of: text, request) else { throw WebFailure(.returnToRefused) }
         return leadingOn(found)
     }
 

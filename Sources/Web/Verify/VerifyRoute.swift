@@ -59,7 +59,7 @@ struct VerifyRoute: Sendable {
             signedIn = try await reader.signedIn(reader.credential(in: request.fields))
         } catch {
             // What is public stays public while nobody can be identified.
-            guard access == .everyone, demands.isEmpty else { throw .store(error) }
+            guard access == .everyone, demands.isEmpty else { throw WebFailure(store: error) }
             return answer(.nobody)
         }
         switch signedIn?.user.state {
@@ -78,8 +78,8 @@ struct VerifyRoute: Sendable {
             let isOpen = access == .everyone || access == .optional || isOptional
             return isOpen && demands.isEmpty ? answer(.nobody) : signedOut(request, original)
         case _ where access == .everyone && demands.isEmpty: return answer(.nobody)
-        case .pending?: throw .userPending
-        case .disabled?: throw .userDisabled
+        case .pending?: throw WebFailure(.userPending)
+        case .disabled?: throw WebFailure(.userDisabled)
         }
     }
 

@@ -1,7 +1,6 @@
 internal import Accounts
 internal import ArgumentParser
 internal import Coding
-internal import Crypto
 internal import Storage
 
 /// What is registered of a client, as options.
@@ -68,14 +67,19 @@ struct ClientOptions: ParsableArguments {
         return OpenIDScope.parse(words.joined(separator: " "))
     }
 
-    /// Applies what is given.
-    func apply(to client: inout OpenIDClient) throws {
+    /// What is given, applied to a client.
+    func changes() throws -> @Sendable (inout OpenIDClient) -> Void {
+        let (options, scopes) = (self, try named())
+        return { options.apply(scopes, to: &$0) }
+    }
+
+    private func apply(_ scopes: [OpenIDScope]?, to client: inout OpenIDClient) {
         if let name { client.name = name }
         if !redirectURIs.isEmpty { client.redirectURIs = redirectURIs }
         if !logoutURIs.isEmpty { client.logoutURIs = logoutURIs }
         if let backChannelLogoutURI { client.nameBackChannel(backChannelLogoutURI, by: .command) }
         if !groups.isEmpty { client.groups = groups }
-        if let scopes = try named() { client.scopes = scopes }
+        if let scopes { client.scopes = scopes }
         if let offline {
             client.scopes = OpenIDScope.allCases.filter {
                 $0 == .offlineAccess ? offline : client.scopes.contains($0)
@@ -103,21 +107,13 @@ struct ClientsAddCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let (id, now) = (id.id, place.now)
-            let secret = isPublic ? nil : OpenIDClientSecret.make(random: place.random)
-            var made = OpenIDClient(
-                id: id, name: id.rawValue, secrets: secret.map { OpenIDClient.Secrets(current: $0.hash) },
-                redirectURIs: [], createdAt: now, updatedAt: now)
-            try client.apply(to: &made)
-            try ClientChange.require(made, place)
-            let new = made
-            let clients = try await place.database.changeOpenIDClients(at: now) { clients in
-                clients.contains { $0.id == id } ? clients : clients + [new]
+            let (id, now, isPublic) = (id.id, place.now, isPublic)
+            let apply = try client.changes()
+            let outcome = try await place.clients.change(id, isNew: true, at: now) { client, secret in
+                if !isPublic { client.replaceSecret(by: secret, keepingOldUntil: now, at: now) }
+                apply(&client)
             }
-            guard let saved = clients.first(where: { $0.id == id }), saved.secrets == new.secrets,
-                saved.createdAt == now
-            else { throw CommandFailure("There is a client \(id) already: change it with bramley clients update.") }
-            try ClientChange.show(saved, secret, json: output.json)
+            try ClientChange.show(try ClientChange.saved(outcome, id), output)
         }
     }
 }
@@ -154,33 +150,19 @@ struct ClientsUpdateCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let (id, now) = (id.id, place.now)
-            guard let before = try await place.database.openIDClient(id) else { throw ClientChange.unknown(id) }
-            var after = before
-            try client.apply(to: &after)
-            if everyone { after.groups = [] }
-            if noLogoutURIs { after.logoutURIs = [] }
-            if noBackChannelLogoutURI { after.nameBackChannel(nil, by: .command) }
-            try ClientChange.require(after, place)
-            guard after != before else { throw CommandFailure.usage("Nothing changes: name what shall be different.") }
-            after.updatedAt = now
-            let wanted = after
-            let clients = try await place.database.changeOpenIDClients(at: now) { clients in
-                clients.map { $0.id == id ? wanted.keepingUse(of: $0) : $0 }
+            let (id, now, apply) = (id.id, place.now, try client.changes())
+            let (everyone, noLogoutURIs, noBackChannel) = (everyone, noLogoutURIs, noBackChannelLogoutURI)
+            let outcome = try await place.clients.change(id, isNew: false, at: now) { client, _ in
+                apply(&client)
+                if everyone { client.groups = [] }
+                if noLogoutURIs { client.logoutURIs = [] }
+                if noBackChannel { client.nameBackChannel(nil, by: .command) }
             }
-            guard let saved = clients.first(where: { $0.id == id }) else { throw ClientChange.unknown(id) }
-            try ClientChange.show(saved, nil, json: output.json)
+            let saved = try ClientChange.saved(outcome, id)
+            guard saved.client != saved.before else {
+                throw CommandFailure.usage("Nothing changes: name what shall be different.")
+            }
+            try ClientChange.show(saved, output)
         }
-    }
-}
-
-extension OpenIDClient {
-    /// This registration with the secrets and the use of another moment.
-    func keepingUse(of other: OpenIDClient) -> OpenIDClient {
-        var client = self
-        client.secrets = other.secrets
-        client.lastUsedAt = other.lastUsedAt
-        client.lastRefusedAt = other.lastRefusedAt
-        return client
     }
 }

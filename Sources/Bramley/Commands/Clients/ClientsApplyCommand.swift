@@ -42,7 +42,10 @@ struct ClientsApplyCommand: AsyncParsableCommand {
                             at: now)
                     }
             }
-            for client in plan(before) { try ClientChange.require(client, place) }
+            for client in plan(before) {
+                let problems = place.clients.problems(of: client)
+                guard problems.isEmpty else { throw ClientChange.refusal(of: client.id, problems) }
+            }
             let after =
                 dryRun ? plan(before) : try await place.database.changeOpenIDClients(at: now, plan)
             try show(ClientDifference.all(before, after), secrets: dryRun ? [:] : secrets)

@@ -1,13 +1,11 @@
 internal import Accounts
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-internal import Crypto
 internal import Storage
-internal import Web
 
 /// `bramley clients`
-package struct ClientsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct ClientsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "clients",
         abstract: "Manage the programs that sign people in by OpenID Connect.",
         discussion: """
@@ -17,8 +15,6 @@ package struct ClientsCommand: AsyncParsableCommand {
             ClientsAddCommand.self, ClientsListCommand.self, ClientsShowCommand.self, ClientsUpdateCommand.self,
             ClientsRotateSecretCommand.self, ClientsDeleteCommand.self, ClientsApplyCommand.self,
         ])
-
-    package init() {}
 }
 
 /// `bramley clients list`
@@ -33,27 +29,15 @@ struct ClientsListCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let clients = try await place.database.openIDClients()
-            let style = CommandOutput.tableStyle
-            let list = CommandList<OpenIDClient>(
+            let list = CommandList<OpenIDClient, String>(
                 [
-                    .init("ID"), .init("NAME", flexible: true), .init("KIND"), .init("REDIRECT URIS", flexible: true),
-                    .init("GROUPS", flexible: true), .init("LAST USED"),
-                ],
-                empty: "No clients.",
-                row: { client in
-                    [
-                        client.id.rawValue, client.name, client.isPublic ? "public" : "secret",
-                        client.redirectURIs.joined(separator: " "),
-                        client.groups.isEmpty ? nil : client.groups.joined(separator: ","),
-                        client.lastUsedAt?.shown(style),
-                    ]
-                }, document: { OpenIDClientDocument.write($0, to: &$1) })
+                    .init("ID") { .code($0.id.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
+                    .init("KIND") { .text($0.isPublic ? "public" : "secret") },
+                    .init("REDIRECT URIS", flexible: true) { .text($0.redirectURIs.joined(separator: " ")) },
+                    .init("GROUPS", flexible: true) { .texts($0.groups) }, .init("LAST USED") { .time($0.lastUsedAt) },
+                ], OpenIDClient.fields, .clients, empty: "No clients.")
             try await list.show(page, json: output.json) { after, limit in
-                let start =
-                    after.flatMap { place in clients.firstIndex { $0.id.rawValue == place.id } }.map { $0 + 1 } ?? 0
-                let items = Array(clients[start...].prefix(limit))
-                let last = start + items.count < clients.count ? items.last : nil
-                return (items, last.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) })
+                Page(of: clients, after: after, limit: limit, by: \.id.rawValue)
             }
         }
     }
@@ -70,26 +54,9 @@ struct ClientsShowCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             guard let client = try await place.database.openIDClient(id.id) else { throw ClientChange.unknown(id.id) }
-            if output.json {
-                try CommandOutput.json { OpenIDClientDocument.write(client, to: &$0) }
-                return
-            }
-            let style = CommandOutput.tableStyle
-            func list(_ texts: [String]) -> String? { texts.isEmpty ? nil : texts.joined(separator: " ") }
-            let rows: [(String, String?)] = [
-                ("id", client.id.rawValue), ("name", client.name), ("public", client.isPublic ? "true" : "false"),
-                ("redirectURIs", list(client.redirectURIs)), ("logoutURIs", list(client.logoutURIs)),
-                ("backChannelLogoutURI", client.backChannelLogoutURI),
-                ("backChannelPublicOnly", client.backChannelPublicOnly ? "true" : "false"),
-                ("scopes", OpenIDScope.text(client.scopes)),
-                ("groups", list(client.groups)),
-                ("requirePKCE", client.requiresPKCE ? "true" : "false"),
-                ("formerSecretUntil", client.secrets?.formerUntil?.shown(style)),
-                ("createdAt", client.createdAt.shown(style)), ("updatedAt", client.updatedAt.shown(style)),
-                ("lastUsedAt", client.lastUsedAt?.shown(style)),
-                ("lastRefusedAt", client.lastRefusedAt?.shown(style)),
-            ]
-            try CommandOutput.table(TextTable([.init(""), .init("")], rows: rows.map { [$0.0, $0.1] }))
+            if output.json { return try CommandOutput.json { $0.write(client, OpenIDClient.fields) } }
+            let fields = [Field<OpenIDClient>("id") { .code($0.id.rawValue) }] + OpenIDClient.fields.dropFirst()
+            try CommandOutput.fields(of: client, fields, separator: " ")
         }
     }
 }
@@ -114,20 +81,10 @@ struct ClientsRotateSecretCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let (id, now) = (id.id, place.now)
-            guard let before = try await place.database.openIDClient(id) else { throw ClientChange.unknown(id) }
-            guard !before.isPublic else { throw CommandFailure("\(id) is a public client: it has no secret.") }
-            let secret = OpenIDClientSecret.make(random: place.random)
-            let end = now.adding(seconds: Int64(keepOld) * 86_400)
-            let clients = try await place.database.changeOpenIDClients(at: now) { clients in
-                clients.map { client in
-                    guard client.id == id else { return client }
-                    var client = client
-                    client.replaceSecret(by: secret.hash, keepingOldUntil: end, at: now)
-                    return client
-                }
-            }
-            guard let client = clients.first(where: { $0.id == id }) else { throw ClientChange.unknown(id) }
-            try ClientChange.show(client, secret, json: output.json)
+            let seconds = Int64(keepOld) * 86_400
+            let end = now.adding(seconds: seconds)
+            let outcome = try await place.clients.rotateSecret(of: id, keepingOld: seconds, at: now)
+            try ClientChange.show(try ClientChange.saved(outcome, id), output)
             CommandOutput.remark(
                 keepOld == 0 ? "The old secret has ended." : "The old secret stays valid until \(end.rfc3339).")
         }
@@ -150,12 +107,8 @@ struct ClientsDeleteCommand: AsyncParsableCommand {
             guard let client = try await place.database.openIDClient(id) else { throw ClientChange.unknown(id) }
             try confirmation.confirm(
                 "Nobody can sign in to \(client.name) (\(id)) any more, and its tokens end.", id: id.rawValue)
-            _ = try await place.database.changeOpenIDClients(at: place.now) { $0.filter { $0.id != id } }
-            if output.json {
-                try CommandOutput.json { OpenIDClientDocument.write(client, to: &$0) }
-            } else {
-                try CommandOutput.line("\(id) deleted")
-            }
+            _ = try await place.clients.delete(id, at: place.now)
+            try output.show("\(id) deleted", client, OpenIDClient.fields)
         }
     }
 }
@@ -174,19 +127,29 @@ struct ClientIDArgument: Sendable, ExpressibleByArgument {
 enum ClientChange {
     static func unknown(_ id: OpenIDClientID) -> CommandFailure { CommandFailure("There is no client \(id).") }
 
-    /// Refuses a client that cannot work.
-    static func require(_ client: OpenIDClient, _ place: OperatorDatabase) throws(CommandFailure) {
-        let problems = client.problems(audiences: place.configuration.audiences.map(\.name))
-        guard problems.isEmpty else {
-            throw .usage(
-                "\(client.id): " + problems.map { LogEscaping.escaped($0.description) }.joined(separator: "; ") + ".")
+    /// What an operation saved.
+    typealias Saved = (client: OpenIDClient, secret: OpenIDClientSecret?, before: OpenIDClient?)
+
+    static func saved(_ outcome: ClientOutcome, _ id: OpenIDClientID) throws(CommandFailure) -> Saved {
+        switch outcome {
+        case .saved(let client, let secret, let before): return (client, secret, before)
+        case .unknown: throw unknown(id)
+        case .taken:
+            throw CommandFailure("There is a client \(id) already: change it with bramley clients update.")
+        case .withoutSecret: throw CommandFailure("\(id) is a public client: it has no secret.")
+        case .invalid(let problems): throw refusal(of: id, problems)
         }
     }
 
+    static func refusal(of id: OpenIDClientID, _ problems: [ClientProblem]) -> CommandFailure {
+        .usage("\(id): " + problems.map { LogEscaping.escaped($0.description) }.joined(separator: "; ") + ".")
+    }
+
     /// Prints what the program needs, with its secret if there is a new one.
-    static func show(_ client: OpenIDClient, _ secret: OpenIDClientSecret?, json: Bool) throws {
-        if json {
-            try CommandOutput.json { OpenIDClientDocument.write(client, secret: secret, to: &$0) }
+    static func show(_ saved: Saved, _ output: OutputOptions) throws {
+        let (client, secret) = (saved.client, saved.secret)
+        if output.json {
+            try CommandOutput.json { $0.write(client, OpenIDClient.fields(with: secret)) }
         } else if let secret {
             try CommandOutput.line("client ID:     \(client.id)")
             try CommandOutput.line("client secret: \(secret.reveal())")
@@ -196,5 +159,11 @@ enum ClientChange {
         if secret != nil {
             CommandOutput.remark("Keep the secret now; it is not shown again, and the database does not hold it.")
         }
+    }
+}
+
+extension OperatorDatabase {
+    var clients: Clients {
+        Clients(database, audiences: configuration.audiences.map(\.name), random: random)
     }
 }

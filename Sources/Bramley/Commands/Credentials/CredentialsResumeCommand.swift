@@ -35,19 +35,10 @@ struct CredentialsResumeCommand: AsyncParsableCommand {
             let done = try await ProgressLine.during("resuming the checks") {
                 try await place.database.resumeChecks(accepting: accept, at: place.now)
             }
-            if output.json {
-                try CommandOutput.json { writer in
-                    writer.beginObject()
-                    writer.member("wasStopped", done.gate.brake != nil)
-                    writer.member("wasRefused", Int64(done.gate.pauses.count))
-                    writer.member("ended", Int64(done.died))
-                    writer.member("sessionsEnded", Int64(done.sessions))
-                    writer.member("forgotten", Int64(done.forgotten))
-                    writer.endObject()
-                }
-            } else {
-                try CommandOutput.line(Self.text(done, accepted: accept))
-            }
+            try output.show(
+                Self.text(done, accepted: accept), ("wasStopped", .flag(done.gate.brake != nil)),
+                ("wasRefused", .number(done.gate.pauses.count)), ("ended", .number(done.died)),
+                ("sessionsEnded", .number(done.sessions)), ("forgotten", .number(done.forgotten)))
         }
     }
 

@@ -32,55 +32,23 @@ struct CredentialsRevocationsCommand: AsyncParsableCommand {
     }
 
     private func show(retried count: Int) throws {
-        if output.json {
-            try CommandOutput.json { writer in
-                writer.beginObject()
-                writer.member("retried", Int64(count))
-                writer.endObject()
-            }
-        } else {
-            try CommandOutput.line(count == 1 ? "1 revocation is due now" : "\(count) revocations are due now")
-        }
+        try output.show(
+            count == 1 ? "1 revocation is due now" : "\(count) revocations are due now", ("retried", .number(count)))
     }
 
     private func list(_ place: OperatorDatabase) async throws {
-        let style = CommandOutput.tableStyle
-        let list = CommandList<RevocationReport>(
+        let list = CommandList<RevocationReport, Int64>(
             [
-                .init("ID"), .init("STATE"), .init("CLIENT", flexible: true), .init("DELETED"), .init("NEXT"),
-                .init("UNTIL", optional: true), .init("ATTEMPTS", optional: true), .init("WHY", flexible: true),
-            ],
-            empty: "Apple knows of every deleted account.",
-            row: { report in
-                [
-                    String(report.id), report.state.rawValue, report.clientID.rawValue,
-                    report.queuedAt.shown(style), report.nextAttemptAt?.shown(style), report.endsAt.shown(style),
-                    String(report.attempts), report.failure,
-                ]
-            }, document: RevocationDocument.write)
+                .init("ID") { .number(Int($0.id)) }, .init("STATE") { .text($0.state.rawValue) },
+                .init("CLIENT", flexible: true) { .text($0.clientID.rawValue) },
+                .init("DELETED") { .time($0.queuedAt) }, .init("NEXT") { .time($0.nextAttemptAt) },
+                .init("UNTIL", optional: true) { .time($0.endsAt) },
+                .init("ATTEMPTS", optional: true) { .number($0.attempts) },
+                .init("WHY", flexible: true) { .text($0.failure) },
+            ], RevocationReport.fields, .revocations, empty: "Apple knows of every deleted account.")
+        // Ids are in the order of deletion.
         try await list.show(page, json: output.json) { after, limit in
-            // Ids are in the order of deletion. One more than requested tells whether there is another page.
-            let after = after.map { Int64($0.id) ?? 0 }
-            let found = try await place.database.revocations(after: after, limit: limit + 1, at: place.now)
-            let reports = Array(found.prefix(limit))
-            let last = found.count > limit ? reports.last : nil
-            return (reports, last.map { CommandCursor.encode($0.queuedAt, String($0.id)) })
+            try await place.database.revocations(after: after, limit: limit, at: place.now)
         }
-    }
-}
-
-/// The queue of revocations as JSON.
-enum RevocationDocument {
-    static func write(_ report: RevocationReport, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("id", report.id)
-        writer.member("state", report.state.rawValue)
-        writer.member("clientID", report.clientID.rawValue)
-        writer.member("queuedAt", report.queuedAt)
-        writer.member("nextAttemptAt", report.nextAttemptAt)
-        writer.member("endsAt", report.endsAt)
-        writer.member("attempts", Int64(report.attempts))
-        writer.member("failure", report.failure)
-        writer.endObject()
     }
 }

@@ -1,6 +1,5 @@
 package import Accounts
 package import ArgumentParser
-internal import Coding
 
 // Command-line arguments as values of the domain. Anything else is refused before the database is opened.
 
@@ -43,24 +42,10 @@ package struct PageOptions: ParsableArguments {
         guard (1...Self.maximum).contains(limit) else {
             throw ValidationError("--limit is 1 to \(Self.maximum).")
         }
-        guard cursor == nil || place != nil else { throw ValidationError("--after is not a cursor from bramley.") }
+        // Of which list, is seen when it is read.
+        guard cursor.map({ PlaceMark(of: $0) != nil }) ?? true else {
+            throw ValidationError("--after is not a cursor from bramley.")
+        }
         guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
-    }
-
-    /// The time and id of the last row of the previous page.
-    var place: (moment: Timestamp, id: String)? { cursor.flatMap(CommandCursor.decode) }
-}
-
-/// Where a page ended, as text: base64url of the time in milliseconds, a slash, and the id.
-enum CommandCursor {
-    static func encode(_ moment: Timestamp, _ id: String) -> String {
-        Base64URL.encode(Array("\(moment.milliseconds)/\(id)".utf8))
-    }
-
-    static func decode(_ text: String) -> (moment: Timestamp, id: String)? {
-        guard let bytes = Base64URL.decode(text), let plain = String(validating: bytes, as: UTF8.self),
-            let slash = plain.firstIndex(of: "/"), let milliseconds = Int64(plain[..<slash])
-        else { return nil }
-        return (Timestamp(milliseconds: milliseconds), String(plain[plain.index(after: slash)...]))
     }
 }

@@ -1,7 +1,6 @@
 package import Accounts
 package import Coding
 package import Crypto
-internal import Logging
 internal import Sockets
 package import Storage
 
@@ -12,11 +11,12 @@ package struct OperatorDatabase: Sendable {
     package let configuration: DatabaseConfiguration
     package let database: Database
     package let keyring: SealingKeyring
-    package let random: any RandomSource
-    package let clock: any WallClock
+    package let runtime: Runtime
     /// Held for as long as the database is open.
     private let lock: RestoreLock?
 
+    package var random: any RandomSource { runtime.random }
+    package var clock: any WallClock { runtime.clock }
     package var now: Timestamp { clock.now() }
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
     package var team: TeamID { TeamID(configuration.teamID) }
@@ -51,7 +51,7 @@ package struct OperatorDatabase: Sendable {
         guard configuration.storage.mayHoldDatabase else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
-        let (clock, random) = (SystemClock(), SystemRandom())
+        let runtime = Runtime.command
         var lock: RestoreLock?
         if configuration.storage.postgres == nil {
             let held = isExclusive ? try RestoreLock.exclusive(directory) : try RestoreLock.shared(directory)
@@ -59,16 +59,13 @@ package struct OperatorDatabase: Sendable {
             lock = held
         }
         do {
-            let keyring = try SealingKeyFile.load(configuration, random: random)
+            let keyring = try SealingKeyFile.load(configuration, random: runtime.random)
             var options = configuration.databaseOptions(for: .command)
             options.store.admitsMoved = admitsMoved
             options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
-            let database = try Database(
-                options: options, keyring: keyring, clock: clock,
-                random: random, logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+            let database = try Database(options: options, keyring: keyring, runtime: runtime)
             return OperatorDatabase(
-                configuration: configuration, database: database, keyring: keyring, random: random, clock: clock,
-                lock: lock)
+                configuration: configuration, database: database, keyring: keyring, runtime: runtime, lock: lock)
         } catch let failure as StartFailure {
             throw CommandFailure(failure.description)
         } catch let error as StorageOpenError {

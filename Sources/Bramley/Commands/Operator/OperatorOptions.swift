@@ -1,4 +1,6 @@
+internal import Accounts
 package import ArgumentParser
+internal import Coding
 internal import FoundationEssentials
 
 /// The options of every command that uses the database.
@@ -26,4 +28,22 @@ package struct OutputOptions: ParsableArguments {
     package var json = false
 
     package init() {}
+}
+
+extension OutputOptions {
+    /// The result of a command: a line for a person, an object for a script.
+    func show(_ line: @autoclosure () -> String, _ members: (name: String, value: FieldValue)...) throws {
+        guard json else { return try CommandOutput.line(line()) }
+        try CommandOutput.json { writer in
+            writer.beginObject()
+            for member in members { writer.member(member.name, member.value) }
+            writer.endObject()
+        }
+    }
+
+    /// The same of one thing.
+    func show<Item>(_ line: @autoclosure () -> String, _ item: Item, _ fields: [Field<Item>]) throws {
+        guard json else { return try CommandOutput.line(line()) }
+        try CommandOutput.json { $0.write(item, fields) }
+    }
 }

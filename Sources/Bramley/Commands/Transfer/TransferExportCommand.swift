@@ -52,10 +52,9 @@ struct TransferExportCommand: AsyncParsableCommand {
         }
         let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
         let again = transfer.again
-        let (end, _) = try await TransferProgress.run(place, options, as: client, rate: transfer.rate, total: open) {
+        let (end, _) = try await TransferProgress.run(place, options, rate: transfer.rate, total: open) {
             TransferExport(
-                database: place.database, migrator: $0, from: place.team, to: recipient, again: again,
-                clock: place.clock)
+                database: place.database, provider: $0, as: client, to: recipient, again: again, clock: place.clock)
         }
         let counts = try await place.database.transferCounts(from: place.team, to: recipient)
         let isNobody = Self.exported(counts) == 0

@@ -96,11 +96,9 @@ struct TransferImportCommand: AsyncParsableCommand {
         let before = try await place.database.transferCounts(from: nil, to: place.team)
         let (again, joins) = (asksAgain, joinAccounts)
         let total = adopted?.people.count ?? before.exported + (again ? before.refusedAtImport : 0)
-        let (end, step) = try await TransferProgress.run(place, options, as: client, rate: transfer.rate, total: total)
-        {
+        let (end, step) = try await TransferProgress.run(place, options, rate: transfer.rate, total: total) {
             TransferImport(
-                database: place.database, migrator: $0, to: place.team, again: again, joins: joins,
-                only: adopted?.people,
+                database: place.database, provider: $0, as: client, again: again, joins: joins, only: adopted?.people,
                 clock: place.clock)
         }
         let counts = try await place.database.transferCounts(from: nil, to: place.team)

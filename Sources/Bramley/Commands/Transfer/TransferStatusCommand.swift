@@ -64,30 +64,15 @@ struct TransferStatusCommand: AsyncParsableCommand {
     }
 
     private func showUnmoved(_ recipient: TeamID, _ place: OperatorDatabase) async throws {
-        let style = CommandOutput.tableStyle
-        let list = CommandList<UnmovedPerson>(
+        let list = CommandList<UnmovedPerson, TimedPlace>(
             [
-                .init("USER"), .init("EXTERNAL ID", flexible: true), .init("AT"), .init("REASON", flexible: true),
-                .init("ASKED", optional: true),
-            ],
-            empty: "Nobody.",
-            row: { [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.place.askedAt.shown(style)] },
-            document: { person, writer in
-                writer.beginObject()
-                writer.member("user", person.user.rawValue)
-                writer.member("externalID", person.externalID)
-                writer.member("step", person.step.rawValue)
-                writer.member("reason", person.reason)
-                writer.member("askedAt", person.place.askedAt)
-                writer.endObject()
-            })
+                .init("USER") { .code($0.user.rawValue) },
+                .init("EXTERNAL ID", flexible: true) { .text($0.externalID) },
+                .init("AT") { .text($0.step.rawValue) }, .init("REASON", flexible: true) { .text($0.reason) },
+                .init("ASKED", optional: true) { .time($0.place.time) },
+            ], UnmovedPerson.fields, .unmoved, empty: "Nobody.")
         try await list.show(page, json: output.json) { after, limit in
-            let found = try await place.database.unmovedPeople(
-                to: recipient, after: after.map { UnmovedPlace(askedAt: $0.moment, subject: AppleSubject($0.id)) },
-                limit: limit + 1)
-            let people = Array(found.prefix(limit))
-            let next = found.count > limit ? people.last : nil
-            return (people, next.map { CommandCursor.encode($0.place.askedAt, $0.place.subject.rawValue) })
+            try await place.database.unmovedPeople(to: recipient, after: after, limit: limit)
         }
     }
 }

@@ -1,6 +1,5 @@
 internal import Accounts
 import ArgumentParser
-internal import Web
 
 /// `bramley users`
 struct UsersCommand: AsyncParsableCommand {
@@ -16,19 +15,13 @@ struct UsersCommand: AsyncParsableCommand {
 
 /// Users in tables and lines.
 enum UserRows {
-    static let columns: [TextTable.Column] = [
-        .init("ID"), .init("STATE"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
-        .init("GROUPS", flexible: true, optional: true), .init("CREATED", optional: true),
-        .init("EXTERNAL ID", flexible: true, optional: true),
+    static let columns: [CommandColumn<User>] = [
+        .init("ID") { .code($0.id.rawValue) }, .init("STATE") { .text($0.state.rawValue) },
+        .init("NAME", flexible: true) { .text(name($0)) }, .init("EMAIL", flexible: true) { .text($0.email?.address) },
+        .init("GROUPS", flexible: true, optional: true) { .texts($0.groups) },
+        .init("CREATED", optional: true) { .time($0.createdAt) },
+        .init("EXTERNAL ID", flexible: true, optional: true) { .text($0.externalID) },
     ]
-
-    static func row(_ user: User, _ style: TextTable.Style) -> [String?] {
-        [
-            user.id.rawValue, user.state.rawValue, name(user), user.email?.address,
-            user.groups.isEmpty ? nil : user.groups.joined(separator: ","), user.createdAt.shown(style),
-            user.externalID,
-        ]
-    }
 
     /// Given name first, in the order Apple asks for; nil when there is neither.
     static func name(_ user: User) -> String? {
@@ -43,13 +36,8 @@ enum UserRows {
     }
 
     /// A user after a command: the document, or one line.
-    static func report(_ user: User, json: Bool) throws {
-        if json {
-            try CommandOutput.json { UserDocument.write(user, to: &$0) }
-        } else {
-            try CommandOutput.line(
-                [user.id.rawValue, user.state.rawValue, TerminalText.safe(user.groups.joined(separator: ","))]
-                    .filter { !$0.isEmpty }.joined(separator: "\t"))
-        }
+    static func report(_ user: User, _ output: OutputOptions) throws {
+        let words = [user.id.rawValue, user.state.rawValue, TerminalText.safe(user.groups.joined(separator: ","))]
+        try output.show(words.filter { !$0.isEmpty }.joined(separator: "\t"), user, User.fields)
     }
 }

@@ -36,18 +36,9 @@ struct UsersDeleteCommand: AsyncParsableCommand {
             guard case .deleted(let tokens) = try await place.database.deleteUser(id, at: place.now) else {
                 throw CommandFailure("There is no user \(id).")
             }
-            if output.json {
-                try CommandOutput.json { writer in
-                    writer.beginObject()
-                    writer.member("id", id.rawValue)
-                    writer.member("deleted", true)
-                    writer.member("appleNotified", tokens > 0)
-                    writer.member("revocationsQueued", Int64(tokens))
-                    writer.endObject()
-                }
-            } else {
-                try CommandOutput.line("\(id) deleted")
-            }
+            try output.show(
+                "\(id) deleted", ("id", .code(id.rawValue)), ("deleted", .flag(true)),
+                ("appleNotified", .flag(tokens > 0)), ("revocationsQueued", .number(tokens)))
             if tokens > 0 {
                 CommandOutput.remark(
                     "Queued for revocation at Apple: \(tokens) refresh \(tokens == 1 ? "token" : "tokens"). "

@@ -49,7 +49,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
                 throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
             }
             if output.json {
-                try UserRows.report(user, json: true)
+                try UserRows.report(user, output)
             } else {
                 for group in user.groups { try CommandOutput.line(TerminalText.safe(group)) }
                 if user.groups.isEmpty { CommandOutput.hint("In no group.") }

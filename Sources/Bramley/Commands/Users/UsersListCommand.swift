@@ -1,9 +1,6 @@
 import Accounts
 import ArgumentParser
-internal import Coding
-internal import Sockets
 internal import Storage
-internal import Web
 
 /// `bramley users list`
 struct UsersListCommand: AsyncParsableCommand {
@@ -29,26 +26,9 @@ struct UsersListCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let filter = UserFilter(state: state, group: group, email: email, name: name)
-            let style = CommandOutput.tableStyle
-            let list = CommandList<User>(
-                UserRows.columns, empty: "Nobody.", row: { UserRows.row($0, style) },
-                document: { UserDocument.write($0, to: &$1) })
+            let list = CommandList(UserRows.columns, User.fields, .users, empty: "Nobody.")
             try await list.show(page, json: output.json) { after, limit in
-                let cursor = after.map { place in
-                    // Behind the id, the word that was found.
-                    let parts = place.id.split(separator: " ", maxSplits: 1).map(String.init)
-                    return UserCursor(
-                        createdAt: place.moment, id: UserID(unchecked: parts.first ?? ""), word: parts.dropFirst().first
-                    )
-                }
-                let users = try await place.database.users(filter, after: cursor, limit: limit)
-                return (
-                    users.items,
-                    users.next.map { next in
-                        CommandCursor.encode(
-                            next.createdAt, [next.id.rawValue, next.word].compactMap(\.self).joined(separator: " "))
-                    }
-                )
+                try await place.database.users(filter, after: after, limit: limit)
             }
         }
     }

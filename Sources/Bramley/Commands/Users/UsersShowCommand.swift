@@ -2,7 +2,6 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Storage
-internal import Web
 
 /// `bramley users show`
 struct UsersShowCommand: AsyncParsableCommand {
@@ -36,19 +35,14 @@ struct UsersShowCommand: AsyncParsableCommand {
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
             guard let user = try await find(place) else { throw CommandFailure("There is no such user.") }
-            if output.json {
-                try CommandOutput.json { UserDocument.write(user, to: &$0) }
-                return
-            }
+            if output.json { return try CommandOutput.json { $0.write(user, User.fields) } }
             let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable([.init(""), .init("")], rows: Self.fields(of: user, style).map { [$0.name, $0.value] }))
+            try CommandOutput.rows(Self.rows(of: user, style))
             guard style != .piped else { return }
             let page = try await place.database.sessions(of: user.id, after: nil, limit: Self.rows, at: place.now)
             let sessions = page.items
             try CommandOutput.line("")
-            let rows = SessionRows(at: place.now, style)
-            try CommandOutput.table(TextTable(SessionRows.ofOne, rows: sessions.map(rows.rowOfOne)))
+            try CommandOutput.table(TextTable(SessionRows.ofOne(at: place.now, style), sessions, style))
             if sessions.isEmpty { CommandOutput.hint("Not signed in anywhere.") }
             if page.next != nil { CommandOutput.hint("All of them: bramley sessions list --user \(user.id)") }
         }
@@ -60,22 +54,18 @@ struct UsersShowCommand: AsyncParsableCommand {
         return try await place.database.user(team: place.team, subject: AppleSubject(appleSubject ?? ""))
     }
 
-    /// In the terms of the JSON document.
-    static func fields(of user: User, _ style: TextTable.Style) -> [(name: String, value: String?)] {
-        [
-            ("id", user.id.rawValue), ("state", user.state.rawValue), ("externalID", user.externalID),
-            ("appleSubject", user.appleSubject.rawValue), ("given name", user.name.given),
-            ("family name", user.name.family), ("email", user.email?.address),
-            ("emailVerified", user.email.map { word($0.isVerified) }),
-            ("isPrivateEmail", user.email.map { word($0.isPrivate) }),
-            ("emailForwarding", user.emailForwarding.map(word)), ("realUserStatus", user.realUserStatus?.rawValue),
-            ("credentialState", user.credential.state.rawValue),
-            ("credentialChangedAt", user.credential.changedAt?.shown(style)),
-            ("credentialCause", user.credential.cause.rawValue),
-            ("groups", user.groups.isEmpty ? nil : user.groups.joined(separator: ",")),
-            ("createdAt", user.createdAt.shown(style)),
-        ]
+    /// In the terms of the JSON document; the name before the address, each part by itself.
+    static func rows(of user: User, _ style: TextTable.Style) -> [(name: String, text: String?)] {
+        var fields = User.fields
+        if let name = fields.firstIndex(where: { $0.name == "name" }),
+            let email = fields.firstIndex(where: { $0.name == "email" })
+        {
+            fields.insert(fields.remove(at: name), at: email)
+        }
+        return fields.flatMap { field -> [(name: String, text: String?)] in
+            let value = field.value(user)
+            guard case .parts(let parts) = value else { return [(field.name, value.shown(style))] }
+            return parts.map { ("\($0.name) \(field.name)", $0.text) }
+        }
     }
-
-    private static func word(_ value: Bool) -> String { value ? "true" : "false" }
 }

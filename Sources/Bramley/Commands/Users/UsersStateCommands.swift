@@ -18,7 +18,7 @@ struct UsersApproveCommand: AsyncParsableCommand {
         try await UserStateChange(
             to: .active, from: [.pending, .active], otherwise: "is disabled: enable them instead"
         )
-        .run(people, options, json: output.json) { (found) throws(CommandFailure) in
+        .run(people, options, output) { (found) throws(CommandFailure) in
             try confirmation.confirm(found, "will be let in")
         }
     }
@@ -39,7 +39,7 @@ struct UsersDisableCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await UserStateChange(to: .disabled, from: User.State.allCases, otherwise: "")
-            .run(people, options, json: output.json) { (found) throws(CommandFailure) in
+            .run(people, options, output) { (found) throws(CommandFailure) in
                 if people.count > 1 {
                     try confirmation.confirm("\(people.count) people will be signed out and kept out.")
                 }
@@ -63,7 +63,7 @@ struct UsersEnableCommand: AsyncParsableCommand {
     func run() async throws {
         try await UserStateChange(
             to: .active, from: [.disabled, .active], otherwise: "waits for approval: approve them instead"
-        ).run(people, options, json: output.json) { (found) throws(CommandFailure) in
+        ).run(people, options, output) { (found) throws(CommandFailure) in
             try confirmation.confirm(found, "will be let in")
         }
     }
@@ -84,7 +84,7 @@ private struct UserStateChange {
     }
 
     func run(
-        _ people: [UserReference], _ options: OperatorOptions, json: Bool,
+        _ people: [UserReference], _ options: OperatorOptions, _ output: OutputOptions,
         asking ask: ([UserReference.Finding]) throws(CommandFailure) -> Void
     ) async throws {
         try await OperatorDatabase.with(options) { place in
@@ -97,14 +97,14 @@ private struct UserStateChange {
             let others = try await people.filter { UserID(parsing: $0.text) == nil }.find(in: place)
                 .filter { other in !ids.contains(other.user.id) }
             try ask(known + others)
-            try await change(ids + others.map(\.user.id), place, json: json)
+            try await change(ids + others.map(\.user.id), place, output)
         }
     }
 
-    private func change(_ ids: [UserID], _ place: OperatorDatabase, json: Bool) async throws {
+    private func change(_ ids: [UserID], _ place: OperatorDatabase, _ output: OutputOptions) async throws {
         var refused = 0
         for id in ids {
-            if let reason = try await change(id, place, json: json) {
+            if let reason = try await change(id, place, output) {
                 CommandOutput.remark("\(id) \(reason)")
                 refused += 1
             }
@@ -113,14 +113,14 @@ private struct UserStateChange {
     }
 
     /// - Returns: why not; nil when it is done.
-    private func change(_ id: UserID, _ place: OperatorDatabase, json: Bool) async throws -> String? {
+    private func change(_ id: UserID, _ place: OperatorDatabase, _ output: OutputOptions) async throws -> String? {
         let (sources, target) = (sources, target)
         let result = try await place.database.patchUser(id, at: place.now) { user in
             sources.contains(user.state) ? UserPatch(state: target) : nil
         }
         guard case .patched(let patched) = result else { return "is unknown" }
         guard patched.state == target else { return otherwise }
-        try UserRows.report(patched, json: json)
+        try UserRows.report(patched, output)
         return nil
     }
 }

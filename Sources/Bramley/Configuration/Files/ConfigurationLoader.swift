@@ -167,11 +167,11 @@ package enum ConfigurationLoader {
             }
         } catch {
             // Everything may come from the environment.
-            if case .missing = error, place.isDefault, path == defaultPath { return }
+            if place.isDefault, path == defaultPath, !GuardedFile.exists(path) { return }
             given.isComplete = false
             // A folder that this user may not enter hides its content.
-            let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
-            let isOthers = path == systemPath && fault == GuardedFile.Failure.unreadable.fault
+            let fault = GuardedFile.isHidden(path) ? GuardedFile.unreadable : error.fault
+            let isOthers = path == systemPath && fault == GuardedFile.unreadable
             problems.add(
                 ConfigurationProblem(
                     key: "", source: path, fault: fault,

@@ -14,28 +14,16 @@ struct GuardedFile {
     var isGroupReadable: Bool { mode & 0o040 != 0 }
     var isWritableByOthers: Bool { mode & 0o022 != 0 }
 
-    /// Why it cannot be read, as the end of a sentence about the file.
-    enum Failure: Error {
-        case missing, notAFile, unreadable, tooLarge(Int)
+    /// A fault that has its own remedy where the system's configuration is read.
+    static let unreadable = "cannot be read by the user that runs bramley."
 
-        var fault: String {
-            switch self {
-            case .missing: "does not exist."
-            case .notAFile: "is not a file."
-            case .unreadable: "cannot be read by the user that runs bramley."
-            case .tooLarge(let limit): "is larger than \(limit) bytes, so it is not what it should be."
-            }
-        }
+    private static func flaw(_ fault: String) -> KeyFlaw {
+        KeyFlaw(
+            fault, "Name the file; a relative path in the configuration file begins at the folder of that file.")
+    }
 
-        /// What to do about it, where the configuration names the file.
-        func remedy(for path: String) -> String {
-            switch self {
-            case .missing, .notAFile, .tooLarge:
-                "Name the file; a relative path in the configuration file begins at the folder of that file."
-            case .unreadable:
-                "Let that user read it: chown USER \(path), with x for USER on every folder above."
-            }
-        }
+    private static func unreadable(_ path: String) -> KeyFlaw {
+        KeyFlaw(unreadable, "Let that user read it: chown USER \(path), with x for USER on every folder above.")
     }
 
     static func exists(_ path: String) -> Bool {
@@ -53,31 +41,34 @@ struct GuardedFile {
         exists(path) || isHidden(path)
     }
 
-    static func read(_ path: String, maximumBytes: Int) throws(Failure) -> GuardedFile {
+    /// - Throws: why it cannot be read, and what to do about it where the configuration names the file.
+    static func read(_ path: String, maximumBytes: Int) throws(KeyFlaw) -> GuardedFile {
         // attributesOfItem does not follow links, and secrets are often mounted as links.
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
         let manager = FileManager.default
-        guard manager.fileExists(atPath: resolved) else { throw .missing }
+        guard manager.fileExists(atPath: resolved) else { throw flaw("does not exist.") }
         let attributes: [FileAttributeKey: Any]
-        do { attributes = try manager.attributesOfItem(atPath: resolved) } catch { throw .unreadable }
-        guard attributes[.type] as? FileAttributeType == .typeRegular else { throw .notAFile }
+        do { attributes = try manager.attributesOfItem(atPath: resolved) } catch { throw unreadable(path) }
+        guard attributes[.type] as? FileAttributeType == .typeRegular else { throw flaw("is not a file.") }
         guard let size = integer(attributes[.size]), let mode = integer(attributes[.posixPermissions]) else {
-            throw .unreadable
+            throw unreadable(path)
         }
-        guard size <= maximumBytes else { throw .tooLarge(maximumBytes) }
+        guard size <= maximumBytes else {
+            throw flaw("is larger than \(maximumBytes) bytes, so it is not what it should be.")
+        }
         let isGivenToGroup =
             integer(attributes[.ownerAccountID]) == 0 && integer(attributes[.groupOwnerAccountID]) != 0
         // Foundation leaks four KiB with every empty file it reads, and some files are read again and again while the
         // server runs.
         guard size > 0 else {
-            guard manager.isReadableFile(atPath: resolved) else { throw .unreadable }
+            guard manager.isReadableFile(atPath: resolved) else { throw unreadable(path) }
             return GuardedFile(bytes: [], mode: mode, isGivenToGroup: isGivenToGroup)
         }
         do {
             let data = try Data(contentsOf: URL(filePath: resolved))
             return GuardedFile(bytes: PastedText.utf8([UInt8](data)), mode: mode, isGivenToGroup: isGivenToGroup)
         } catch {
-            throw .unreadable
+            throw unreadable(path)
         }
     }
 

@@ -6,22 +6,10 @@ struct PageDirectory {
     private(set) var files: [String: [UInt8]] = [:]
     private(set) var problems: [PageProblem] = []
 
-    /// Why the directory cannot be read, as the end of a sentence about it.
-    enum Failure: Error {
-        case missing, notADirectory, unreadable
-
-        var fault: String {
-            switch self {
-            case .missing: "does not exist."
-            case .notADirectory: "is not a directory."
-            case .unreadable: "cannot be read by the user that runs bramley."
-            }
-        }
-    }
-
     /// Reads every page file below `path`. Ignores names that begin with a dot: editors, version control and Kubernetes
     /// use them.
-    init(_ path: String) throws(Failure) {
+    /// - Throws: why the directory cannot be read.
+    init(_ path: String) throws(KeyFlaw) {
         let root = Self.resolved(path)
         for name in try Self.names(in: root) {
             guard PageOverrides.folders.contains(name) else {
@@ -81,14 +69,16 @@ struct PageDirectory {
         }
     }
 
-    private static func names(in directory: String) throws(Failure) -> [String] {
+    private static func names(in directory: String) throws(KeyFlaw) -> [String] {
         var isDirectory = false
-        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else { throw .missing }
-        guard isDirectory else { throw .notADirectory }
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else {
+            throw KeyFlaw("does not exist.")
+        }
+        guard isDirectory else { throw KeyFlaw("is not a directory.") }
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
         } catch {
-            throw .unreadable
+            throw KeyFlaw(GuardedFile.unreadable)
         }
     }
 

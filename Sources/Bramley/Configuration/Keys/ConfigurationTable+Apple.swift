@@ -55,7 +55,7 @@ extension ConfigurationTable {
             "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
             "Apple's script for the button. `{locale}` becomes the visitor's locale.")
         Key(
-            "apple.nativeNonce", .choice, into: \.apple.nativeNonce,
+            "apple.nativeNonce", .choice, into: \.web.signIn.nativeNonce,
             """
             How your [apps](native.md) send the nonce to Apple: `sha256` for its SHA-256 in lower-case hexadecimal, `raw` \
             for the nonce itself. The other form is refused.
@@ -79,7 +79,7 @@ extension ConfigurationTable {
             written, or an address on an allowed origin. The default is the account page, below publicURL's path.
             """)
         Key(
-            "login.attemptLifetime", .integer(1...600, "seconds"), into: \.web.login.attemptLifetime,
+            "login.attemptLifetime", .integer(1...600, "seconds"), into: \.web.signIn.attemptLifetime,
             "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself.")
         Key(
             "login.passwordURL", .link, into: \.web.login.passwordURL,
@@ -91,7 +91,7 @@ extension ConfigurationTable {
             there. An https address or a path of publicURL's host.
             """)
         Key(
-            "login.askExistingAccount", .boolean, into: \.web.login.askExistingAccount,
+            "login.askExistingAccount", .boolean, into: \.web.signIn.asksExisting,
             """
             Ask people who sign in for the first time whether they already have an account on your site, so that nobody \
             gets a second one by accident. Those who do are sent to `login.passwordURL` with a ticket. See \

@@ -13,7 +13,8 @@ extension ConfigurationTable {
             URL is this address plus `/apple/callback`.
             """)
         Key(
-            "access.signUp", .choice, .required, into: \.signUp, example: "\"open\", \"approval\" or \"closed\"",
+            "access.signUp", .choice, .required, into: \.web.signIn.signUp,
+            example: "\"open\", \"approval\" or \"closed\"",
             """
             What happens to new people: `open` admits them, `approval` records them as pending until an operator \
             approves, `closed` turns them away.

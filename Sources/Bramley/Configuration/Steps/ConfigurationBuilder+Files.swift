@@ -61,7 +61,7 @@ extension ConfigurationBuilder {
     func readFile(
         _ key: String, _ path: String, maximumBytes: Int, holdsSecret: (GuardedFile) -> Bool
     ) -> [UInt8]? {
-        do throws(GuardedFile.Failure) {
+        do throws(KeyFlaw) {
             let file = try GuardedFile.read(path, maximumBytes: maximumBytes)
             if holdsSecret(file) {
                 for problem in FileModeRule.problems(
@@ -75,7 +75,7 @@ extension ConfigurationBuilder {
             }
             return file.bytes
         } catch {
-            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy(for: path))
+            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy)
             return nil
         }
     }

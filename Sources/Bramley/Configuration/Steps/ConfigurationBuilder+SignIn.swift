@@ -11,7 +11,7 @@ extension ConfigurationBuilder {
                 configuration.web.publicURL.basePath + configuration.web.login.defaultReturnTo
         }
         if values.areGood(key) { checkReturnTarget(configuration.web.login, configuration.web.publicURL) }
-        if configuration.web.login.askExistingAccount { checkPasswordURL(configuration.web.login) }
+        if configuration.web.signIn.asksExisting { checkPasswordURL(configuration.web.login) }
     }
 
     /// People with an account are sent to its sign-in, with a ticket in the query.

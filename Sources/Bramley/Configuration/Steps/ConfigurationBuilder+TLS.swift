@@ -73,7 +73,7 @@ enum CertificateFile {
     /// The most that is read of it, and of the key's file, in bytes.
     static let maximumBytes = AppleKeyFile.maximumBytes
 
-    static func read(_ path: String) throws(GuardedFile.Failure) -> GuardedFile {
+    static func read(_ path: String) throws(KeyFlaw) -> GuardedFile {
         try GuardedFile.read(path, maximumBytes: maximumBytes)
     }
 

@@ -1,0 +1,71 @@
+package import Coding
+
+/// What a field of something holds, for whoever shows it: as JSON, in a table, on a page or in a file.
+package enum FieldValue: Sendable {
+    case text(String?)
+    /// An identifier, which people copy.
+    case code(String?)
+    case number(Int?)
+    /// - Parameter otherwise: in JSON, for nil.
+    case flag(Bool?, otherwise: Bool? = nil)
+    case time(Timestamp?)
+    case texts([String])
+    /// In JSON an object.
+    case parts([(name: String, text: String?)])
+}
+
+/// A field of something that operators administer, by its name in JSON: written once, whoever shows it.
+package struct Field<Item>: Sendable {
+    package let name: String
+    package let value: @Sendable (Item) -> FieldValue
+
+    package init(_ name: String, _ value: @escaping @Sendable (Item) -> FieldValue) {
+        self.name = name
+        self.value = value
+    }
+
+    /// The same field of something that has such an item.
+    package func of<Whole>(_ item: @escaping @Sendable (Whole) -> Item) -> Field<Whole> {
+        Field<Whole>(name) { value(item($0)) }
+    }
+}
+
+extension JSONWriter {
+    /// An object with these fields.
+    package mutating func write<Item>(_ item: Item, _ fields: [Field<Item>]) {
+        beginObject()
+        members(of: item, fields)
+        endObject()
+    }
+
+    /// One complete object.
+    package static func encode<Item>(_ item: Item, _ fields: [Field<Item>]) -> [UInt8] {
+        var writer = JSONWriter(reserving: 768)
+        writer.write(item, fields)
+        return writer.bytes
+    }
+
+    /// The fields as members of the open object.
+    package mutating func members<Item>(of item: Item, _ fields: [Field<Item>]) {
+        for field in fields { member(field.name, field.value(item)) }
+    }
+
+    package mutating func member(_ name: String, _ value: FieldValue) {
+        switch value {
+        case .text(let text), .code(let text): member(name, text)
+        case .number(let number): member(name, number.map(Int64.init))
+        case .flag(let flag, let otherwise): member(name, flag ?? otherwise)
+        case .time(let time): member(name, time)
+        case .texts(let texts):
+            self.name(name)
+            beginArray()
+            for text in texts { write(text) }
+            endArray()
+        case .parts(let parts):
+            self.name(name)
+            beginObject()
+            for part in parts { member(part.name, part.text) }
+            endObject()
+        }
+    }
+}

@@ -1,0 +1,185 @@
+package import Coding
+
+/// A page of a list, and where the next begins.
+package struct Page<Item: Sendable, Place: Sendable>: Sendable {
+    package var items: [Item]
+    /// Nil when there are no more.
+    package var next: Place?
+
+    package init(items: [Item] = [], next: Place? = nil) {
+        self.items = items
+        self.next = next
+    }
+}
+
+extension Page: Equatable where Item: Equatable, Place: Equatable {}
+extension Page: Hashable where Item: Hashable, Place: Hashable {}
+
+extension Page where Place == String {
+    /// Of a list that is read as a whole.
+    /// - Parameters:
+    ///   - place: the id of the last item before; one that is gone begins again.
+    ///   - id: unique in the list.
+    package init(of all: [Item], after place: String?, limit: Int, by id: (Item) -> String) {
+        let start = place.flatMap { place in all.firstIndex { id($0).isExactly(place) } }.map { $0 + 1 } ?? 0
+        let items = Array(all[start...].prefix(limit))
+        self.init(items: items, next: start + items.count < all.count ? items.last.map(id) : nil)
+    }
+}
+
+/// How the place where a page ended is written for whoever asks for the next: base64url of bytes, the first of which
+/// names the list. Nothing in it is secret and any well-formed one is a place, so it needs no signature.
+package struct Places<Place: Sendable>: Sendable {
+    /// The text of a place.
+    package let text: @Sendable (Place) -> String
+    /// Nil for what is no place of this list.
+    package let place: @Sendable (String) -> Place?
+}
+
+/// The lists, by the first byte of their places.
+package enum PlaceMark: UInt8 {
+    case users = 1
+    case events, deadWebhooks, sessions, notifications, links, audit, revocations, unmoved, clients, apiKeys
+
+    /// Nil for what is a place of no list.
+    package init?(of text: String) {
+        guard let bytes = Base64URL.decode(text), bytes.count > 1 else { return nil }
+        self.init(rawValue: bytes[0])
+    }
+}
+
+extension Places {
+    private init(
+        _ mark: PlaceMark, _ pack: @escaping @Sendable (Place) -> [UInt8],
+        _ unpack: @escaping @Sendable (ArraySlice<UInt8>) -> Place?
+    ) {
+        text = { Base64URL.encode([mark.rawValue] + pack($0)) }
+        place = { text in
+            guard let bytes = Base64URL.decode(text), bytes.first == mark.rawValue else { return nil }
+            return unpack(bytes.dropFirst())
+        }
+    }
+
+    /// Of a list ordered by time, then by what follows in the bytes.
+    private init(
+        _ mark: PlaceMark, _ pack: @escaping @Sendable (Place) -> (Timestamp, [UInt8]),
+        _ unpack: @escaping @Sendable (Timestamp, [UInt8]) -> Place?
+    ) {
+        // Milliseconds since 1970 in 48 bits: enough until the year 10889.
+        let size = 6
+        self.init(
+            mark,
+            { place in
+                let (time, rest) = pack(place)
+                return [UInt8](bigEndian: UInt64(clamping: time.milliseconds)).suffix(size) + rest
+            },
+            { bytes in
+                guard bytes.count > size else { return nil }
+                let time = Timestamp(milliseconds: Int64(bigEndianBytes: bytes.prefix(size)))
+                return unpack(time, Array(bytes.dropFirst(size)))
+            })
+    }
+}
+
+extension Places<UserCursor> {
+    package static var users: Places {
+        Places(.users) {
+            ($0.createdAt, ($0.id.packed ?? []) + Array(($0.word ?? "").utf8))
+        } _: { time, bytes in
+            guard let id = UserID(packed: Array(bytes.prefix(UserID.packedCount))),
+                let word = String(validating: bytes.dropFirst(UserID.packedCount), as: UTF8.self),
+                PlainLine.isPlain(word)
+            else { return nil }
+            return UserCursor(createdAt: time, id: id, word: word.isEmpty ? nil : word)
+        }
+    }
+}
+
+extension Places<SessionCursor> {
+    package static var sessions: Places {
+        Places(.sessions) {
+            ($0.time, $0.id.packed ?? [])
+        } _: { time, bytes in
+            SessionID(packed: bytes).map { SessionCursor(time: time, id: $0) }
+        }
+    }
+}
+
+extension Places<EventPlace> {
+    /// Also the id of an event, from which a client that learned of it otherwise can continue.
+    package static var events: Places {
+        let numbers = Places<Int64>.numbers(.events)
+        return Places(
+            text: { place in
+                switch place {
+                case .event(let id): id.rawValue
+                case .sequence(let sequence): numbers.text(sequence)
+                }
+            }, place: { text in EventID(parsing: text).map { .event($0) } ?? numbers.place(text).map { .sequence($0) } }
+        )
+    }
+}
+
+extension Places<DeadWebhookPlace> {
+    package static var deadWebhooks: Places {
+        Places(.deadWebhooks) { place in
+            [place.diedAt.milliseconds, place.sequence, place.endpoint.rawValue].flatMap {
+                [UInt8](bigEndian: UInt64(clamping: $0))
+            }
+        } _: { bytes in
+            guard bytes.count == 24 else { return nil }
+            let numbers = stride(from: 0, to: 24, by: 8).map { UInt64(bigEndianBytes: bytes.dropFirst($0).prefix(8)) }
+            guard numbers.allSatisfy({ $0 <= UInt64(Int64.max) }) else { return nil }
+            return DeadWebhookPlace(
+                diedAt: Timestamp(milliseconds: Int64(numbers[0])), sequence: Int64(numbers[1]),
+                endpoint: WebhookEndpointID(Int64(numbers[2])))
+        }
+    }
+}
+
+/// Where a page of a list ended that is ordered by time and id.
+package struct TimedPlace: Hashable, Sendable {
+    package var time: Timestamp
+    package var id: String
+}
+
+extension Places<TimedPlace> {
+    package static var notifications: Places { timed(.notifications) }
+    package static var links: Places { timed(.links) }
+    package static var unmoved: Places { timed(.unmoved) }
+
+    private static func timed(_ mark: PlaceMark) -> Places {
+        Places(mark) {
+            ($0.time, Array($0.id.utf8))
+        } _: { time, bytes in
+            String(validating: bytes, as: UTF8.self).map { TimedPlace(time: time, id: $0) }
+        }
+    }
+}
+
+extension Places<Int64> {
+    package static var audit: Places { numbers(.audit) }
+    package static var revocations: Places { numbers(.revocations) }
+
+    fileprivate static func numbers(_ mark: PlaceMark) -> Places {
+        Places(mark) {
+            [UInt8](bigEndian: UInt64(clamping: $0))
+        } _: { bytes in
+            guard bytes.count == 8, let first = bytes.first, first < 0x80 else { return nil }
+            return Int64(bigEndianBytes: bytes)
+        }
+    }
+}
+
+extension Places<String> {
+    package static var clients: Places { names(.clients) }
+    package static var apiKeys: Places { names(.apiKeys) }
+
+    private static func names(_ mark: PlaceMark) -> Places {
+        Places(mark) {
+            Array($0.utf8)
+        } _: { bytes in
+            String(validating: bytes, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+internal import Logging
+internal import Sockets
+
+/// The sockets that a server listens on, as far as they are bound.
+struct Listeners {
+    /// One for each loop.
+    var visitors: BoundSockets?
+    var admin: BoundSockets?
+    /// One for each loop.
+    var redirects: BoundSockets?
+
+    init(visitors: BoundSockets? = nil, admin: BoundSockets? = nil) {
+        self.visitors = visitors
+        self.admin = admin
+    }
+
+    // MARK: Inherited
+
+    /// The inherited descriptors, for `serve`.
+    static func descriptors(_ environment: [String: String]) throws(StartFailure) -> InheritedDescriptors {
+        do throws(InheritedDescriptors.Refusal) {
+            return try InheritedDescriptors(environment: environment)
+        } catch {
+            throw StartFailure(error.description)
+        }
+    }
+
+    /// Takes over what another process has left open for this one, by name. Missing ones must be bound by the caller;
+    /// an address that differs from the configuration's is used unchanged, and logged.
+    init(
+        consuming inherited: inout InheritedDescriptors, loops: Int, _ configuration: Configuration, logger: Logger
+    ) throws(StartFailure) {
+        do throws(InheritedDescriptors.Refusal) {
+            visitors = try inherited.consumeSockets(Inheritance.visitors, count: loops)
+            admin = try inherited.consumeSockets(Inheritance.admin, count: 1)
+            redirects = try inherited.consumeSockets(Inheritance.redirects, count: loops)
+        } catch {
+            throw StartFailure(error.description)
+        }
+        if let name = inherited.names.first {
+            throw StartFailure(
+                """
+                LISTEN_FDNAMES: \(name.quoted) is none of visitors, admin and redirects (FileDescriptorName= in \
+                systemd).
+                """)
+        }
+        let server = configuration.server
+        Self.compare(visitors, server.listener, "server.host and server.port", logger)
+        Self.compare(admin, configuration.admin, "admin.host and admin.port", logger)
+        if let port = server.redirectPort {
+            Self.compare(
+                redirects, SocketAddress(ip: server.listener.ip, port: port), "server.redirectPort", logger)
+        } else if redirects != nil {
+            logger.warning("inherited socket closed: server.redirectPort is not set")
+            redirects = nil
+        }
+    }
+
+    private static func compare(
+        _ sockets: BoundSockets?, _ wanted: SocketAddress, _ keys: String, _ logger: Logger
+    ) {
+        guard let address = sockets?.address, address != wanted else { return }
+        logger.warning(
+            "inherited socket used instead of the configured address",
+            metadata: [
+                "keys": .string(keys), "socket": "\(address.ip):\(address.port)",
+                "configuration": "\(wanted.ip):\(wanted.port)",
+            ])
+    }
+
+    // MARK: Bound here
+
+    static func bindRedirects(_ configuration: Configuration, count: Int) throws(StartFailure) -> BoundSockets? {
+        let server = configuration.server
+        guard let port = server.redirectPort else { return nil }
+        return try bind(SocketAddress(ip: server.listener.ip, port: port), "server.redirectPort", count: count)
+    }
+
+    static func bind(_ address: SocketAddress, _ keys: String, count: Int) throws(StartFailure) -> BoundSockets {
+        do {
+            return try BoundSockets(address: address, count: count)
+        } catch {
+            throw StartFailure("\(keys): \(address.ip):\(address.port) cannot be listened on: \(error).")
+        }
+    }
+}

@@ -1,0 +1,275 @@
+internal import Accounts
+internal import Coding
+internal import Crypto
+internal import Logging
+internal import Sockets
+internal import Storage
+internal import Synchronization
+
+/// Reloads the certificate and key for visitors when their files change, and at the operator's request. Both or
+/// neither: a pair that does not match, or that browsers would refuse, leaves the previous pair in use, is logged once,
+/// and is read again when a file has changed.
+final class CertificateReload: Sendable {
+    /// Applies a pair: the only side effect.
+    typealias Replace = @Sendable (_ certificate: [UInt8], _ privateKey: [UInt8]) throws -> Void
+
+    private struct State {
+        /// Where the pair is read from.
+        var settings: Configuration.TLS
+        /// Stamps of the files when they were last read, whatever the result; an entry is nil where there was no file.
+        var judged: [FileStamp?]
+        /// Stamps of the files at the last check, if they differed from `judged`: they are read once they have not
+        /// changed for a whole turn, since they are written one after the other.
+        var seen: [FileStamp?]?
+        /// In use.
+        var leaf: CertificateSummary?
+        /// When to check again something that was refused only because of its time.
+        var retry: Timestamp?
+        /// What was logged about an unusable pair, so that it is logged once.
+        var complaint: String?
+        /// When the certificate's approaching end was last logged.
+        var remindedAt: Timestamp
+    }
+
+    /// Between two reminders, in milliseconds.
+    private static let reminderInterval: Int64 = 86_400_000
+
+    private let host: String
+    private let isDirect: Bool
+    private let replace: Replace
+    private let runtime: Runtime
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - settings: as read at the start, and in use.
+    ///   - host: of publicURL.
+    ///   - isDirect: whether there is no trusted proxy between browsers and the certificate.
+    init(
+        _ settings: Configuration.TLS, host: String, isDirect: Bool, runtime: Runtime, replace: @escaping Replace
+    ) {
+        self.host = host
+        self.isDirect = isDirect
+        self.runtime = runtime
+        self.replace = replace
+        let now = runtime.clock.now()
+        // The files may have changed since they were read: nil, so that the first check reads them again.
+        state = Mutex(
+            State(
+                settings: settings, judged: [nil, nil],
+                leaf: try? CertificateChain(pem: settings.certificate).leaf, remindedAt: now))
+    }
+
+    /// When the certificate in use ends, in seconds since 1970; nil when it could not be read.
+    var notAfter: Int64? { state.withLock { $0.leaf?.notAfter } }
+
+    /// SHA-256 of the certificate in use; nil when it could not be read.
+    var fingerprint: Digest256? { state.withLock { $0.leaf?.fingerprint } }
+
+    /// Checks the files, once a second: reads them when they have changed and are stable.
+    func check() {
+        remind()
+        let now = runtime.clock.now()
+        let isDue = state.withLock { state in
+            let stamps = Self.stamps(state.settings)
+            guard stamps != state.judged || state.retry.map({ $0 <= now }) == true else {
+                state.seen = nil
+                return false
+            }
+            defer { state.seen = stamps }
+            return stamps == state.seen
+        }
+        if isDue { read(state.withLock { $0.settings }) }
+    }
+
+    /// The state of the files before something else reads them.
+    struct Glance: Sendable {
+        fileprivate var files: [String?]
+        fileprivate var stamps: [FileStamp?]
+    }
+
+    /// Before the configuration is loaded, so that later writes are not mistaken for what was read.
+    func glance() -> Glance {
+        let settings = state.withLock { $0.settings }
+        return Glance(files: Self.files(settings), stamps: Self.stamps(settings))
+    }
+
+    /// Applies the present configuration, at SIGHUP: found valid when it was loaded.
+    func apply(_ configuration: Configuration, since glance: Glance) {
+        guard let settings = configuration.server.tls else {
+            return refuse("no_certificate", "server.certificateFile: is no longer there. To serve without it, restart.")
+        }
+        // Nothing is known about other files: the next checks read them again.
+        let isKnown = glance.files == Self.files(settings)
+        use(settings, isKnown ? glance.stamps : [nil, nil], isAsked: true)
+    }
+
+    /// Like `check`, without waiting for the files to be stable: when the configuration as a whole is refused, the
+    /// certificate need not wait.
+    func checkNow() {
+        let settings = state.withLock { $0.settings }
+        if Self.stamps(settings) != state.withLock({ $0.judged }) { read(settings) }
+    }
+
+    /// Why browsers refuse the certificate in use; nil while it is valid.
+    func fault(at now: Timestamp) -> String? {
+        guard let leaf = state.withLock({ $0.leaf }) else { return nil }
+        if now.seconds > leaf.notAfter {
+            return "the certificate has expired, on \(Timestamp(seconds: leaf.notAfter).rfc3339)"
+        }
+        guard now.seconds < leaf.notBefore else { return nil }
+        return "the certificate is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339)"
+    }
+
+    // MARK: Reading
+
+    private static func stamps(_ settings: Configuration.TLS) -> [FileStamp?] {
+        files(settings).map { $0.flatMap { FileStamp(of: $0) } }
+    }
+
+    private static func files(_ settings: Configuration.TLS) -> [String?] {
+        [settings.certificateFile, settings.privateKeyFile]
+    }
+
+    private func read(_ settings: Configuration.TLS) {
+        let before = Self.stamps(settings)
+        var fresh = settings
+        do throws(KeyFlaw) {
+            if let path = settings.certificateFile {
+                fresh.certificate = try Self.bytes(of: path, "server.certificateFile", isSecret: false)
+            }
+            if let path = settings.privateKeyFile {
+                let bytes = try Self.bytes(of: path, "server.privateKeyFile", isSecret: true)
+                fresh.privateKey = Secret(String(decoding: bytes, as: UTF8.self))
+            }
+        } catch {
+            state.withLock { state in
+                state.judged = before
+                state.retry = nil
+            }
+            return refuse("unreadable", error.fault)
+        }
+        // Written while it was read: the next check finds changed stamps, and waits again.
+        guard Self.stamps(settings) == before else { return }
+        use(fresh, before, isAsked: false)
+    }
+
+    private static func bytes(of path: String, _ key: String, isSecret: Bool) throws(KeyFlaw) -> [UInt8] {
+        let file: GuardedFile
+        do throws(KeyFlaw) {
+            file = try CertificateFile.read(path)
+        } catch {
+            throw KeyFlaw("\(key): \(path) \(error.fault)")
+        }
+        let holdsKey = isSecret || CertificateFile.holdsKey(file)
+        guard !file.isWritableByOthers, !(holdsKey && file.isWorldReadable) else {
+            throw KeyFlaw("\(key): \(path) is open to others.")
+        }
+        return file.bytes
+    }
+
+    // MARK: Taking
+
+    /// Judges a pair and serves it, or logs why not.
+    /// - Parameter isAsked: by the operator, who wants an answer even when nothing is new.
+    private func use(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
+        guard !isInUse(settings) else { return confirm(settings, stamps, isAsked: isAsked) }
+        let now = runtime.clock.now()
+        let judgement = CertificateJudgement(
+            certificate: settings.certificate, privateKey: settings.privateKey, host: host, isDirect: isDirect, now: now
+        )
+        // At the start an invalid certificate, by time, is better than none. It does not replace one in use.
+        let fault = judgement.findings.first {
+            $0.severity == .error || $0.reason == .expired || $0.reason == .notYetValid
+        }
+        state.withLock { state in
+            state.judged = stamps
+            state.retry = nil
+            guard fault?.reason == .notYetValid, let leaf = judgement.chain?.leaf else { return }
+            state.retry = Timestamp(seconds: leaf.notBefore)
+        }
+        if let fault {
+            let key = fault.part == .certificate ? "server.certificateFile" : "server.privateKeyFile"
+            return refuse(fault.reason.rawValue, "\(key): \(fault.fault)")
+        }
+        do {
+            try replace(settings.certificate, Array(settings.privateKey.reveal().utf8))
+        } catch {
+            return refuse("unusable", "server.certificateFile: \(error)")
+        }
+        state.withLock { state in
+            state.settings = settings
+            state.leaf = judgement.chain?.leaf
+            state.complaint = nil
+        }
+        for finding in judgement.findings {
+            runtime.logger.warning(
+                "configuration",
+                metadata: ["detail": .string("server.certificateFile: \(finding.fault) \(finding.remedy)")])
+        }
+        report(isChanged: true)
+    }
+
+    private func isInUse(_ settings: Configuration.TLS) -> Bool {
+        state.withLock { state in
+            state.settings.certificate == settings.certificate
+                && state.settings.privateKey.reveal().isExactly(settings.privateKey.reveal())
+        }
+    }
+
+    /// The files contain what is already in use: at the start, at the operator's request, or after a bad pair.
+    private func confirm(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
+        let wasRefused = state.withLock { state in
+            defer { state.complaint = nil }
+            state.judged = stamps
+            state.retry = nil
+            // The same pair, perhaps in other files.
+            state.settings = settings
+            return state.complaint != nil
+        }
+        if wasRefused || isAsked { report(isChanged: false) }
+    }
+
+    private func report(isChanged: Bool) {
+        let leaf = state.withLock { $0.leaf }
+        runtime.logger.info(
+            "certificate reloaded",
+            metadata: [
+                "names": .string(leaf?.names.joined(separator: ", ") ?? ""),
+                "until": .string(leaf.map { Timestamp(seconds: $0.notAfter).rfc3339 } ?? ""),
+                "changed": "\(isChanged)",
+            ])
+    }
+
+    /// - Parameter detail: never contains anything of the key.
+    private func refuse(_ reason: String, _ detail: String) {
+        let isNew = state.withLock { state in
+            defer { state.complaint = detail }
+            return state.complaint != detail
+        }
+        guard isNew else { return }
+        runtime.logger.error(
+            "certificate not reloaded; the previous one stays in use",
+            metadata: ["reason": .string(reason), "detail": .string(detail)])
+    }
+
+    /// Once a day: a certificate that should have been renewed was not.
+    private func remind() {
+        let now = runtime.clock.now()
+        let leaf = state.withLock { state -> CertificateSummary? in
+            guard let leaf = state.leaf, CertificateJudgement.isExpiring(leaf, at: now),
+                now.milliseconds - state.remindedAt.milliseconds >= Self.reminderInterval
+            else { return nil }
+            state.remindedAt = now
+            return leaf
+        }
+        guard let leaf else { return }
+        let hasExpired = now.seconds > leaf.notAfter
+        runtime.logger.log(
+            level: hasExpired ? .error : .warning,
+            hasExpired ? "certificate expired" : "certificate expires soon",
+            metadata: [
+                "until": .string(Timestamp(seconds: leaf.notAfter).rfc3339),
+                "left": .string(CertificateJudgement.left(of: leaf, at: now)),
+            ])
+    }
+}

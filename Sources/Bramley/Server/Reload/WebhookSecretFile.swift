@@ -1,0 +1,135 @@
+internal import Accounts
+internal import Crypto
+internal import Logging
+internal import Synchronization
+
+/// The secrets that sign webhooks, read again when their file changes, so that you can replace a secret without a
+/// restart.
+final class WebhookSecretFile: Sendable {
+    private struct State {
+        var secrets: WebhookSecrets
+        /// Of the file's content when they were read.
+        var digest: Digest256?
+        /// The last check found nothing usable, and logged it.
+        var isRefused = false
+    }
+
+    /// The configuration key that names the file.
+    let key: String
+    private let path: String?
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// - Parameter key: of the configuration; for the log.
+    /// - Throws: `StartFailure`.
+    init(
+        _ source: Configuration.WebhookSecretSource, key: String = "webhooks.secretFile", logger: Logger
+    ) throws(StartFailure) {
+        self.key = key
+        self.logger = logger
+        switch source {
+        case .inline(let secrets):
+            path = nil
+            state = Mutex(State(secrets: secrets))
+        case .file(let path):
+            self.path = path
+            do throws(KeyFlaw) {
+                let bytes = try Self.bytes(of: path)
+                state = Mutex(State(secrets: try Self.parse(bytes), digest: SHA256.hash(bytes)))
+            } catch {
+                throw StartFailure("\(key): \(path) \(error.fault)")
+            }
+        }
+    }
+
+    /// The active secrets.
+    var current: WebhookSecrets { state.withLock { $0.secrets } }
+
+    /// Checks the file. Unusable content, such as a half-written file, leaves the secrets unchanged and is logged once.
+    /// - Returns: whether different secrets are now active.
+    @discardableResult
+    func check() -> Bool {
+        guard let path else { return false }
+        do throws(KeyFlaw) {
+            let bytes = try Self.bytes(of: path)
+            let digest = SHA256.hash(bytes)
+            guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return false }
+            let secrets = try Self.parse(bytes)
+            let isChanged = state.withLock { state in
+                defer { state = State(secrets: secrets, digest: digest) }
+                return state.digest != digest
+            }
+            logger.info("\(key) reloaded", metadata: ["secrets": "\(secrets.all.count)"])
+            return isChanged
+        } catch {
+            let isFirst = state.withLock { state in
+                defer { state.isRefused = true }
+                return !state.isRefused
+            }
+            guard isFirst else { return false }
+            logger.error(
+                "\(key) not reloaded; the previous secrets stay in use",
+                metadata: ["detail": .string(error.fault)])
+            return false
+        }
+    }
+
+    /// Reads the secrets of a file, once.
+    static func read(_ path: String) throws -> WebhookSecrets { try parse(try bytes(of: path)) }
+
+    private static func bytes(of path: String) throws(KeyFlaw) -> [UInt8] {
+        let file = try GuardedFile.read(path, maximumBytes: 65536)
+        guard !file.isWorldReadable, !file.isWritableByOthers else { throw KeyFlaw("is open to others.") }
+        return file.bytes
+    }
+
+    private static func parse(_ bytes: [UInt8]) throws(KeyFlaw) -> WebhookSecrets {
+        do throws(WebhookSecrets.Flaw) {
+            return try WebhookSecrets(parsing: String(decoding: bytes, as: UTF8.self))
+        } catch {
+            throw KeyFlaw(error.fault)
+        }
+    }
+}
+
+extension Configuration.Webhooks {
+    /// The endpoints, and the files with their secrets, each once.
+    /// - Throws: `StartFailure`.
+    func targets(logger: Logger) throws(StartFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
+        var files: [String: WebhookSecretFile] = [:]
+        var all: [WebhookSecretFile] = []
+        var targets: [WebhookTarget] = []
+        for endpoint in endpoints {
+            var path: String?
+            if case .file(let named) = endpoint.secrets { path = named }
+            let secrets: WebhookSecretFile
+            if let path, let known = files[path] {
+                secrets = known
+            } else {
+                secrets = try WebhookSecretFile(endpoint.secrets, logger: logger)
+                all.append(secrets)
+                if let path { files[path] = secrets }
+            }
+            targets.append(
+                WebhookTarget(url: endpoint.url, kinds: endpoint.events, secrets: { secrets.current }))
+        }
+        return (targets, all)
+    }
+}
+
+extension WebhookSecrets.Flaw {
+    /// The end of a sentence about their source; contains nothing of them.
+    var fault: String {
+        switch self {
+        case .empty: "holds no secret."
+        case .tooMany: "holds more than \(WebhookSecrets.maximum) secrets."
+        case .invalid(let line, .prefix):
+            "holds in line \(line) no secret: it does not begin with \(WebhookSecret.prefix)."
+        case .invalid(let line, .base64):
+            "holds in line \(line) no secret: what follows \(WebhookSecret.prefix) is not base64 with its padding."
+        case .invalid(let line, .size):
+            "holds in line \(line) no secret: it has not "
+                + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes."
+        }
+    }
+}

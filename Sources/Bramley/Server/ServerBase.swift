@@ -1,0 +1,101 @@
+internal import Accounts
+internal import AppleID
+internal import Crypto
+internal import HTTP
+internal import Logging
+internal import Sockets
+internal import Storage
+internal import Synchronization
+internal import Web
+
+/// What every part of a server is made with, and how those parts are made that need little else.
+struct ServerBase: Sendable {
+    let configuration: Configuration
+    let runtime: Runtime
+    let keyring: SealingKeyring
+    let group: EventLoopGroup
+    let database: Database
+    let draining = DrainingFlag()
+
+    /// Apple, with what it tells about its keys kept in the database.
+    func provider() throws -> AppleIdentityProvider {
+        let transport = HTTPClient(
+            group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
+            proxy: configuration.outboundProxy)
+        return AppleIdentityProvider(
+            configuration: try configuration.appleID(), transport: transport,
+            archive: KeySetStore(database: database, logger: runtime.logger), clock: runtime.clock,
+            pause: { [group] in await group.sleep(milliseconds: $0) }, logger: runtime.logger)
+    }
+
+    /// The TLS of visitors' connections. Nil: they are plain.
+    func acceptor() throws -> TLSAcceptor? {
+        guard let tls = configuration.server.tls else { return nil }
+        do throws(TLSConfigurationError) {
+            return try TLSAcceptor(certificate: tls.certificate, privateKey: Array(tls.privateKey.reveal().utf8))
+        } catch {
+            throw StartFailure("server.certificateFile and server.privateKeyFile: \(error).")
+        }
+    }
+
+    func certificateReload(_ acceptor: TLSAcceptor?) -> CertificateReload? {
+        guard let acceptor, let tls = configuration.server.tls else { return nil }
+        return CertificateReload(
+            tls, host: configuration.web.publicURL.host, isDirect: configuration.server.trustedProxies.isEmpty,
+            runtime: runtime
+        ) { try acceptor.replace(certificate: $0, privateKey: $1) }
+    }
+
+    /// Of visitors: the proxies' own addresses may have as many connections as there are.
+    func admission() -> AdmissionControl {
+        let limits = configuration.server.limits
+        let trusted = TrustedProxies(configuration.server.trustedProxies)
+        return AdmissionControl(
+            maximum: limits.connections, maximumPerAddress: limits.connectionsPerAddress,
+            exempt: { trusted.contains($0.normalized) })
+    }
+
+    func signIn(_ provider: AppleIdentityProvider) -> SignIn {
+        let parts = SignInParts(
+            provider: provider, database: database, keyring: keyring, configuration: configuration.web.signIn,
+            returnTargets: configuration.web.returnTargets, runtime: runtime)
+        return SignIn(parts, linking: Linking(parts))
+    }
+
+    func openID(_ keys: SigningKeys) -> OpenIDProvider {
+        var shared = runtime
+        shared.clock = database.store.sharedClock
+        return OpenIDProvider(
+            issuer: configuration.web.publicURL.absolute, audiences: configuration.web.assertionAudiences.map(\.name),
+            database: database, keys: keys, keyring: keyring, runtime: shared)
+    }
+
+    /// What the operator's page shows. Nil without `operator.groups`.
+    func console(_ report: OperatorReport?, _ input: ConfigurationInput) -> OperatorConsole? {
+        report.map { report in
+            OperatorConsole(
+                version: BramleyVersion.current,
+                database: configuration.storage.postgres == nil ? configuration.storage.directory : "PostgreSQL",
+                examine: {
+                    do {
+                        return try await Doctor.examine(input).map { diagnosis in
+                            OperatorConsole.Finding(
+                                check: diagnosis.subject, isGood: diagnosis.state == .good, detail: diagnosis.detail,
+                                nextStep: diagnosis.nextStep)
+                        }
+                    } catch {
+                        return [.init(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]
+                    }
+                }, report: { () async throws(StoreError) in try await report.report() })
+        }
+    }
+}
+
+/// Set when the server begins to stop: no longer ready, though work in flight continues.
+final class DrainingFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() { value.store(true, ordering: .relaxed) }
+}

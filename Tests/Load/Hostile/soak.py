@@ -1,0 +1,229 @@
+"""Minutes of good and hostile traffic together: sign-ins, checks of sessions, and everything of rude.py, against Bramley
+and, over TLS and HTTP/2, against http-echo. At the end memory and descriptors are what they were after the warm-up, and
+nobody crashed.
+
+    python3 Tests/Load/Hostile/soak.py BIN_DIRECTORY [SECONDS] [SEED]
+"""
+
+import collections
+import http.client
+import os
+import random
+import ssl
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "Load/Chaos")]
+from people import APP_ID, Person  # noqa: E402
+from programs import Program, Site, free_port  # noqa: E402
+from proxies import make_certificate  # noqa: E402
+import rude  # noqa: E402
+from watch import GONE, Probe, cpu_seconds, descriptors, held, pages, resident  # noqa: E402
+
+# Seconds: short, so that many slow clients have their turn.
+LIMITS = {"headerTimeout": 3, "bodyTimeout": 5, "writeTimeout": 5, "idleTimeout": 10, "connections": 2000}
+PEOPLE, CHECKERS, RUDE = 20, 3, 12
+# KiB that a server may have more at the end than after the warm-up: what the allocator keeps of one crowd and not of
+# another.
+TOLERANCE = 6 * 1024
+
+
+class Server:
+    """One server under watch."""
+
+    def __init__(self, name: str, program: Program, target: rude.Target, visits: list):
+        self.name, self.program, self.target, self.visits = name, program, target, visits
+        self.pid = program.process.pid
+        # After the warm-up: what is opened once, at the first need, is open by then.
+        self.warm_descriptors = 0
+        self.warm = self.memory = 0
+        self.warm_pages = 0
+
+    def settle(self) -> bool:
+        """Without traffic every connection ends by itself; those to Apple that are kept, after twenty seconds."""
+        deadline = time.monotonic() + 60
+        while held(self.target.port) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(25)
+        self.memory = resident(self.pid)
+        return held(self.target.port) == 0
+
+
+class Soak:
+    def __init__(self, binaries: Path, folder: Path, seed: int):
+        self.folder, self.seed = folder, seed
+        self.stop, self.settling = threading.Event(), True
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.errors: list[str] = []
+        self.site = Site(binaries, folder, {
+            "log.level": "warning", "server.trustedProxies": ["127.0.0.1"], "apple.bundleIDs": [APP_ID],
+            **{f"server.limits.{key}": value for key, value in LIMITS.items()}})
+        self.apple = self.site.apple
+        self.site.start()
+        self.people = [Person(self, number) for number in range(PEOPLE)]
+        self.servers = [Server(
+            "bramley", self.site.server, rude.Target(self.site.port), rude.PLAIN)]
+        self.echo = None
+        if (binaries / "http-echo").exists():
+            self.echo = self.start_echo(binaries)
+            self.servers.append(self.echo)
+
+    def start_echo(self, binaries: Path) -> Server:
+        make_certificate(self.folder)
+        port = free_port()
+        program = Program([
+            str(binaries / "http-echo"), "--port", str(port), "--certificate", str(self.folder / "example.pem"),
+            "--private-key", str(self.folder / "example.key"), "--header-timeout", "3000", "--body-timeout", "5000",
+            "--write-timeout", "5000", "--idle-timeout", "10000"], self.folder / "http-echo.log")
+        program.wait_for(port)
+        contexts = {}
+        for protocol in (None, "h2"):
+            contexts[protocol] = ssl.create_default_context(cafile=self.folder / "example.pem")
+            contexts[protocol].check_hostname = False
+            if protocol:
+                contexts[protocol].set_alpn_protocols([protocol])
+        return Server("http-echo (TLS)", program, rude.Target(port, contexts), rude.SECURE)
+
+    def count(self, what: str) -> None:
+        self.counts[what] += 1
+
+    # Who is at it
+
+    def live(self, person: Person, over: threading.Event) -> None:
+        while not over.wait(person.roll.uniform(0.2, 1)):
+            if person.held and person.roll.random() < 0.6:
+                held = person.held.pop(0)
+                if person.is_let_in(held) is False:
+                    self.errors.append(f"{person.id}: a session that nobody ended is refused")
+                person.held.append(held)
+                del person.held[:-3]
+                self.count("sessions found alive")
+            else:
+                person.signs_in()
+
+    def check(self, over: threading.Event) -> None:
+        """A proxy's questions over one connection, two hundred a second."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=10)
+        while not over.wait(0.005):
+            try:
+                connection.request("GET", "/auth/verify", headers={"Host": f"localhost:{self.site.port}"})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != 401:
+                    self.errors.append(f"/auth/verify: {answer.status}")
+                self.count("questions of a proxy")
+            except GONE:
+                # In a crowd a connection without a request makes room: a proxy opens another.
+                self.count("questions asked again")
+                connection.close()
+
+    def be_rude(self, server: Server, number: int, over: threading.Event) -> None:
+        roll = random.Random(f"{self.seed}/{server.name}/{number}")
+        while not over.is_set():
+            visit = roll.choice(server.visits)
+            try:
+                visit(server.target, roll, over)
+            except OSError:
+                pass
+            except AssertionError as error:
+                self.errors.append(f"{visit.__name__}: {error}")
+            self.count(f"{server.name}: {visit.__name__}")
+
+    # The run
+
+    def rage(self, seconds: float) -> list[Probe]:
+        over = threading.Event()
+        threads = [threading.Thread(target=self.live, args=(person, over)) for person in self.people]
+        threads += [threading.Thread(target=self.check, args=(over,)) for _ in range(CHECKERS)]
+        threads += [threading.Thread(target=self.be_rude, args=(server, number, over))
+                    for server in self.servers for number in range(RUDE)]
+        probe = Probe(self.site.port, f"localhost:{self.site.port}")
+        probe.start()
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(1, max(0, end - time.monotonic())))
+            for server in self.servers:
+                if server.program.process.poll() is not None:
+                    self.errors.append(f"{server.name} ended: {server.program.text()[-2000:]}")
+                    end = 0
+        over.set()
+        for thread in threads:
+            thread.join()
+        probe.end()
+        return [probe]
+
+    def run(self, seconds: float) -> int:
+        begun = time.monotonic()
+        warm_up = max(20, seconds * 0.25)
+        self.rage(warm_up)
+        for server in self.servers:
+            if not server.settle():
+                self.errors.append(f"{server.name}: connections are left after the warm-up")
+            server.warm, server.warm_descriptors = server.memory, descriptors(server.pid)
+            server.warm_pages = pages(server.pid)
+        busy = {server.name: cpu_seconds(server.pid) for server in self.servers}
+        probe, = self.rage(max(20, seconds - (time.monotonic() - begun)))
+        print("| Server | Descriptors after the warm-up, at the end | Memory after the warm-up, at the end | CPU | |")
+        print("|---|---|---|---|---|")
+        for server in self.servers:
+            settled = server.settle()
+            grown = server.memory - server.warm
+            mistakes = []
+            if not settled:
+                mistakes.append("connections are left")
+            if descriptors(server.pid) > server.warm_descriptors:
+                mistakes.append("descriptors are left")
+            # People who sign in make the database larger, and what is kept of its pages, up to a bound.
+            if grown > TOLERANCE + pages(server.pid) - server.warm_pages:
+                mistakes.append("memory has grown")
+            if server.program.process.poll() is not None:
+                mistakes.append("it ended")
+            self.errors += [f"{server.name}: {mistake}" for mistake in mistakes]
+            print(f"| {server.name} | {server.warm_descriptors}, {descriptors(server.pid)} | {server.warm / 1024:.1f} MiB,"
+                  f" {server.memory / 1024:.1f} MiB | {cpu_seconds(server.pid) - busy[server.name]:.0f} s |"
+                  f" {'; '.join(mistakes) or 'passed'} |")
+        late = len([second for second in probe.seconds if second > 1])
+        print(f"\nhonest requests: {len(probe.seconds)}, failed {len(probe.failures)}, longest {probe.longest * 1000:.0f} ms,"
+              f" {late} above a second")
+        if len(probe.failures) > len(probe.seconds) / 1000:
+            self.errors.append(f"honest requests failed: {collections.Counter(probe.failures).most_common(3)}")
+        for name in sorted(self.counts):
+            print(f"{name:40} {self.counts[name]:>9,}")
+        return len(self.errors)
+
+    def end(self) -> None:
+        self.stop.set()
+        code = self.site.stop()
+        if code != 0:
+            self.errors.append(f"bramley: exit {code}")
+        if self.echo and (code := self.echo.program.stop()) != 0:
+            self.errors.append(f"http-echo: exit {code}")
+        self.site.end()
+        for program in (server.program for server in self.servers):
+            for word in ("Fatal error", "Crash", "Assertion"):
+                if word in program.text():
+                    self.errors.append(f"{word} in a log: {program.text()[-2000:]}")
+
+
+def main(binaries: str, seconds: str = "600", seed: str = "") -> int:
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o700)
+        seed_number = int(seed or random.randrange(1_000_000))
+        print(f"seed {seed_number}, {seconds} s", flush=True)
+        soak = Soak(Path(binaries).resolve(), Path(name), seed_number)
+        try:
+            soak.run(float(seconds))
+        finally:
+            soak.end()
+        print("\n".join(dict.fromkeys(soak.errors)) or "No difference, no crash.")
+        return 1 if soak.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

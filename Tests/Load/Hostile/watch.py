@@ -1,0 +1,143 @@
+"""What is seen of a running server from outside: memory, descriptors, and whether it answers."""
+
+import http.client
+import os
+import threading
+import time
+from pathlib import Path
+
+from web import call
+
+GONE = (OSError, http.client.HTTPException)
+
+
+def resident(pid: int) -> int:
+    """KiB: what is in memory and no file's."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1])
+    raise RuntimeError("no RssAnon")
+
+
+def descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def what_is_open(pid: int) -> set[tuple[str, str]]:
+    """Each descriptor, with what it is open to."""
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.add((entry.name, os.readlink(entry)))
+        except OSError:
+            continue
+    return found
+
+
+def connected_sockets() -> set[str]:
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] != "0A":
+                found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def lasting(pid: int) -> int:
+    """Descriptors but those of connections that are open: visitors come as they like, and those to Apple are as many as
+    sign-ins were under way at once in the last seconds. Looked at twice, with the connections between: one that comes
+    or goes meanwhile is in neither count."""
+    before = what_is_open(pid)
+    connected = connected_sockets()
+    return sum(target not in connected for _, target in before & what_is_open(pid))
+
+
+# KiB: of a database each connection keeps so many at most (cache_size in Connections.swift).
+PAGE_CACHE = 8 * 1024
+
+
+def pages(pid: int) -> int:
+    """KiB that the page caches may hold of a server's database by now: they fill while it is small."""
+    found = 0
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if entry.readlink().name == "bramley.db":
+                found += min(PAGE_CACHE, entry.stat().st_size // 1024)
+        except OSError:
+            continue
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# Of /proc/net/tcp: ESTABLISHED and CLOSE_WAIT.
+OPEN = {"01", "08"}
+
+
+def held(port: int) -> int:
+    """The server's sockets that are open, or of which the kernel still has something to send."""
+    count = 0
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            _, local, _, state, queues, *_ = line.split()
+            # TIME_WAIT (06) and LISTEN (0A) hold nothing of a client's.
+            if int(local.rpartition(":")[2], 16) == port and state not in ("06", "0A"):
+                count += state in OPEN or int(queues.partition(":")[0], 16) > 0
+    return count
+
+
+class Watch(threading.Thread):
+    """When the last connection but those of honest clients was let go, by the kernel too."""
+
+    # Honest clients that may be there at any moment.
+    HONEST = 5
+
+    def __init__(self, port: int):
+        super().__init__(daemon=True)
+        self.port, self.over, self.begun = port, threading.Event(), time.monotonic()
+        self.most, self.last = 0, 0.0
+
+    def run(self) -> None:
+        while not self.over.wait(0.25):
+            count = held(self.port)
+            self.most = max(self.most, count)
+            if count > self.HONEST:
+                self.last = time.monotonic() - self.begun
+
+    def end(self) -> None:
+        self.over.set()
+        self.join()
+
+
+class Probe(threading.Thread):
+    """An honest client: a new connection and one request, ten times a second. Any answer counts, and how late it is."""
+
+    def __init__(self, port: int, host: str, path: str = "/auth/verify", status: int = 401):
+        super().__init__(daemon=True)
+        self.port, self.host, self.path, self.status = port, host, path, status
+        self.over = threading.Event()
+        self.seconds: list[float] = []
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        while not self.over.wait(0.1):
+            begun = time.monotonic()
+            try:
+                status = call(self.port, "GET", self.path, {"Host": self.host}, timeout=5).status
+                if status != self.status:
+                    self.failures.append(f"status {status}")
+            except GONE as error:
+                self.failures.append(repr(error))
+            self.seconds.append(time.monotonic() - begun)
+
+    def end(self) -> None:
+        self.over.set()
+        self.join()
+
+    @property
+    def longest(self) -> float:
+        return max(self.seconds, default=0)

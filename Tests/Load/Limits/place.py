@@ -1,0 +1,165 @@
+"""One server with limits around it: how it is started, what it says of itself, and what it kept."""
+
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+from namespace import mount
+from patience import eventually
+from programs import Site
+
+# How soon all is well again when the cause has gone, in seconds. Nearly all of it is for a busy machine.
+RECOVERY = 120
+
+
+class Place:
+    """A server whose log is a file, and whose data directory is a file system of its own, if `disk` is given.
+
+    - disk: its size, as mount(8) takes it.
+    - scheme: `https` where the settings name a certificate.
+    - prefix: what the program is started by, such as `prlimit`.
+    """
+
+    def __init__(
+            self, binaries: Path, folder: Path, settings: dict, disk: str | None = None, scheme: str = "http"):
+        self.binaries, self.folder = binaries, folder
+        self.data = folder / "data"
+        if disk:
+            self.data.mkdir(mode=0o700)
+            mount("-t", "tmpfs", "-o", f"size={disk},mode=700", "tmpfs", str(self.data))
+        self.site = Site(binaries, folder, {
+            "server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2, "log.level": "info", "log.format": "json",
+            "log.requests": "failures"} | settings, scheme=scheme)
+        self.log = folder / "bramley.log"
+        self.process: subprocess.Popen | None = None
+
+    # Its life
+
+    def start(
+            self, prefix: list[str] = (), environment: dict[str, str] | None = None,
+            log: Path | None = None) -> "Place":
+        with (log or self.log).open("ab") as output:
+            self.process = subprocess.Popen(
+                [*prefix, str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
+                stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=os.environ | (environment or {}))
+
+        def serves() -> bool:
+            assert self.lives, self.text()[-3000:]
+            return self.health("/readyz")[0] is not None
+
+        eventually(serves, "the server", self.text)
+        return self
+
+    @property
+    def lives(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        if self.lives:
+            self.kill()
+        self.site.apple.program.stop()
+
+    # What it says
+
+    def health(self, path: str, kind: str = "application/json") -> tuple[int | None, dict | str]:
+        """Status and content; no status when nobody answers."""
+        try:
+            answer = self.site.admin(path, kind)
+            return answer.status, answer.json() if kind == "application/json" else answer.text
+        except OSError as error:
+            return None, str(error)
+
+    def problems(self) -> dict[str, str]:
+        """What /readyz says is wrong, by check."""
+        status, document = self.health("/readyz")
+        found = {check["name"]: check["problem"] for check in document["checks"] if not check["ok"]}
+        assert status == (503 if found else 200), (status, document)
+        return found
+
+    def is_alive_and_ready(self) -> bool:
+        return self.health("/healthz")[0] == 200 and self.health("/readyz")[0] == 200
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric's series."""
+        _, text = self.health("/metrics", kind="text/plain")
+        return sum(
+            float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+            if line.startswith((name + " ", name + "{")))
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def lines(self, message: str | None = None, after: int = 0) -> list[dict]:
+        """The lines of the log from a size of it on; those with a message alone."""
+        content = self.log.read_bytes()
+        # A line that lies across two pages may be seen half, at its beginning or at its end.
+        end = content.rfind(b"\n") + 1
+        begin = after if content[:after].endswith(b"\n") or not after else content.find(b"\n", after) + 1 or end
+        found = [json.loads(line) for line in content[begin:end].decode().splitlines()]
+        return found if message is None else [line for line in found if line["message"] == message]
+
+    def processor_time(self) -> float:
+        """Seconds, of user and system together."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    # What it kept
+
+    def check_kept(self, tokens: list[str]) -> None:
+        """Whoever was told to be signed in has their session in the database, with its event and its line of the
+        audit log, and the database is whole. After the server's end."""
+        connection = sqlite3.connect(self.data / "bramley.db")
+        try:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            sessions = dict(connection.execute("SELECT token_hash, id FROM session"))
+            events = {row[0] for row in connection.execute("SELECT session FROM event WHERE type = 'session.created'")}
+            told = connection.execute("SELECT count(*) FROM audit WHERE type = 'sign_in'").fetchone()[0]
+        finally:
+            connection.close()
+        kept = [sessions.get(hashlib.sha256(token.encode()).digest()) for token in tokens]
+        assert None not in kept, f"{kept.count(None)} of {len(kept)} sessions are not in the database"
+        assert not set(kept) - events, f"{len(set(kept) - events)} of {len(kept)} sessions have no event"
+        assert told >= len(tokens), (told, len(tokens))
+
+
+class Disk:
+    """The file system a directory is, filled by one file."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.ballast = folder / "ballast"
+
+    def fill(self) -> None:
+        # Until nothing more fits: a server that frees a page in between shall not find it.
+        with self.ballast.open("ab", buffering=0) as file:
+            for size in (1 << 20, 4096, 1):
+                try:
+                    while True:
+                        file.write(b"x" * size)
+                except OSError:
+                    continue
+
+    def free(self) -> None:
+        self.ballast.unlink()
+
+
+def within(seconds: float, condition, what: str, more=lambda: "") -> float:
+    """How long it took until the condition held; fails when it takes longer."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < seconds, f"not within {seconds} s: {what}\n{more()}"
+        time.sleep(0.05)
+    return time.monotonic() - start

@@ -1,0 +1,144 @@
+"""Nobody reads the log: the pipe is full, lines are lost and counted, and nothing else is."""
+
+import fcntl
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from outage import finish
+from patience import PATIENCE, eventually
+from place import RECOVERY, within
+
+LOST = "log lines dropped"
+F_SETPIPE_SZ = 1031
+
+
+class Reader:
+    """The reading end of a pipe, which reads only when it is told to."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path, self.content = path, b""
+        self.number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(self.number, F_SETPIPE_SZ, 4096)
+        self.thread = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a line more would have to wait."""
+        waiting = bytearray(4)
+        fcntl.ioctl(self.number, 0x541B, waiting)
+        return int.from_bytes(waiting, "little") > 2500
+
+    def read(self) -> None:
+        """From now on, all there is, up to the end of those who write."""
+        def work():
+            os.set_blocking(self.number, True)
+            while chunk := os.read(self.number, 65_536):
+                self.content += chunk
+
+        self.thread = threading.Thread(target=work, daemon=True)
+        self.thread.start()
+
+    def lines(self) -> list[dict]:
+        return [json.loads(line) for line in self.content[:self.content.rfind(b"\n") + 1].decode().splitlines()]
+
+
+@pytest.fixture
+def reader(tmp_path):
+    reader = Reader(tmp_path / "log-pipe")
+    yield reader
+    if reader.thread is None:
+        os.close(reader.number)
+
+
+def ask(place, count: int) -> int:
+    """So many requests on one connection, each of which is a line at `debug`; how many were answered."""
+    request = b"GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    answers = 0
+    with socket.create_connection(("127.0.0.1", place.site.port), timeout=PATIENCE) as connection:
+        for _ in range(count // 100):
+            connection.sendall(request * 100)
+            found = b""
+            while found.count(b"HTTP/1.1 401") < 100:
+                chunk = connection.recv(1 << 20)
+                assert chunk, found[-500:]
+                found += chunk
+            answers += 100
+    return answers
+
+
+def test_a_blocked_log_pipe_stops_no_request_and_lost_lines_are_counted(make_place, make_crowd, reader):
+    place = make_place({"log.level": "debug"})
+    place.start(log=reader.path)
+    crowd = make_crowd(place)
+    eventually(lambda: reader.is_full, "a full pipe")
+    mark = crowd.mark()
+    within(RECOVERY, lambda: crowd.statuses(mark, "sign-in")[303] >= 10, "sign-ins that go on")
+    # More than fits into memory.
+    while place.metric("bramley_log_lines_lost_total") < 100:
+        assert ask(place, 2000) == 2000
+    for what in ("kept", "fresh"):
+        assert set(crowd.statuses(mark, what)) == {204}, crowd.statuses(mark, what)
+    assert place.is_alive_and_ready()
+    crowd.stop()
+
+    reader.read()
+    within(RECOVERY, lambda: LOST.encode() in reader.content, "the line that tells of it")
+    within(RECOVERY, lambda: place.metric("bramley_log_lines_lost_total") == told(reader), "every loss is told")
+    # What comes now is written as ever.
+    before = len(reader.lines())
+    ask(place, 100)
+    within(RECOVERY, lambda: len(reader.lines()) >= before + 100, "lines as ever")
+    assert all(line["level"] == "warning" for line in reader.lines() if line["message"] == LOST)
+    assert place.stop() == 0
+    reader.thread.join(PATIENCE)
+    assert reader.lines()[-1]["message"] == "stopped"
+    # The rest of the test reads the log of a server whose log is a file.
+    place.start()
+    finish(place, crowd)
+
+
+def told(reader) -> int:
+    return sum(int(line["count"]) for line in reader.lines() if line["message"] == LOST)
+
+
+@contextmanager
+def taken(place):
+    """Somebody else listens on the server's port: it cannot serve."""
+    with socket.create_server(("127.0.0.1", place.site.port)):
+        yield
+
+
+def test_a_blocked_log_pipe_does_not_delay_the_stop(make_place, reader):
+    place = make_place({"log.level": "debug", "server.drainTimeout": 1})
+    place.start(log=reader.path)
+    while not reader.is_full:
+        ask(place, 100)
+    ask(place, 100)
+    begun = time.monotonic()
+    assert place.stop() == 0
+    assert time.monotonic() - begun < 5 + PATIENCE / 4
+    # Nor that of one that cannot serve.
+    with reader.path.open("ab") as output, taken(place):
+        done = subprocess.run(
+            [place.binaries / "bramley", "serve", "--config", place.folder / "config.json"], stderr=output,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert done.returncode == 1
+
+
+def test_a_server_that_cannot_start_still_logs_why(make_place):
+    place = make_place()
+    with taken(place):
+        done = subprocess.run(
+            [place.binaries / "bramley", "serve", "--config", place.folder / "config.json"], stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE, text=True)
+    assert done.returncode == 1
+    assert re.search(r'"level":"critical".*"message":"bramley cannot serve"', done.stderr), done.stderr

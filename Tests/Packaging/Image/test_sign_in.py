@@ -1,0 +1,83 @@
+"""compose.yaml, run by Compose: a person signs in at the images that were built."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from engine import ROOT, Composition, Container
+from patience import eventually
+from programs import RunningSimulator
+from web import Browser
+
+
+def visitor() -> Browser:
+    return Browser(SimpleNamespace(origin="http://localhost:8080", apple=RunningSimulator("http://127.0.0.1:9700")))
+
+
+@pytest.fixture
+def demonstration(engine):
+    with Composition(engine, "compose.yaml") as whole:
+        yield whole["server"], whole["apple"]
+
+
+def test_a_person_signs_in_and_stays_so_over_a_restart(demonstration):
+    server, apple = demonstration
+    ada = visitor()
+    assert ada.session() is None
+    ada.sign_in("ada")
+    assert ada.session()["user"]["email"] == "ada@example.com"
+    assert server.stop() == 0, server.text()
+    server.start()
+    assert ada.session()["user"]["email"] == "ada@example.com"
+    assert apple.stop() == 0, apple.text()
+
+
+def test_operator_commands_work_inside_the_container(demonstration):
+    server, _ = demonstration
+    visitor().sign_in("boris")
+    done = server.run("bramley", "users", "list", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["items"][0]["name"]["given"] == "Boris"
+
+
+def test_without_a_configuration_the_container_says_what_is_missing(engine):
+    done = engine.ask("docker", "run", "--rm", "bramley")
+    assert done.returncode == 1
+    assert "config.json" in done.stderr + done.stdout
+
+
+def test_the_documented_docker_command_works(engine, tmp_path):
+    """docs/deploying.md: no right but its own, and a root that nobody can write."""
+    command = re.search(r"^docker run (-d --name bramley (?:.|\\\n)*?) bramley$",
+                        (ROOT / "docs/deploying.md").read_text(), re.MULTILINE)[1]
+    assert "--read-only" in command and "--cap-drop ALL" in command and "no-new-privileges" in command
+    key = tmp_path / "AuthKey_F6G7H8I9J0.p8"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key],
+                   check=True, capture_output=True)
+    (tmp_path / "config.json").write_text(json.dumps({
+        "publicURL": "https://id.example.com", "access": {"signUp": "open"},
+        "apple": {"teamID": "A1B2C3D4E5", "servicesID": "com.example.web", "keyID": "F6G7H8I9J0",
+                  "privateKeyFile": key.name, "scopes": ["email"]}}))
+    for file in (key, tmp_path / "config.json"):
+        file.chmod(0o600)
+        os.chown(file, 10001, 10001)
+    words = shlex.split(command.replace("\\\n", "").replace("/etc/bramley/", f"{tmp_path}/"))
+    engine.docker("run", "--health-interval=1s", *words, "bramley")
+    server = Container(engine, "bramley")
+    try:
+        eventually(lambda: server.state()["Health"]["Status"] == "healthy", "the health check", server.text)
+        made = server.run("bramley", "api-keys", "create", "kept", "--scopes", "introspect")
+        assert made.returncode == 0, made.stderr
+        assert server.stop() == 0, server.text()
+        # The next container has the same data.
+        engine.docker("rm", "bramley")
+        engine.docker("run", *words, "bramley")
+        assert "kept" in server.await_health().run("bramley", "api-keys", "list").stdout
+    finally:
+        engine.docker("rm", "--force", "--volumes", "bramley")
+        engine.docker("volume", "rm", "bramley-data")

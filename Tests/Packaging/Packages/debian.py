@@ -1,0 +1,151 @@
+"""A fresh Debian, as a folder, and what is done in it as its administrator would."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+from machine import mount
+from patience import PATIENCE, eventually
+from programs import ROOT, RunningSimulator, new_key
+from web import Browser, call
+
+# What the packages depend on is there: no test needs a network.
+INCLUDED = ("ca-certificates", "debconf", "init-system-helpers", "systemd", "libnghttp2-14", "libsqlite3-0", "libssl3",
+            "libstdc++6", "apparmor")
+BASE = ROOT / ".build-deb/base"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PORT, ADMIN, APPLE = 8080, 9090, 9700
+KEY = "AuthKey_F6G7H8I9J0.p8"
+
+
+def make_base() -> None:
+    """Once: the copies are what is changed."""
+    if not (BASE / "usr/bin/apt-get").exists():
+        shutil.rmtree(BASE, ignore_errors=True)
+        BASE.parent.mkdir(exist_ok=True)
+        done = subprocess.run(["debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED)}", "bookworm", str(BASE)],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-2000:]
+
+
+class Debian:
+    def __init__(self, folder: Path):
+        self.root = folder / "debian"
+        self.started: list[subprocess.Popen] = []
+        subprocess.run(["cp", "-a", str(BASE), str(self.root)], check=True)
+        mount("-t", "proc", "proc", str(self.root / "proc"))
+        mount("--bind", "/dev", str(self.root / "dev"))
+        (self.root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+        # As in a container: what a package wants to start is not started.
+        policy = self.root / "usr/sbin/policy-rc.d"
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+
+    def command(self, arguments: list[str], user: str | None = None, wrap: list[str] = ()) -> list[str]:
+        # The account changes last: only root may change its root.
+        inside = ["/usr/bin/setpriv", f"--reuid={self.number('passwd', user)}", f"--regid={self.number('group', user)}",
+                  "--clear-groups", "--no-new-privs"] if user else []
+        return [*wrap, shutil.which("chroot"), str(self.root), "/usr/bin/env", "-i", f"PATH={PATH}", "HOME=/root",
+                "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", *inside, *arguments]
+
+    def number(self, file: str, name: str) -> int:
+        return int(re.search(rf"^{name}:x:(\d+):", (self.root / "etc" / file).read_text(), re.MULTILINE)[1])
+
+    def run(self, *arguments: str, user: str | None = None, code: int = 0) -> str:
+        done = subprocess.run(self.command(list(arguments), user), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120)
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def install(self, *packages: Path, options: tuple[str, ...] = ()) -> str:
+        for package in packages:
+            shutil.copy(package, self.root / "root")
+        return self.run("apt-get", "install", "-y", "--no-install-recommends", *options,
+                        *(f"/root/{package.name}" for package in packages))
+
+    def status(self, path: str) -> tuple[str, str, int]:
+        """Owner, group and mode."""
+        found = (self.root / path.lstrip("/")).stat()
+        names = {kind: {int(line.split(":")[2]): line.split(":")[0]
+                        for line in (self.root / "etc" / kind).read_text().splitlines()} for kind in ("passwd", "group")}
+        return names["passwd"][found.st_uid], names["group"][found.st_gid], found.st_mode & 0o7777
+
+    def start(self, arguments: list[str], log: str, user: str | None = None, wrap: list[str] = ()) -> subprocess.Popen:
+        with (self.root / "root" / log).open("ab") as output:
+            self.started.append(subprocess.Popen(
+                self.command(arguments, user, wrap), stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                start_new_session=True))
+        return self.started[-1]
+
+    def log(self, name: str) -> str:
+        return (self.root / "root" / name).read_text(errors="replace")
+
+    # What systemd would do: nothing in a folder is a machine that boots.
+
+    def serve(self, wrap: list[str] = ()) -> subprocess.Popen:
+        """bramley.service: its command, its user, its state directory."""
+        unit = (self.root / "lib/systemd/system/bramley.service").read_text()
+        one = dict(re.findall(r"^(\w+)=(.+)$", unit, re.MULTILINE))
+        state = self.root / "var/lib" / one["StateDirectory"]
+        state.mkdir(mode=int(one["StateDirectoryMode"], 8), exist_ok=True)
+        os.chown(state, self.number("passwd", one["User"]), self.number("group", one["Group"]))
+        process = self.start(one["ExecStart"].split(), "bramley.log", one["User"], wrap)
+
+        def is_up() -> bool:
+            assert process.poll() is None, self.log("bramley.log")
+            return status(ADMIN, "/readyz") == 200
+
+        eventually(is_up, "the server")
+        return process
+
+    def simulate_apple(self) -> None:
+        self.start(["apple-simulator", "--port", str(APPLE), "--server-url", f"http://localhost:{PORT}",
+                    "--services-id", "com.example.web", "--bundle-id", "com.example.app", "--team-id", "TEAM123456", "--key-id", "F6G7H8I9J0",
+                    "--key", f"/root/{KEY}"], "apple.log")
+        eventually(lambda: status(APPLE, "/auth/keys") == 200, "the simulated Apple")
+
+    def configure(self) -> str:
+        (self.root / "root" / KEY).write_bytes(new_key())
+        (self.root / "root" / KEY).chmod(0o600)
+        return self.run(
+            "bramley", "init", "--non-interactive", "--public-url", f"http://localhost:{PORT}", "--services-id",
+            "com.example.web", "--team-id", "TEAM123456", "--private-key-file", f"/root/{KEY}", "--scopes", "name,email",
+            "--sign-up", "open", "--bundle-ids", "com.example.app", "--apple-endpoint", f"http://127.0.0.1:{APPLE}", "--apple-script-url",
+            f"http://127.0.0.1:{APPLE}/appleauth/static/jsapi/appleid/1/{{locale}}/appleid.auth.js",
+            "--admin-port", str(ADMIN))
+
+    def stop(self, process: subprocess.Popen) -> None:
+        os.killpg(process.pid, signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0, self.log("bramley.log")
+
+    def end(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        for place in ("dev", "proc"):
+            subprocess.run(["umount", str(self.root / place)], check=True)
+        shutil.rmtree(self.root)
+
+
+def status(port: int, path: str) -> int | None:
+    try:
+        return call(port, "GET", path).status
+    except OSError:
+        return None
+
+
+def sign_in(person: str) -> Browser:
+    """A browser that is signed in."""
+    browser = Browser(SimpleNamespace(origin=f"http://localhost:{PORT}", apple=RunningSimulator(f"http://127.0.0.1:{APPLE}")))
+    browser.sign_in(person)
+    return browser
+
+
+def who(browser: Browser) -> str | None:
+    session = browser.session()
+    return session["user"]["id"] if session else None

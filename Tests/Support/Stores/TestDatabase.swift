@@ -1,0 +1,101 @@
+package import Coding
+package import Crypto
+import Foundation
+import Logging
+
+@testable package import Accounts
+@testable import Storage
+
+/// The real database in a temporary folder, gone when the test is: a copy of one that is made once a run, over an engine
+/// that fails when told to.
+package final class TestDatabase: Sendable {
+    package static let team = TeamID("TEAM123456")
+    /// Which every copy belongs to.
+    package static let keyring = SealingKeyring(
+        current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))))
+
+    package let store: Accounts.Database
+    package let faults = Faults()
+    private let folder = TestDatabase.makeFolder()
+
+    package init(
+        limits: SessionLimits, onAccountDeleted: AccountDeletionPolicy = .erase, clock: any WallClock
+    ) {
+        let (path, faults) = (Store.path(in: folder), faults)
+        guard
+            FileManager.default.createFile(
+                atPath: path, contents: Self.template, attributes: [.posixPermissions: 0o600])
+        else { fatalError("\(path) cannot be written") }
+        // Its schema is current: it is not looked through for missing steps.
+        store = Self.open(folder, limits, onAccountDeleted, use: .successor, clock: clock) { FailingEngine($0, faults) }
+        // No test of these ends with the machine.
+        store.store.engine.writer.sync { connection in _ = try? connection.execute(sql: "PRAGMA synchronous = OFF") }
+    }
+
+    /// Whoever still holds the store may go on: its files are open.
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// A new database's file.
+    private static let template: Data = {
+        let folder = makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        open(folder, SessionLimits(lifetime: 1, idleTimeout: 1), .erase, use: .server, clock: ManualClock()) { $0 }
+            .close()
+        guard let data = FileManager.default.contents(atPath: Store.path(in: folder)) else {
+            fatalError("there is no new database")
+        }
+        return data
+    }()
+
+    private static func makeFolder() -> String {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+        do {
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        } catch {
+            fatalError("\(folder) cannot be made: \(error)")
+        }
+        return folder
+    }
+
+    private static func open(
+        _ folder: String, _ limits: SessionLimits, _ onAccountDeleted: AccountDeletionPolicy,
+        use: StoreOptions.Use, clock: any WallClock, over wrap: (any Engine) -> any Engine
+    ) -> Accounts.Database {
+        var options = DatabaseOptions(
+            StoreOptions(directory: folder, origin: .real, busyTimeout: 20_000, use: use), sessionLimits: limits,
+            onAccountDeleted: onAccountDeleted)
+        // Of no test's concern: the machine may be slow.
+        options.store.notePatience = .seconds(60)
+        do {
+            return try Database(
+                options: options, keyring: keyring,
+                runtime: Runtime(
+                    clock: clock, random: SystemRandom(),
+                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+                steps: Schema.steps, over: wrap)
+        } catch {
+            fatalError("the database does not open: \(error)")
+        }
+    }
+
+    /// Reads and writes what tests look for or put there, whatever fails for others: no event is written and nothing
+    /// invalidated, unless `body` does.
+    @discardableResult
+    func change<Value>(at now: Timestamp = Timestamp(milliseconds: 0), _ body: (Transaction) throws -> Value) -> Value {
+        do {
+            return try store.store.engine.writer.sync { connection in
+                let connection = (connection as? FailingConnection)?.real ?? connection
+                return try connection.inTransaction { try body(Transaction(connection, store.context, at: now)) }
+            }
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
+    /// Runs one statement without parameters.
+    package func execute(_ sql: String) { change { try $0.run(sql) } }
+
+    /// The number that a statement selects.
+    package func number(_ sql: String) -> Int { change { try $0.count(sql) } }
+}

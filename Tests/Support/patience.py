@@ -1,0 +1,31 @@
+"""Waiting for what cannot wake us: another process, its files, its database."""
+
+import threading
+import time
+
+# Seconds until something that should have happened is given up. Nothing of it is spent when it happens, so it is long
+# enough for any machine.
+PATIENCE = 180
+
+
+def eventually(condition, what: str, more=lambda: ""):
+    """What the condition gives, as soon as it holds; fails if it never does, and tells `more` then."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"waited in vain for {what}\n{more()}"
+        time.sleep(0.05)
+    return found
+
+
+def guarded(errors: list, over: threading.Event, work, *arguments) -> threading.Thread:
+    """A running thread; what it raises ends the others and is kept."""
+    def run():
+        try:
+            work(*arguments)
+        except BaseException as error:
+            errors.append(error)
+            over.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread

@@ -1,0 +1,120 @@
+"""What attackers send: requests with any fields in any number, at every route the documentation names."""
+
+import base64
+import http.client
+import itertools
+import json
+import re
+from urllib.parse import urlencode, urlsplit
+
+from inhabited import Inhabited
+from patience import PATIENCE
+from programs import ROOT
+from ways import Way
+from web import Answer
+
+ROUTES = ROOT / "docs/api.md"
+COOKIE = "__Host-bramley"
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+SAME_ORIGIN = ("Sec-Fetch-Site", "same-origin")
+# What a site of these tests names as its proxies, to believe `send`.
+PROXIES = ["127.0.0.0/8"]
+OPERATORS = {"operator.groups": ["operators"]}
+ADDRESSES = itertools.count(1)
+
+
+def documented() -> list[tuple[str, str, str]]:
+    """Method, path and second column of each route: for a backend's, the scope. A test elsewhere holds the document
+    against the program."""
+    rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \| ([^|]*) \|", ROUTES.read_text(), re.MULTILINE)
+    # Probes are on a listener of their own.
+    return [(method, path, asker.strip()) for method, path, asker in rows if path not in ("/healthz", "/metrics", "/readyz")]
+
+
+def backend_routes() -> list[tuple[str, str, str]]:
+    """Method, path and scope."""
+    return [(method, path, match[1]) for method, path, asker in documented()
+            if (match := re.fullmatch(r"`([a-z:]+)`", asker))]
+
+
+def browser_pages() -> list[str]:
+    """Paths a browser opens; attempts are JSON for scripts."""
+    section = re.search(r"^### For browsers\n(.*?)^### ", ROUTES.read_text(), re.MULTILINE | re.DOTALL)[1]
+    return [path for path in re.findall(r"^\| `GET (/[^`]*)` \|", section, re.MULTILINE)
+            if not path.startswith(("/assets/", "/.well-known/")) and not path.endswith("/attempt")]
+
+
+def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body: str | bytes = b"") -> Answer:
+    """Fields in their order, and as often as they are named."""
+    body = body.encode() if isinstance(body, str) else body
+    # Each from another address, so that no limit answers in place of what is tried.
+    number = next(ADDRESSES)
+    source = f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE, source_address=(source, 0))
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        if not any(name.lower() == "host" for name, _ in fields):
+            connection.putheader("Host", urlsplit(site.origin).netloc)
+        for name, value in fields:
+            connection.putheader(name, value.encode() if isinstance(value, str) else value)
+        if body or method in ("POST", "PATCH"):
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def cookie(token: str) -> tuple[str, str]:
+    return ("Cookie", f"{COOKIE}={token}")
+
+
+def ask(site, method: str, path: str, headers: dict | None = None, body: str | bytes = b"") -> Answer:
+    """As `inhabited.call`, from an address of its own."""
+    return send(site, method, path, list((headers or {}).items()), body)
+
+
+class Person:
+    """Somebody with two sessions: of this browser, and elsewhere. At a route of linking, on their way there; at one of the
+    operator's page, an operator, where the site has `OPERATORS`."""
+
+    def __init__(self, inhabited: Inhabited, path: str = ""):
+        self.inhabited = inhabited
+        self.user = inhabited.make_people(1, ("operators",) if path.startswith("/operator") else ())[0]
+        # Wherever they are named, their id is seen.
+        inhabited.write("UPDATE user SET given_name = ? WHERE id = ?", [(self.user, self.user)])
+        (self.session, self.token), (self.elsewhere, self.other) = inhabited.make_sessions([self.user, self.user])
+        self.way = Way(inhabited, ask, self.user, path)
+
+    @property
+    def cookies(self) -> list[tuple[str, str]]:
+        """What their browser sends."""
+        return [cookie(self.token)] + ([("Cookie", self.way.browser)] if self.way.browser else [])
+
+    def kept(self) -> tuple:
+        """All that a request could change of them, and whether anything was told of it."""
+        where = f"user = '{self.user}'"
+        return (
+            self.inhabited.read(f"SELECT state, external_id, groups, given_name, email FROM user WHERE id = '{self.user}'"),
+            self.inhabited.read(f"SELECT id FROM session WHERE {where} ORDER BY id"),
+            self.inhabited.read(f"SELECT type FROM event WHERE {where} ORDER BY sequence"),
+            self.inhabited.read(f"SELECT subject FROM apple_identity WHERE {where}"),
+            self.way.kept(),
+        )
+
+    def form(self, path: str) -> str:
+        """What the page of ours that leads there sends."""
+        return urlencode({
+            "/account/sessions/revoke": {"session": self.elsewhere},
+            "/account/delete": {"confirm": "yes", "account": self.user},
+            "/operator/change": {"action": "end-session", "target": self.elsewhere},
+        }.get(path, self.way.content))
+
+    def fill(self, path: str) -> str:
+        return path.replace("{id}", self.way.id or self.user).replace("{session}", self.elsewhere).replace("{path...}", "style.css")
+
+
+def claims(token: str) -> dict:
+    """Of a JWT, unverified."""
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

@@ -1,0 +1,248 @@
+"""Requests that change something, forged: from other sites, in other words, at every route there is."""
+
+import json
+from urllib.parse import urlsplit
+
+import pytest
+
+from attacker import FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
+from ways import APP, LINKS
+from web import bearer, call
+
+ALLOWED = "https://app.example.com"
+JSON = ("Content-Type", "application/json")
+# Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
+OWN_PAGES = {
+    ("POST", "/logout"): 303,
+    ("POST", "/logout/switch"): 303,
+    ("POST", "/account/sessions/revoke"): 303,
+    ("POST", "/account/sessions/revoke-all"): 303,
+    ("POST", "/account/delete"): 303,
+    ("POST", "/operator/change"): 303,
+    ("POST", "/link/{id}"): 303,
+    ("POST", "/login/existing"): 303,
+    ("DELETE", "/api/v1/session"): 204,
+    ("DELETE", "/api/v1/account"): 202,
+}
+# From elsewhere it does nothing and leads to the page with the button.
+ELSEWHERE = {"/logout/switch": "/logout"}
+FROM_ALLOWED = [[("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)], [("Origin", ALLOWED)]]
+# Signed by Apple, and bound to the browser by state and binding, or to the app by its nonce.
+APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST", "/api/v1/native/challenge"),
+         ("POST", "/api/v1/native/sessions")}
+# For who has the secret of a link. What it takes is JSON, which no page of another site sends.
+SECRETS = {("POST", "/api/v1/links/{id}/authorize")}
+
+# Of programs: two go on as a GET, the others take no cookie.
+PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "logout", "token", "userinfo", "revoke")}
+
+
+@pytest.fixture(scope="module")
+def site(make_shared_site):
+    """One that trusts this machine as its proxy, so that forged words of a proxy count as far as they can."""
+    return make_shared_site({
+        **LINKS, **OPERATORS, "apple.bundleIDs": [APP],
+        "log.level": "info", "server.trustedProxies": PROXIES, "api.allowedOrigins": [ALLOWED],
+        "login.allowedReturnOrigins": [ALLOWED]})
+
+
+def test_every_route_that_changes_something_is_in_these_tables():
+    changing = {(method, path) for method, path, _ in documented() if method not in ("GET", "HEAD", "OPTIONS")}
+    backends = {(method, path) for method, path, _ in backend_routes() if method != "GET"}
+    assert changing == set(OWN_PAGES) | APPLE | SECRETS | PROGRAMS | backends
+    assert len(changing) == len(OWN_PAGES) + len(APPLE) + len(SECRETS) + len(PROGRAMS) + len(backends)
+
+
+def origins(site) -> list[list[tuple[str, str]]]:
+    """What browsers, and those who know them, send with a request of another site."""
+    own, port = site.origin, site.port
+    return [
+        [("Sec-Fetch-Site", "cross-site")],
+        [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://evil.example")],
+        [("Sec-Fetch-Site", "cross-site"), ("Origin", own)],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", f"http://app.localhost:{port}")],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", own)],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)],
+        [("Sec-Fetch-Site", "none")],
+        [("Sec-Fetch-Site", "none"), ("Origin", own)],
+        [("Sec-Fetch-Site", "")],
+        [("Sec-Fetch-Site", "Same-Origin")],
+        [("Sec-Fetch-Site", "same-origin, same-origin")],
+        [("Sec-Fetch-Site", "same-origin;x")],
+        [SAME_ORIGIN, SAME_ORIGIN],
+        [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")],
+        [("Sec-Fetch-Site", "cross-site"), SAME_ORIGIN],
+        [],
+        [("Referer", own + "/account")],
+        [("Origin", "null")],
+        [("Origin", "")],
+        [("Origin", ALLOWED)],
+        [("Origin", "https://evil.example")],
+        [("Origin", f"http://evil.localhost:{port}")],
+        [("Origin", f"http://localhost:{port}.evil.example")],
+        [("Origin", f"http://localhost.evil.example:{port}")],
+        [("Origin", f"https://localhost:{port}")],
+        [("Origin", "http://localhost")],
+        [("Origin", f"http://LOCALHOST:{port}")],
+        [("Origin", f"http://localhost.:{port}")],
+        [("Origin", f"http://127.0.0.1:{port}")],
+        [("Origin", own + "/")],
+        [("Origin", f"{own} https://evil.example")],
+        [("Origin", own), ("Origin", own)],
+        [("Origin", own), ("Origin", "https://evil.example")],
+        [("Origin", "http://evil.example"), ("Host", "evil.example")],
+        [("Origin", "https://evil.example"), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "https")],
+        [("Origin", "https://evil.example"), ("Forwarded", "host=evil.example;proto=https")],
+        [("Origin", "https://evil.example"), ("X-Requested-With", "XMLHttpRequest")],
+    ]
+
+
+@pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
+def test_a_forged_request_changes_nothing(site, inhabited, method, path):
+    person = Person(inhabited, path)
+    before = person.kept()
+    place, body = person.fill(path), person.form(path) if method == "POST" else ""
+    kinds = [FORM] if method == "DELETE" else [
+        FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
+    for fields in origins(site):
+        # It is for the pages of this origin too: below.
+        if path in ELSEWHERE and fields in FROM_ALLOWED:
+            continue
+        for kind in kinds:
+            answer = send(site, method, place, [*fields, kind, *person.cookies], body)
+            assert answer.status == (303 if path in ELSEWHERE else 403), (fields, kind)
+            assert answer.headers["Location"] is None or urlsplit(answer.headers["Location"]).path == ELSEWHERE[path], fields
+            assert "Set-Cookie" not in answer.headers, fields
+            assert "Access-Control-Allow-Origin" not in answer.headers, fields
+    assert person.kept() == before
+    # The very same request from a page of ours does it: it was refused for where it came from, and for nothing else.
+    answer = send(site, method, place, [SAME_ORIGIN, FORM, *person.cookies], body)
+    assert answer.status == OWN_PAGES[method, path], answer.body
+    assert person.kept() != before
+
+
+@pytest.mark.parametrize("fields", FROM_ALLOWED, ids=str)
+def test_a_page_the_operator_vouches_for_switches_accounts(site, inhabited, fields):
+    person = Person(inhabited)
+    answer = send(site, "POST", "/logout/switch", [*fields, FORM, *person.cookies])
+    assert answer.status == 303 and urlsplit(answer.headers["Location"]).path == "/login"
+    assert (person.session,) not in person.kept()[1] and (person.elsewhere,) in person.kept()[1]
+
+
+@pytest.mark.parametrize("path", [
+    path for method, path in OWN_PAGES if path.startswith(("/account/", "/login/", "/operator/"))])
+@pytest.mark.parametrize("kind", [
+    ("Content-Type", "text/plain"), ("Content-Type", "application/json"), ("X-No-Type", ""),
+    ("Content-Type", "multipart/form-data; boundary=x"), ("Content-Type", "application/x-www-form-urlencodedx")])
+def test_only_form_bodies_are_accepted(site, inhabited, path, kind):
+    person = Person(inhabited, path)
+    before = person.kept()
+    assert send(site, "POST", path, [SAME_ORIGIN, kind, *person.cookies], person.form(path)).status == 415
+    twice = [SAME_ORIGIN, FORM, kind if kind[0] == "Content-Type" else FORM, *person.cookies]
+    assert send(site, "POST", path, twice, person.form(path)).status in (400, 415)
+    assert person.kept() == before
+
+
+OVERRIDES = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
+
+
+@pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
+def test_method_overrides_and_other_methods_change_nothing(site, inhabited, method, path):
+    person = Person(inhabited, path)
+    before = person.kept()
+    own = [SAME_ORIGIN, FORM, *person.cookies]
+    path, body = person.fill(path), person.form(path)
+    reads = [send(site, "GET", f"{path}{query}", [*own, *fields]) for query in ("", "?" + body, f"?_method={method}")
+             for fields in ([], [(name, method) for name in OVERRIDES])]
+    assert all(answer.status in (200, 303, 400, 404, 405) for answer in reads)
+    for other in ("HEAD", "PUT", "PATCH", "OPTIONS", "DELETE" if method == "POST" else "POST"):
+        for fields in ([], [(name, method) for name in OVERRIDES]):
+            answer = send(site, other, path, [*own, *fields], body + f"&_method={method}" if other == "POST" else "")
+            # Without its action the operator's page asks about nothing.
+            assert answer.status in (200, 204, 303, 404, 405, *[400] * path.startswith("/operator/")), other
+    assert person.kept() == before
+
+
+@pytest.mark.parametrize("method, path", [route[:2] for route in backend_routes()], ids=lambda value: value)
+def test_cookies_and_pages_do_not_open_backend_routes(site, inhabited, method, path):
+    person = Person(inhabited, path)
+    before = person.kept()
+    content = json.dumps(person.way.content or {"state": "disabled"})
+    for fields in ([SAME_ORIGIN], [("Origin", site.origin)], [SAME_ORIGIN, ("Origin", ALLOWED)]):
+        for credential in ([], [("Authorization", f"Bearer {person.token}")],
+                           [("Authorization", f"Basic {person.token}")], [("X-API-Key", person.token)]):
+            takes_json = method == "PATCH" or person.way.content
+            body, kind = (content, JSON) if takes_json else ("token=x", FORM)
+            answer = send(site, method, person.fill(path), [*fields, *credential, kind, cookie(person.token)],
+                          body if method in ("POST", "PATCH") else "")
+            assert answer.status == 401, (fields, credential)
+            assert "Access-Control-Allow-Origin" not in answer.headers
+    assert person.kept() == before
+
+
+@pytest.mark.parametrize("method, path", sorted(SECRETS), ids=lambda value: value)
+def test_pages_cannot_send_what_app_routes_take(site, inhabited, method, path):
+    """What a page of another site can send without asking first, with everything that is secret guessed right; and the
+    cookies of somebody who is signed in stand for no secret."""
+    person = Person(inhabited, path)
+    before = person.kept()
+    place, content = person.fill(path), json.dumps(person.way.content)
+    secret = [("Authorization", f"Bearer {person.way.bearer}")] if person.way.bearer else []
+    cookies = [cookie(person.token), ("Cookie", f"__Host-bramley-login={person.token}")]
+    for fields in origins(site):
+        for kind in (FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"),
+                     ("X-No-Type", "")):
+            answer = send(site, method, place, [*fields, kind, *secret, *cookies], content)
+            assert answer.status == 415, (fields, kind)
+            assert "Access-Control-Allow-Origin" not in answer.headers, fields
+        if secret:
+            answer = send(site, method, place, [*fields, JSON, *cookies], content)
+            assert answer.status == 401 and answer.json()["code"] == "token_required", fields
+    asked = send(site, "OPTIONS", place, [("Origin", ALLOWED), ("Access-Control-Request-Method", method),
+                                          ("Access-Control-Request-Headers", "content-type, authorization")])
+    assert not [name for name in asked.headers if name.lower().startswith("access-control-")]
+    assert person.kept() == before
+    answer = send(site, method, place, [JSON, *secret], content)
+    assert answer.status == 200 and person.kept() != before, answer.body
+
+
+@pytest.mark.parametrize("path", ["/link/{id}", "/login/existing"])
+def test_links_and_questions_are_bound_to_the_browser_that_began_them(site, inhabited, path):
+    """Whoever waits, waits in the browser that came back from Apple."""
+    person, other = Person(inhabited, path), Person(inhabited, path)
+    before, body = person.kept(), person.form(path)
+    for browser in ([], [cookie(person.token)], other.cookies, [("Cookie", "__Host-bramley-login=x")],
+                    [("Cookie", person.way.browser), ("Cookie", other.way.browser)]):
+        answer = send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, *browser], body)
+        assert "__Host-bramley=" not in str(answer.headers.get_all("Set-Cookie")), browser
+        assert answer.status in (303, 400, 404), browser
+        assert "code=" not in (answer.headers["Location"] or ""), browser
+    assert person.kept() == before
+    assert send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, *person.cookies], body).status == 303
+    assert person.kept() != before
+
+
+def test_forged_posts_in_apples_name_sign_nobody_in(site, inhabited):
+    """The two posts that take requests of other sites believe only what Apple has signed."""
+    people = inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user")
+    for path, kind in (("/apple/callback", FORM), ("/apple/notifications", ("Content-Type", "application/json"))):
+        for fields in origins(site):
+            answer = send(site, "POST", path, [*fields, kind],
+                          "state=x&code=y&id_token=a.b.c" if kind == FORM else '{"payload":"a.b.c"}')
+            assert answer.status in (400, 403, 429, 503), (path, fields)
+            assert "__Host-bramley=" not in (answer.headers.get("Set-Cookie") or "")
+    assert people == (inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user"))
+
+
+def test_app_tokens_work_without_a_page_and_browser_tokens_do_not(site, inhabited):
+    """A Bearer is attached by nobody but who holds it; a browser's token sent so is none."""
+    person = Person(inhabited)
+    (_, native), = inhabited.make_sessions([person.user], "native")
+    before = person.kept()
+    assert call(site, "DELETE", "/api/v1/session", bearer(person.token) | {"Sec-Fetch-Site": "same-origin"}).status == 401
+    assert call(site, "DELETE", "/api/v1/account", bearer(person.token) | {"Sec-Fetch-Site": "same-origin"}).status == 401
+    # With a Bearer of ours, the cookie beside it is not looked at, whoever sent it.
+    mixed = [("Authorization", "Bearer brs_" + "A" * 43), SAME_ORIGIN, cookie(person.token)]
+    assert send(site, "DELETE", "/api/v1/account", mixed).status == 401
+    assert person.kept() == before
+    assert call(site, "DELETE", "/api/v1/session", bearer(native)).status == 204

@@ -1,0 +1,250 @@
+"""Other people's ids, made-up cursors, members that are not to be set, deletions at the same time; and what leaks."""
+
+import base64
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from attacker import FORM, PROXIES, SAME_ORIGIN, Person, cookie, documented, send
+from inhabited import SCOPES, make_id, make_token
+from patience import PATIENCE
+from programs import Site, write_private
+from web import bearer, call, sign_in
+
+
+@pytest.fixture(scope="module")
+def site(binaries, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    secret = "whsec_" + base64.b64encode(b"canary-of-the-webhooks-32-bytes!").decode()
+    write_private(folder / "webhook.secret", secret.encode())
+    site = Site(binaries, folder, {
+        "log.level": "trace", "log.format": "json", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
+        # Nobody listens there: failures are logged.
+        "webhooks.url": ["http://127.0.0.1:9/canary-path"], "webhooks.secretFile": str(folder / "webhook.secret")})
+    yield site.start()
+    site.end()
+
+
+def test_sessions_of_other_people_cannot_be_ended_or_probed(site, inhabited, key):
+    mine, theirs = Person(inhabited), Person(inhabited)
+    before = theirs.kept()
+    for session in (theirs.session, theirs.elsewhere, make_id("ses_")):
+        answer = send(site, "POST", "/account/sessions/revoke", [SAME_ORIGIN, FORM, cookie(mine.token)], f"session={session}")
+        # Answered as one that has ended: who guesses learns nothing.
+        assert (answer.status, answer.headers["Location"]) == (303, "/account?done=session-ended")
+        path = f"/api/v1/users/{mine.user}/sessions/{session}"
+        assert call(site, "DELETE", path, key).json()["code"] == "session_not_found"
+    assert send(site, "POST", "/account/delete", [SAME_ORIGIN, FORM, cookie(mine.token)],
+                f"confirm=yes&account={theirs.user}").headers["Location"] == "/account/delete?done=other-account"
+    assert theirs.kept() == before
+    assert send(site, "GET", "/api/v1/session", [cookie(mine.token)]).status == 200
+
+
+@pytest.mark.parametrize("body", [
+    '{"id":"usr_00000000000000000000000000"}', '{"email":"x@example.com"}', '{"emailVerified":true}', '{"name":{"given":"x"}}',
+    '{"appleSubject":"x"}', '{"createdAt":"2020-01-01T00:00:00.000Z"}', '{"credentialState":"revoked"}', '{"State":"disabled"}',
+    '{"state":"disabled","admin":true}', '{"state":"active","state":"disabled"}', '{"state":"disabled","st\\u0061te":"active"}',
+    '{"groups":["a"],"groups":["b"]}', '{"groups":["a","a"]}', '{"groups":["a,b"]}', '{"groups":[""]}', '{"groups":["a\\n"]}',
+    '{"groups":[["a"]]}', '{"groups":{"0":"a"}}', '{"groups":"a"}', '{"groups":[null]}', '{"groups":null}', '{"state":null}',
+    '{"groups":["' + "x" * 65 + '"]}', json.dumps({"groups": [f"g{n}" for n in range(65)]}), '{"externalID":""}', '{"externalID":1}',
+    '{"externalID":"' + "x" * 256 + '"}', '{"externalID":"a\\u0000b"}', '{"externalID":"\\ud800"}', '{"state":"disabled"} x', "[]",
+    '{"state":"disabled"', "null", "", '\ufeff{"state":"disabled"}', "[" * 10_000, '{"__proto__":{"state":"disabled"}}',
+])
+def test_patch_refuses_every_member_that_may_not_be_set(site, inhabited, key, body):
+    person = Person(inhabited)
+    before = person.kept()
+    for kind in ("application/json", "application/merge-patch+json"):
+        answer = call(site, "PATCH", f"/api/v1/users/{person.user}", key | {"Content-Type": kind}, body.encode())
+        assert answer.status == 400 and answer.json()["code"] == "invalid_request", answer.body
+    assert person.kept() == before
+
+
+def test_forged_cursors_show_nothing_else(site, inhabited, key):
+    inhabited.make_people(5)
+    users = call(site, "GET", "/api/v1/users?limit=2", key).json()
+    sequence = base64.urlsafe_b64encode(b"\x02" + (1).to_bytes(8, "big")).rstrip(b"=").decode()
+    for path, name, good in (("/api/v1/users", "cursor", users["next"]), ("/api/v1/events", "after", sequence)):
+        raw = base64.urlsafe_b64decode(good + "=" * (-len(good) % 4))
+        forged = [good + "A", good[:-1], good + "=", good.swapcase(), good + "%00", "", "0", "-1", "' OR 1=1 --", "../", "\u0301", "x" * 2000]
+        forged += [base64.urlsafe_b64encode(bytes([kind]) + raw[1:]).rstrip(b"=").decode() for kind in (0, 1, 2, 3, 255) if kind != raw[0]]
+        forged += [base64.urlsafe_b64encode(raw[:1] + tail).rstrip(b"=").decode() for tail in (b"", b"\xff" * (len(raw) - 1), b"\xff" * 100)]
+        for text in forged:
+            answer = call(site, "GET", f"{path}?{name}={quote(text, safe='')}", key)
+            assert answer.status in (200, 400, 410), (text, answer.status)
+            # Whatever place it is, there is nothing of the other list, and nothing twice.
+            if answer.status == 200:
+                assert all(item["id"][:4] == ("usr_" if path.endswith("users") else "evt_") for item in answer.json()["items"])
+        top = base64.urlsafe_b64encode(raw[:1] + b"\x7f" + b"\xff" * (len(raw) - 2)).rstrip(b"=").decode()
+        assert call(site, "GET", f"{path}?{name}={top}", key).status in (200, 400, 410)
+    for limit in ("0", "-1", "201", "1e2", "٣", "1 ", "0x10", "9" * 40, ""):
+        assert call(site, "GET", f"/api/v1/users?limit={quote(limit)}", key).status == 400
+
+
+def together(count, act):
+    """The answers to the same thing done at the same time."""
+    gate, answers = threading.Barrier(count), [None] * count
+
+    def one(index):
+        gate.wait()
+        answers[index] = act(index)
+    threads = [threading.Thread(target=one, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_deleted_twice_at_once_is_deleted_once(site, inhabited, key):
+    for ways in (["page"] * 8, ["api"] * 8, ["page", "api", "backend", "page", "api", "backend", "page", "revoke"]):
+        person = Person(inhabited)
+        own = [SAME_ORIGIN, FORM, cookie(person.token)]
+
+        def act(index, ways=ways, person=person, own=own):
+            if ways[index] == "page":
+                return send(site, "POST", "/account/delete", own, person.form("/account/delete")).status
+            if ways[index] == "revoke":
+                return send(site, "POST", "/account/sessions/revoke-all", own).status
+            if ways[index] == "api":
+                return send(site, "DELETE", "/api/v1/account", own).status
+            return call(site, "DELETE", f"/api/v1/users/{person.user}", key).status
+        answers = together(8, act)
+        assert set(answers) <= {202, 303, 401, 404}, answers
+        _, sessions, events, identities, _ = person.kept()
+        assert (sessions, identities) == ([], [])
+        assert [kind for kind, in events].count("account.deleted") == 1
+        assert [kind for kind, in events][-1] == "account.deleted"
+        for token in (person.token, person.other):
+            assert send(site, "GET", "/auth/verify", [cookie(token)]).status == 401
+
+
+def test_deleting_during_a_sign_in_leaves_no_partial_user(site, inhabited, key):
+    """Whoever signs in meanwhile is there whole, or not at all."""
+    for _ in range(6):
+        token = sign_in(site, "boris")
+        user = call(site, "GET", "/api/v1/session", {"Cookie": f"__Host-bramley={token}"}).json()["user"]["id"]
+
+        def act(index, user=user):
+            if index == 0:
+                return call(site, "DELETE", f"/api/v1/users/{user}", key).status
+            try:
+                return sign_in(site, "boris")
+            except AssertionError:
+                return None
+        deleted, *tokens = together(3, act)
+        assert deleted == 202
+        for new in filter(None, tokens):
+            answer = call(site, "GET", "/api/v1/session", {"Cookie": f"__Host-bramley={new}"})
+            assert answer.status == 401 or answer.json()["user"]["id"] != user
+        assert inhabited.read("SELECT count(*) FROM session WHERE user NOT IN (SELECT id FROM user)") == [(0,)]
+        assert inhabited.read(f"SELECT count(*) FROM user WHERE id = '{user}'") == [(0,)]
+        left = inhabited.read("SELECT u.id FROM user u LEFT JOIN apple_identity i ON i.user = u.id WHERE i.id IS NULL")
+        assert left == []
+
+
+@pytest.mark.parametrize("state, status", [("pending", 403), ("disabled", 403)])
+def test_disabled_and_pending_people_cannot_delete(site, inhabited, state, status):
+    person = Person(inhabited)
+    inhabited.write("UPDATE user SET state = ? WHERE id = ?", [(state, person.user)])
+    before = person.kept()
+    own = [SAME_ORIGIN, FORM, cookie(person.token)]
+    assert send(site, "POST", "/account/delete", own, person.form("/account/delete")).status == status
+    assert send(site, "DELETE", "/api/v1/account", own).status == status
+    assert send(site, "GET", "/account/export", own).status == status
+    assert person.kept() == before
+
+
+def test_deletion_needs_a_recent_sign_in(site, inhabited):
+    person = Person(inhabited)
+    inhabited.write("UPDATE session SET created_at = created_at - 600001 WHERE user = ?", [(person.user,)])
+    before = person.kept()
+    own = [SAME_ORIGIN, FORM, cookie(person.token)]
+    assert send(site, "POST", "/account/delete", own, person.form("/account/delete")).headers["Location"] == "/account/delete"
+    assert send(site, "DELETE", "/api/v1/account", own).json()["code"] == "fresh_sign_in_required"
+    assert person.kept() == before
+
+
+def test_no_secret_is_in_logs_answers_or_files(site, inhabited):
+    """Canaries in every place, every route asked with them in every place, and none comes out anywhere else."""
+    key = inhabited.make_key(*SCOPES)
+    unknown, _ = make_token("brk_")
+    token = sign_in(site, "ada")
+    person = Person(inhabited)
+    inhabited.write("UPDATE user SET email = 'canary@mail.example', email_verified = 1, family_name = 'Canaryname' WHERE id = ?",
+                    [(person.user,)])
+    secrets = [key, unknown, token, person.token, person.other, (site.folder / "webhook.secret").read_text()[6:],
+               (site.folder / "data" / "sealing.key").read_text().strip()[-24:]]
+    private = ["canary@mail.example", "Canaryname", "ada@example.com", "canary-path"]
+    bodies = []
+    for method, path, _ in documented():
+        for credential in ([cookie(person.token)], [cookie(token)], [("Authorization", f"Bearer {key}")],
+                           [("Authorization", f"Bearer {unknown}")], [("Authorization", f"Bearer {person.token}")],
+                           [cookie(f"{person.token}x")], [("Referer", f"https://x/?{token}"), ("User-Agent", token)]):
+            for query in ("", f"?token={token}&return_to={token}&cursor={key}&after={key}&rd=https://{token}"):
+                # Nothing is changed: each with the method it is not made for, and forged.
+                for verb in {method, "POST"} - {"DELETE", "PATCH"}:
+                    answer = send(site, verb, person.fill(path) + query, [*credential, FORM], f"token={unknown}&state={token}&session={token}")
+                    bodies.append((path, answer.status, answer.body + str(answer.headers).encode()))
+    for path, status, body in bodies:
+        for secret in secrets[:-2]:
+            if secret.encode() in body:
+                # A link to sign in with, and a program's post that goes on as a GET, carry back what they were given;
+                # nothing else repeats a secret.
+                assert status in (200, 303, 400, 401) and path.startswith(
+                    ("/login", "/oauth2/", "/logout", "/oidc/authorize", "/oidc/logout")), (path, status)
+        assert not any(secret.encode() in body for secret in secrets[-2:])
+        if status >= 400:
+            assert not any(text.encode() in body for text in private), (path, status)
+    # The second is answered by the fast path, which has the answer of the first in memory.
+    for _ in range(2):
+        assert call(site, "GET", "/auth/verify", {"Cookie": f"__Host-bramley={token}"}).status == 204
+    log = site.server.log.read_text()
+    assert "request failed" in log
+    lines = [json.loads(line) for line in log.splitlines()]
+    requests = [line for line in lines if line["message"] == "request"]
+    # Those of the fast path too, and each with nothing but its own few words.
+    assert {"/auth/verify", "/account", "/api/v1/introspect"} <= {line.get("route") for line in requests}
+    assert any("request_id" not in line for line in requests) and len(requests) > len(bodies) / 2
+    words = {"time", "level", "logger", "message", "method", "route", "status", "bytes", "ms", "client", "protocol", "request_id"}
+    assert all(set(line) <= words for line in requests)
+    assert all("?" not in line.get("route", "") and line.get("client", "").endswith(("/24", "/48")) for line in requests)
+    failed = [line for line in lines if line["message"] == "request failed"]
+    assert all(line["request_id"] and line["error_id"] for line in failed)
+    for text in [*secrets, *private, "brs_", "brk_", "whsec_", "@mail.example", "eyJ"]:
+        assert text not in log, text
+    for document in call(site, "GET", "/api/v1/events?limit=200", bearer(key)).body, *inhabited.read("SELECT group_concat(fields) FROM event")[0]:
+        text = document if isinstance(document, str) else document.decode()
+        assert not any(secret in text for secret in [*secrets, *private])
+    told = str(inhabited.read("SELECT type, actor, reason, object, api_key, network, subject FROM audit"))
+    assert "sign_in" in told
+    # Nobody's id either.
+    assert not any(text in told for text in [*secrets, *private, person.user, "usr_", "ses_"])
+
+
+PAGES = ["assets/bramley.css", "strings/en.json", "templates/layout.mustache"]
+
+
+@pytest.mark.parametrize("make", [
+    os.mkfifo, lambda file: file.symlink_to("/dev/zero"), Path.mkdir,
+    lambda file: file.symlink_to(file.parents[2] / "AuthKey.p8"), lambda file: file.symlink_to(file.name),
+    lambda file: file.write_bytes(b"x" * 1_048_577),
+], ids=["pipe", "endless", "folder", "key", "itself", "too long"])
+def test_page_templates_that_are_no_regular_files_do_not_block(site, tmp_path, make):
+    """What would be published or never end: refused at start, not read. A page of each kind, all in one folder."""
+    (tmp_path / "AuthKey.p8").write_bytes((site.folder / "AuthKey.p8").read_bytes())
+    pages = tmp_path / "pages"
+    for place in PAGES:
+        (pages / place).parent.mkdir(parents=True)
+        make(pages / place)
+    settings = json.loads((site.folder / "config.json").read_text()) | {"pages": {"directory": str(pages)}}
+    write_private(tmp_path / "config.json", json.dumps(settings).encode())
+    done = subprocess.run([str(site.binaries / "bramley"), "check", "--config", str(tmp_path / "config.json")],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    told = done.stdout + done.stderr
+    assert done.returncode != 0 and all(f'"{place}"' in told for place in PAGES), told
+    assert "PRIVATE KEY" not in told

@@ -1,0 +1,213 @@
+"""The second Apple in each of its roles at the token, revocation and migration endpoints; and that it checks who asks."""
+
+import base64
+import hmac
+import json
+import time
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, OctKey
+
+from apple import CUT, HANG, ISSUER, Account, Apple, Client
+from patience import eventually
+from site_of_apple import APP, KEY_ID, TEAM, WEB, team_key
+from test_transfer import NEW, changes_hands
+from web import call
+
+NILS = Account("nils", email="nils@example.org")
+MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
+PAGE = b"<html>Please try again later.</html>"
+
+
+def error(name: str, description: str | None = None, status: int = 400, kind: str = "application/json"):
+    body = {"error": name} | ({"error_description": description} if description else {})
+    return status, kind, json.dumps(body).encode()
+
+
+# Who asks: this Apple by itself
+
+@pytest.fixture
+def apple():
+    private, public = team_key()
+    apple = Apple({WEB: Client(WEB, TEAM, "https://example.org/apple/callback"), "theirs": Client("theirs", "OTHERTEAM1")},
+                  {TEAM: {KEY_ID: public}, "OTHERTEAM1": {"OTHERKEY01": team_key()[1]}})
+    apple.private = ECKey.import_key(private)
+    yield apple
+    apple.close()
+
+
+def secret(apple, header: dict | None = None, key=None, **claims) -> str:
+    now = int(time.time())
+    claims = {"iss": TEAM, "sub": WEB, "aud": ISSUER, "iat": now, "exp": now + 300} | claims
+    return jwt.encode({"alg": "ES256", "kid": KEY_ID} | (header or {}),
+                      {name: value for name, value in claims.items() if value is not None}, key or apple.private,
+                      algorithms=["ES256", "ES384", "HS256"])
+
+
+def ask(apple, path: str, **form: str) -> tuple[int, dict]:
+    answer = call(apple.server.server_port, "POST", path, {"User-Agent": "test"}, form=form)
+    return answer.status, answer.json() if answer.body else {}
+
+
+PASSWORD = OctKey.generate_key(256)
+
+
+def by_password(text: str, apple) -> str:
+    """A libraries' classic: what verifies signatures, taken for a shared secret."""
+    signed = text.rpartition(".")[0]
+    digest = hmac.digest(apple.team_keys[TEAM][KEY_ID], signed.encode(), "sha256")
+    return f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
+
+
+FORGED = {
+    "another's key": lambda apple: secret(apple, key=ECKey.generate_key("P-256")),
+    "an unknown key ID": lambda apple: secret(apple, {"kid": "OTHERKEY01"}),
+    "no key ID": lambda apple: secret(apple, {"kid": ""}),
+    "the public key as a password": lambda apple: by_password(secret(apple, {"alg": "HS256"}, PASSWORD), apple),
+    "another curve": lambda apple: secret(apple, {"alg": "ES384"}, ECKey.generate_key("P-384")),
+    "cut": lambda apple: secret(apple)[:-4],
+    "no signature": lambda apple: secret(apple).rpartition(".")[0] + ".",
+    "nothing": lambda apple: "",
+    "ended": lambda apple: secret(apple, exp=int(time.time()) - 10),
+    "too long": lambda apple: secret(apple, exp=int(time.time()) + 15_777_100),
+    "from tomorrow": lambda apple: secret(apple, iat=int(time.time()) + 86_400, exp=int(time.time()) + 90_000),
+    "no end": lambda apple: secret(apple, exp=None),
+    "another team": lambda apple: secret(apple, iss="OTHERTEAM1"),
+    "another client": lambda apple: secret(apple, sub=APP),
+    "another audience": lambda apple: secret(apple, aud="https://account.apple.com"),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_the_second_apple_refuses_forged_client_secrets(apple, forged):
+    text = FORGED[forged](apple)
+    refused = (400, {"error": "invalid_client"})
+    code, _, _ = apple.allows(NILS, apple.clients[WEB], None, True)
+    redeem = {"grant_type": "authorization_code", "code": code, "redirect_uri": apple.clients[WEB].redirect_uri, "client_id": WEB}
+    assert ask(apple, "/auth/token", client_secret=text, **redeem) == refused
+    assert ask(apple, "/auth/revoke", client_secret=text, client_id=WEB, token="r", token_type_hint="refresh_token") == refused
+    migration = {"grant_type": "client_credentials", "scope": "user.migration", "client_id": WEB}
+    assert ask(apple, "/auth/token", client_secret=text, **migration) == refused
+    assert ask(apple, "/auth/usermigrationinfo", client_secret=text, client_id=WEB, sub="s", target=NEW) == refused
+    assert (NILS.id, TEAM) in apple.consents
+    # The good one is taken, with the very code that was refused before, and by no other client.
+    good = secret(apple)
+    assert ask(apple, "/auth/token", client_secret=good, **redeem | {"client_id": "theirs"})[1]["error"] == "invalid_client"
+    status, tokens = ask(apple, "/auth/token", client_secret=good, **redeem)
+    assert status == 200 and tokens["refresh_token"] in apple.refresh_tokens
+    assert ask(apple, "/auth/revoke", client_secret=good, client_id=WEB, token=tokens["refresh_token"],
+               token_type_hint="refresh_token") == (200, {})
+    assert (NILS.id, TEAM) not in apple.consents
+
+
+# The code
+
+@pytest.mark.parametrize("answer", [
+    error("invalid_grant", "The code has expired or has been revoked."), error("invalid_client"),
+    error("invalid_grant", f"client_id mismatch. The code was not issued to {WEB}."),
+    error("invalid_grant", "redirect_uri mismatch. The code was not issued to it."), error("invalid_request"),
+    (429, "", b""), (503, "text/html", PAGE), (200, "text/html", PAGE), (400, "text/html", PAGE),
+    (200, "application/json", b"{}"), CUT,
+], ids=["grant", "client", "client_id", "redirect_uri", "request", "429", "503", "page", "page of 400", "empty", "cut"])
+def test_a_code_that_brings_no_token_signs_nobody_in_and_the_name_is_kept(site, answer):
+    site.apple.instead["/auth/token"] = [answer]
+    refused = site.posts(*site.goes_to_apple(NILS))
+    assert refused.status in (400, 503), refused.text
+    assert "__Host-bramley=" not in str(refused.headers)
+    assert site.operator.database("SELECT (SELECT count(*) FROM user), (SELECT count(*) FROM session)") == [(0, 0)]
+    # Apple says it no more.
+    found = site.session(site.signs_in(NILS))
+    assert found["user"]["name"] == {"given": "Nils", "family": "Ångström"}
+
+
+# The refresh token
+
+def kept(site) -> list[tuple]:
+    return site.operator.database(
+        "SELECT i.credential_state, c.sealed_refresh_token IS NOT NULL FROM apple_identity i"
+        " JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
+
+
+@pytest.mark.parametrize("answer", [
+    (429, "", b""), (503, "text/html", PAGE), CUT,
+    error("invalid_grant", "redirect_uri mismatch. The code was not issued to it."),
+    error("invalid_request", f"client_id mismatch. The token was not issued to {WEB}."),
+], ids=["429", "503", "cut", "redirect_uri", "client_id"])
+def test_an_inconclusive_token_check_ends_no_session(site, answer):
+    cookie = site.signs_in(NILS)
+    site.apple.instead["/auth/token"] = [answer]
+    site.a_day_passes()
+    assert kept(site) == [("authorized", 1)]
+    assert site.session(cookie) is not None
+
+
+def test_a_token_of_another_client_is_our_mistake_and_ends_nothing(site):
+    """Not a canned answer: Apple finds it out by itself."""
+    cookie = site.signs_in(NILS)
+    sign, = site.apple.refresh_tokens.values()
+    sign.client = site.apple.clients[APP]
+    site.a_day_passes()
+    assert kept(site) == [("authorized", 1)]
+    assert site.session(cookie) is not None
+
+
+def test_token_checks_and_revocations_time_out(site):
+    nils, maja = site.signs_in(NILS), site.signs_in(MAJA)
+    site.apple.instead["/auth/revoke"] = [HANG]
+    site.deletes_account(maja)
+    eventually(lambda: site.asked("/auth/revoke"), "the revocation")
+    site.apple.instead["/auth/token"] = [HANG]
+    # What is in flight when the process is stopped is waited for, and no longer than a request may take.
+    site.a_day_passes()
+    assert kept(site) == [("authorized", 1)]
+    assert site.session(nils) is not None
+    assert (MAJA.id, TEAM) in site.apple.consents
+    site.operator.bramley("credentials", "revocations", "--retry")
+    eventually(lambda: (MAJA.id, TEAM) not in site.apple.consents, "the end of the consent", site.server.text)
+    assert (NILS.id, TEAM) in site.apple.consents
+
+
+# The migration
+
+@pytest.mark.parametrize("path, answer", [
+    ("/auth/token", error("invalid_client")), ("/auth/token", (200, "text/html", PAGE)),
+    ("/auth/usermigrationinfo", error("invalid_client")), ("/auth/usermigrationinfo", (401, "", b"")),
+    ("/auth/usermigrationinfo", (429, "", b"")), ("/auth/usermigrationinfo", (200, "text/html", PAGE)),
+    ("/auth/usermigrationinfo", CUT),
+], ids=["token: client", "token: page", "client", "401", "429", "page", "cut"])
+def test_a_migration_that_is_not_answered_is_asked_for_again(site, path, answer):
+    users = {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
+
+    def until_done(*command: str) -> None:
+        # Whether it gives up at once or tries again is its own choice; nobody is lost by either.
+        site.apple.instead[path] = [answer]
+        if site.operator.run(*command).returncode != 0:
+            site.operator.bramley(*command)
+        assert site.apple.instead[path] == []
+
+    until_done("transfer", "export", "--to", NEW)
+    changes_hands(site)
+    until_done("transfer", "import")
+    assert site.operator.database("SELECT count(*) FROM user") == [(2,)]
+    for account in (NILS, MAJA):
+        assert site.session(site.signs_in(account))["user"]["id"] == users[account.id]
+
+
+def test_a_migration_times_out(site):
+    site.signs_in(NILS)
+    site.apple.instead["/auth/usermigrationinfo"] = [HANG]
+    if site.operator.run("transfer", "export", "--to", NEW).returncode != 0:
+        site.operator.bramley("transfer", "export", "--to", NEW)
+    assert [account for account, _, _ in site.apple.transfers.values()] == [NILS]
+
+
+def test_people_apple_refuses_to_migrate_are_listed(site):
+    users = {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
+    site.apple.instead["/auth/usermigrationinfo"] = [error("invalid_request")]
+    site.operator.run("transfer", "export", "--to", NEW)
+    changes_hands(site)
+    site.operator.bramley("transfer", "import")
+    unmoved = site.operator.json("transfer", "status", "--unmoved")
+    assert sum(user in json.dumps(unmoved) for user in users.values()) == 1
+    assert len(site.apple.transfers) == 1

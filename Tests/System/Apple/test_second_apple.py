@@ -1,0 +1,276 @@
+"""Sign-in, the daily check, deletion and notifications, held against an Apple that shares nothing with the simulator."""
+
+import json
+
+import pytest
+from joserfc import jwt
+
+from apple import Account, signing_key
+from patience import eventually
+from site_of_apple import KEY_ID, TEAM, WEB, team_key
+
+NILS = Account("nils", email="nils@example.org")
+MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
+
+
+def client(site):
+    return site.apple.clients[WEB]
+
+
+def user(site, cookie: str) -> dict:
+    found = site.session(cookie)
+    assert found is not None, site.server.text()
+    return found["user"]
+
+
+def credentials(site) -> list[tuple]:
+    return site.operator.database(
+        "SELECT i.credential_state, i.credential_cause, c.sealed_refresh_token IS NOT NULL"
+        " FROM apple_identity i JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
+
+
+def test_a_sign_in_stores_apples_claims_and_redeems_the_code_once(site):
+    found = user(site, site.signs_in(NILS))
+    assert found["appleSubject"] == site.apple.subject(NILS, TEAM)
+    assert found["name"] == {"given": "Nils", "family": "Ångström"}
+    assert (found["email"], found["emailVerified"], found["isPrivateEmail"]) == ("nils@example.org", True, False)
+    assert found["credentialState"] == "authorized"
+    forms = site.asked("/auth/token")
+    assert [form["grant_type"] for form in forms] == ["authorization_code"]
+    assert forms[0]["redirect_uri"] == f"{site.origin}/apple/callback"
+
+
+def test_boolean_claims_may_be_strings_and_the_name_comes_once(site):
+    first = user(site, site.signs_in(MAJA))
+    assert first["email"] == site.apple.relay(MAJA, TEAM) and first["isPrivateEmail"] is True
+    # Apple says the name no more.
+    second = user(site, site.signs_in(MAJA))
+    assert second["id"] == first["id"] and second["name"] == {"given": "Maja", "family": "Ek"}
+
+
+def test_a_code_that_apple_refuses_signs_nobody_in(site):
+    jar, form = site.goes_to_apple(NILS)
+    site.apple.end(NILS, TEAM)
+    refused = site.posts(jar, form)
+    assert refused.status >= 400
+    assert "__Host-bramley=" not in str(refused.headers)
+    assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
+
+
+@pytest.mark.parametrize("claim", [
+    {"iss": "https://account.apple.com"}, {"aud": "org.example.other"}, {"nonce": "another"}, {"c_hash": "AAAA"},
+    {"exp": 1}, {"sub": ""}, {"events": "{}"}], ids=lambda claim: next(iter(claim)))
+def test_a_signed_token_that_is_not_for_this_sign_in_is_refused(site, claim):
+    jar, form = site.goes_to_apple(NILS)
+    key = site.apple.keys[-1]
+    claims = jwt.decode(form["id_token"], key).claims
+    refused = site.posts(jar, form | {"id_token": site.apple.signed(claims | claim)})
+    assert refused.status >= 400
+    # The code was not spent on it.
+    assert site.asked("/auth/token") == []
+    assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
+
+
+def test_a_key_of_another_signer_under_apples_key_id_is_refused(site):
+    jar, form = site.goes_to_apple(NILS)
+    key = site.apple.keys[-1]
+    claims = jwt.decode(form["id_token"], key).claims
+    forged = jwt.encode({"alg": "RS256", "kid": key.kid}, claims, signing_key("of somebody else"))
+    assert site.posts(jar, form | {"id_token": forged}).status >= 400
+    assert site.asked("/auth/token") == []
+
+
+def test_apple_rotates_its_keys(site):
+    site.signs_in(NILS)
+    fetched = len(site.asked("/auth/keys"))
+    site.apple.keys.append(signing_key("AppleKey03"))
+    site.apple.keys.pop(0)
+    site.signs_in(NILS)
+    assert len(site.asked("/auth/keys")) == fetched + 1
+
+
+def test_a_wrong_client_key_is_refused_and_the_name_is_kept(site):
+    good = site.apple.team_keys[TEAM][KEY_ID]
+    site.apple.team_keys[TEAM][KEY_ID] = team_key()[1]
+    refused = site.posts(*site.goes_to_apple(NILS))
+    assert refused.status == 400 and "reason=client_refused" in site.server.text(), refused.text
+    # A signature that does not fit is what this test is about; Apple complains of it, once.
+    assert len(site.apple.complaints) == 1 and "client secret" in site.apple.complaints.pop()
+    site.apple.team_keys[TEAM][KEY_ID] = good
+    assert user(site, site.signs_in(NILS))["name"] == {"given": "Nils", "family": "Ångström"}
+
+
+# The daily check
+
+def test_a_valid_refresh_token_changes_nothing(site):
+    cookie = site.signs_in(NILS)
+    site.a_day_passes()
+    form = site.asked("/auth/token")[-1]
+    assert form["grant_type"] == "refresh_token" and form["refresh_token"] in site.apple.refresh_tokens
+    assert credentials(site) == [("authorized", "sign_in", 1)]
+    assert site.session(cookie) is not None
+
+
+def test_a_dead_token_ends_the_sessions_and_keeps_the_person(site):
+    cookie, other = site.signs_in(NILS), site.signs_in(MAJA)
+    known = user(site, cookie)["id"]
+    site.apple.end(NILS, TEAM)
+    site.a_day_passes()
+    assert site.session(cookie) is None and site.session(other) is not None
+    assert credentials(site) == [("revoked", "token_dead", 0), ("authorized", "sign_in", 1)]
+    back = user(site, site.signs_in(NILS))
+    assert back["id"] == known and back["credentialState"] == "authorized"
+
+
+@pytest.mark.parametrize("answer", [
+    (400, "application/json", b'{"error":"invalid_grant","error_description":"client_id mismatch. The code was not issued to x."}'),
+    (400, "application/json", b'{"error":"invalid_client"}'),
+    (401, "application/json", b'{"error":"invalid_grant"}'),
+    (500, "application/json", b'{"error":"invalid_grant"}'),
+    (400, "text/html", b'{"error":"invalid_grant"}'),
+    (400, "application/json", b'{"error":"invalid_grant"'),
+    (400, "application/json", b'{"error":"Invalid_Grant"}'),
+    (400, "application/json", b'{"error":["invalid_grant"]}'),
+    (200, "application/json", b'{"access_token":"a","token_type":"Bearer","expires_in":3600}'),
+], ids=["mismatch", "client", "401", "500", "html", "cut", "case", "list", "no id_token"])
+def test_other_errors_of_the_daily_check_sign_nobody_out(site, answer):
+    cookie = site.signs_in(NILS)
+    site.apple.instead["/auth/token"] = [answer]
+    site.a_day_passes()
+    assert credentials(site) == [("authorized", "sign_in", 1)]
+    assert site.session(cookie) is not None
+
+
+def test_a_token_answer_for_another_subject_is_refused(site):
+    cookie = site.signs_in(NILS)
+    site.signs_in(MAJA)
+    site.operator.database("DELETE FROM apple_credential WHERE identity = (SELECT max(id) FROM apple_identity)")
+    other = next(sign for sign in site.apple.refresh_tokens.values() if sign.account is MAJA)
+    site.apple.instead["/auth/token"] = [(200, "application/json", json.dumps(site.apple.tokens(other, {})).encode())]
+    site.a_day_passes()
+    assert "sub is wrong" in site.server.text()
+    assert site.session(cookie) is not None
+
+
+# Deletion
+
+def revoked(site, account) -> bool:
+    return (account.id, TEAM) not in site.apple.consents
+
+
+def pending(site) -> list[dict]:
+    return site.operator.json("credentials", "revocations")["items"]
+
+
+def test_a_deletion_revokes_the_token_at_apple(site):
+    cookie = site.signs_in(NILS)
+    first = user(site, cookie)["id"]
+    site.deletes_account(cookie)
+    eventually(lambda: not pending(site), "the revocation", site.server.text)
+    assert revoked(site, NILS)
+    (form,) = site.asked("/auth/revoke")
+    assert form["token"] in site.apple.refresh_tokens and form["client_id"] == WEB
+    assert site.session(cookie) is None
+    # A first sign-in again, with the name.
+    back = user(site, site.signs_in(NILS))
+    assert back["id"] != first and back["name"] == {"given": "Nils", "family": "Ångström"}
+
+
+@pytest.mark.parametrize("answer", [
+    (503, "text/html", b"<html></html>"), (200, "text/html", b"<html>maintenance</html>"),
+    (200, "application/json", b'{"cut":'), (400, "application/json", b'{"error":"invalid_client"}'),
+    (429, "", b""), (302, "", b""),
+], ids=["503", "a page", "cut", "client", "429", "302"])
+def test_a_failed_revocation_is_repeated(site, answer):
+    cookie = site.signs_in(NILS)
+    site.apple.instead["/auth/revoke"] = [answer]
+    site.deletes_account(cookie)
+    eventually(lambda: [entry["attempts"] for entry in pending(site)] == [1], "a failure", site.server.text)
+    assert not revoked(site, NILS)
+    site.operator.bramley("credentials", "revocations", "--retry")
+    eventually(lambda: not pending(site), "the revocation", site.server.text)
+    assert revoked(site, NILS)
+
+
+def test_a_name_survives_a_revocation_whose_answer_was_lost(site):
+    """Apple acted on it, and nobody here knows: the consent after it stands, and its name comes once."""
+    cookie = site.signs_in(NILS)
+    site.apple.instead["/auth/revoke"] = [(504, "text/html", b"")]
+    site.deletes_account(cookie)
+    eventually(lambda: [entry["attempts"] for entry in pending(site)] == [1], "a failure", site.server.text)
+    site.apple.end(NILS, TEAM)
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" in form
+    # The second request, while the person is on the way back.
+    site.operator.bramley("credentials", "revocations", "--retry")
+    eventually(lambda: not pending(site), "the revocation", site.server.text)
+    assert site.posts(jar, form).status >= 400
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" not in form
+    done = site.posts(jar, form)
+    assert done.status == 303, done.text
+    assert site.operator.database("SELECT given_name, family_name FROM user") == [("Nils", "Ångström")]
+
+
+@pytest.mark.parametrize("kind", ["consent-revoked", "account-deleted"])
+def test_a_name_survives_the_late_word_of_an_earlier_end(site, kind):
+    site.signs_in(NILS)
+    site.apple.end(NILS, TEAM)
+    late = site.apple.notification(kind, NILS, client(site))
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" in form
+    site.apple.instead["/auth/token"] = [(503, "text/html", b"")]
+    assert site.posts(jar, form).status == 503
+    assert site.notifies(late) == 200
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" not in form
+    assert site.posts(jar, form).status == 303
+    assert site.operator.database("SELECT given_name, family_name FROM user") == [("Nils", "Ångström")]
+
+
+def test_a_name_survives_an_end_in_the_second_of_the_consent(site):
+    """`iat` has whole seconds: the sign-in is refused, for it may be of before. Its name is not."""
+    site.deletes_account(site.signs_in(NILS))
+    eventually(lambda: not pending(site), "the revocation", site.server.text)
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" in form
+    issued = jwt.decode(form["id_token"], site.apple.keys[-1]).claims["iat"]
+    assert site.notifies(site.apple.notification("consent-revoked", NILS, client(site), issued * 1000)) == 200
+    assert site.posts(jar, form).status >= 400
+    site.apple.ahead = 2
+    jar, form = site.goes_to_apple(NILS)
+    assert "user" not in form
+    assert site.posts(jar, form).status == 303
+    assert site.operator.database("SELECT given_name, family_name FROM user") == [("Nils", "Ångström")]
+
+
+# Notifications
+
+def test_a_notification_of_withdrawn_consent_ends_sessions(site):
+    cookie = site.signs_in(NILS)
+    site.apple.end(NILS, TEAM)
+    assert site.notifies(site.apple.notification("consent-revoked", NILS, client(site))) == 200
+    assert site.session(cookie) is None
+    assert credentials(site) == [("revoked", "consent_revoked", 0)]
+
+
+@pytest.mark.parametrize("kind", ["account-delete", "account-deleted"])
+def test_a_notification_of_a_deleted_account_is_taken_by_either_type(site, kind):
+    cookie = site.signs_in(NILS)
+    site.apple.end(NILS, TEAM)
+    assert site.notifies(site.apple.notification(kind, NILS, client(site))) == 200
+    assert site.session(cookie) is None
+    assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
+
+
+def test_a_notification_by_another_signer_is_refused(site):
+    cookie = site.signs_in(NILS)
+    payload = json.loads(site.apple.notification("account-deleted", NILS, client(site)))["payload"]
+    key = site.apple.keys[-1]
+    claims = jwt.decode(payload, key).claims
+    forged = jwt.encode({"alg": "RS256", "kid": key.kid}, claims, signing_key("of somebody else"))
+    assert site.notifies(json.dumps({"payload": forged})) == 400
+    # An identity token is no notification either.
+    _, form = site.goes_to_apple(NILS)
+    assert site.notifies(json.dumps({"payload": form["id_token"]})) == 400
+    assert site.session(cookie) is not None

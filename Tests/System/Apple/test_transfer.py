@@ -1,0 +1,80 @@
+"""The app goes to another team at the second Apple: everybody is who they were."""
+
+import json
+
+from apple import Account
+from programs import write_private
+from site_of_apple import TEAM, WEB, team_key
+
+NEW, NEW_KEY = "TEAMABCDE2", "KEYABCDEF2"
+NILS = Account("nils", email="nils@example.org")
+MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
+LEFT = Account("left", given="Lisa", family="Gone", email="lisa@example.org")
+
+
+def changes_hands(site) -> None:
+    """The new team's key and configuration."""
+    private, public = team_key()
+    site.apple.team_keys[NEW] = {NEW_KEY: public}
+    write_private(site.folder / "NewKey.p8", private)
+    site.apple.hands_over(site.apple.clients[WEB], NEW)
+    assert site.server.stop() == 0
+    site.configure({
+        "apple.teamID": NEW, "apple.keyID": NEW_KEY, "apple.privateKeyFile": str(site.folder / "NewKey.p8"), "apple.bundleIDs": []})
+    site.start()
+
+
+def by_subject(site, subject: str) -> dict:
+    return site.operator.json("users", "show", "--apple-subject", subject)
+
+
+def test_everybody_is_who_they_were_under_either_subject(site):
+    cookies = {account.id: site.signs_in(account) for account in (NILS, MAJA, LEFT)}
+    before = {name: site.session(cookie)["user"] for name, cookie in cookies.items()}
+    site.apple.end(LEFT, TEAM)
+    # One answer is lost on the way, and one is no answer.
+    site.apple.instead["/auth/usermigrationinfo"] = [(503, "text/html", b"<html></html>"), (429, "", b"")]
+    site.operator.bramley("transfer", "export", "--to", NEW)
+    assert {entry[0].id for entry in site.apple.transfers.values()} == {"nils", "maja"}
+    changes_hands(site)
+    # Nils is faster than the import.
+    cookies["nils"] = site.signs_in(NILS)
+    assert site.session(cookies["nils"])["user"]["id"] == before["nils"]["id"]
+    site.operator.bramley("transfer", "import")
+
+    assert site.operator.database("SELECT count(*) FROM user") == [(3,)]
+    for account in (NILS, MAJA):
+        after = site.session(cookies[account.id])["user"]
+        assert after["id"] == before[account.id]["id"] and after["name"] == before[account.id]["name"]
+        assert after["appleSubject"] == site.apple.subject(account, NEW)
+    assert site.session(cookies["maja"])["user"]["email"] == site.apple.relay(MAJA, NEW)
+    assert site.session(cookies["nils"])["user"]["email"] == "nils@example.org"
+    for team in (TEAM, NEW):
+        shown = json.dumps(by_subject(site, site.apple.subject(MAJA, team)))
+        assert before["maja"]["id"] in shown
+    # Who had left could not move, and is told apart.
+    unmoved = site.operator.json("transfer", "status", "--unmoved")
+    assert before["left"]["id"] in json.dumps(unmoved)
+    assert before["maja"]["id"] not in json.dumps(unmoved)
+    # Again changes nothing, and asks Apple about nobody twice.
+    asked = len(site.asked("/auth/usermigrationinfo"))
+    site.operator.bramley("transfer", "import")
+    assert [form for form in site.asked("/auth/usermigrationinfo")[asked:] if "transfer_sub" in form] == []
+
+
+def test_a_notification_by_either_name_is_about_the_same_person(site):
+    cookie = site.signs_in(MAJA)
+    site.operator.bramley("transfer", "export", "--to", NEW)
+    old = site.apple.notification("consent-revoked", MAJA, site.apple.clients[WEB])
+    changes_hands(site)
+    site.operator.bramley("transfer", "import")
+    # In a later second than Apple's word, on any machine.
+    site.apple.ahead = 2
+    moved = site.signs_in(MAJA)
+    assert site.session(cookie) is not None
+    # Older than the last sign-in: it ends the session of before, and nothing else.
+    assert site.notifies(old) == 200
+    assert site.session(cookie) is None and site.session(moved) is not None
+    site.apple.end(MAJA, NEW)
+    assert site.notifies(site.apple.notification("consent-revoked", MAJA, site.apple.clients[WEB])) == 200
+    assert site.session(moved) is None

@@ -1,0 +1,62 @@
+
+import pytest
+
+from gallery import Gallery
+from programs import ROOT, Site
+from visitor import Visitor, start_browser, use_fresh_tab
+
+
+
+@pytest.fixture(scope="session")
+def gallery() -> Gallery:
+    return Gallery(ROOT / ".build/screenshots")
+
+
+@pytest.fixture
+def site(make_site) -> Site:
+    return make_site()
+
+
+@pytest.fixture
+def visitor(make_visitor, site) -> Visitor:
+    return make_visitor(site)
+
+
+@pytest.fixture(scope="session")
+def own_browser():
+    """A browser that is set up differently; the last one stays for whoever wants the same."""
+    kept = {}
+
+    def get(*settings):
+        key = repr(settings)
+        if key not in kept:
+            end()
+            preferences, page_load_strategy, blocks_popups = settings
+            kept[key] = start_browser(preferences, page_load_strategy, blocks_popups=blocks_popups)
+        return kept[key]
+
+    def end():
+        for driver in kept.values():
+            driver.quit()
+        kept.clear()
+
+    yield get
+    end()
+
+
+@pytest.fixture
+def make_own_visitor(own_browser):
+    """A visitor with a browser set up differently: preferences as Chromium stores them. One at a time."""
+    visitors = []
+
+    def make(
+        site: Site, preferences: dict | None = None, page_load_strategy: str = "normal", blocks_popups: bool = False,
+    ) -> Visitor:
+        driver = own_browser(preferences, page_load_strategy, blocks_popups)
+        use_fresh_tab(driver)
+        visitors.append(Visitor(driver, site))
+        return visitors[-1]
+
+    yield make
+    for visitor in visitors:
+        visitor.check()

@@ -1,0 +1,134 @@
+"""Without JavaScript, without Apple's script, without a mouse."""
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
+BINDING = "__Host-bramley-login"
+
+
+def test_signing_in_works_without_javascript(make_own_visitor, site):
+    visitor = make_own_visitor(site, NO_SCRIPTS)
+    visitor.open("/")
+    visitor.arrives("/login")
+    assert not visitor.all("#appleid-signin *"), "scripts did run"
+    link = visitor.find("#apple-link")
+    assert link.is_displayed()
+    assert link.text == "Sign in with Apple"
+    visitor.press("#apple-link")
+    visitor.press("button[value=ada]")
+    visitor.press("button[value=continue]")
+    # Apple's page cannot post by itself: it shows a button.
+    visitor.press("#delivery button")
+    visitor.arrives("/account")
+    assert visitor.facts()["Name"] == "Ada Byron"
+    assert visitor.find("time[data-format=date]").text.startswith("20")
+    visitor.press("form[action$='/logout'] button")
+    visitor.reads("You are signed out")
+
+
+def test_the_repost_works_without_javascript(make_own_visitor, site, gallery):
+    visitor = make_own_visitor(site, NO_SCRIPTS)
+    visitor.open("/login")
+    visitor.press("#apple-link")
+    visitor.press("button[value=ada]")
+    visitor.press("button[value=continue]")
+    kept = visitor.cookies()[BINDING]
+    visitor.delete_cookie(BINDING)
+    visitor.press("#delivery button")
+    visitor.arrives("/apple/callback")
+    button = visitor.find("#repost button")
+    assert button.is_displayed()
+    gallery.shoot(visitor, "repost")
+    visitor.keep_cookie(BINDING, kept["value"], same_site="None")
+    visitor.press("#repost button")
+    visitor.arrives("/account")
+
+
+def test_javascript_off_and_the_application_hears_of_a_cancelled_sign_in(make_own_visitor, site):
+    visitor = make_own_visitor(site, NO_SCRIPTS)
+    visitor.open("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
+    visitor.press("#apple-link")
+    visitor.press("button[value=ada]")
+    visitor.press("button[value=cancel]")
+    visitor.press("#delivery button")
+    visitor.arrives("/logout")
+    assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")
+
+
+@pytest.mark.parametrize("fault", [{"close": "start"}, {"status": 503}, {"body": "garbage"}], ids=lambda fault: str(fault))
+def test_apples_script_cannot_be_loaded(visitor, site, gallery, fault):
+    site.apple.call("PUT", "faults/script", fault)
+    visitor.allow_complaint("appleid.auth.js")
+    visitor.open("/login?return_to=%2Flogout")
+    visitor.wait(lambda driver: driver.execute_script("return document.readyState") == "complete")
+    assert not visitor.all(".apple.ready")
+    assert visitor.find("#apple-link").is_displayed()
+    if "status" in fault:
+        gallery.shoot(visitor, "login-link")
+    visitor.press("#apple-link")
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/logout")
+
+
+def test_signing_in_works_without_apples_script_and_picture(visitor, site, gallery):
+    for endpoint in ("script", "button"):
+        site.apple.call("PUT", f"faults/{endpoint}", {"status": 503})
+    visitor.open("/login")
+    visitor.wait(lambda driver: driver.execute_script("return document.readyState") == "complete")
+    gallery.shoot(visitor, "login-plain-link")
+    assert visitor.find("#apple-link").is_displayed()
+    visitor.press("#apple-link")
+    visitor.find("button[value=ada]")
+
+
+def test_apples_script_that_hangs_keeps_nobody_waiting(make_own_visitor, site):
+    site.apple.call("PUT", "faults/script", {"hang": True})
+    visitor = make_own_visitor(site, page_load_strategy="none")
+    visitor.open("/login")
+    visitor.wait(lambda driver: driver.find_element(By.ID, "apple-link").is_displayed(), "the link")
+    visitor.press("#apple-link")
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/account")
+
+
+def test_everything_works_by_keyboard(visitor):
+    driver = visitor.driver
+
+    def tab_to(selector: str) -> None:
+        for _ in range(15):
+            ActionChains(driver).send_keys(Keys.TAB).perform()
+            if visitor.script("return document.activeElement.matches(arguments[0])", selector):
+                outline = visitor.script("return getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none", f"{selector} does not show that it has the focus"
+                return
+        raise AssertionError(f"Tab never reaches {selector}")
+
+    def enter() -> None:
+        page = visitor.find("html")
+        ActionChains(driver).send_keys(Keys.ENTER).perform()
+        visitor.left(page)
+
+    visitor.open("/login")
+    visitor.find(".apple.ready")
+    # Apple's button and the link in its place are one stop, not two.
+    tab_to("#appleid-signin [role=button], #apple-link")
+    assert visitor.script("return document.activeElement.matches('[role=button]')")
+    enter()
+    visitor.find("button[value=ada]")
+    tab_to("button[value=ada]")
+    enter()
+    visitor.find("button[value=continue]")
+    assert visitor.script("return document.activeElement.value") == "continue"
+    enter()
+    visitor.arrives("/account")
+    tab_to("form[action$='/logout'] button")
+    enter()
+    visitor.reads("You are signed out")
+    tab_to("a.button")
+    enter()
+    visitor.arrives("/login")

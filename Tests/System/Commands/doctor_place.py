@@ -1,0 +1,127 @@
+"""What the tests of `bramley doctor` share: what it printed, and the place it looks at."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from front import Authority, Front
+from patience import PATIENCE
+from programs import ROOT, Site
+
+DOCUMENT = ROOT / "docs/doctor.md"
+DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
+# Met by Tests/System/PostgreSQL and by DoctorStoreTests.
+ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}
+STATES = {"good", "unsure", "wrong"}
+# What a test met; the last test holds it against the page.
+met: set[str] = set()
+# Answers whoever connects with a line that is no HTTP.
+NO_HTTP = """
+import socket, ssl, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+if sys.argv[2:]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[2:])
+while True:
+    asking, _ = server.accept()
+    try:
+        asking = context.wrap_socket(asking, server_side=True) if sys.argv[2:] else asking
+    except OSError:
+        # Whoever only looked whether the port is open.
+        continue
+    with asking:
+        if asking.recv(4096):
+            asking.sendall(b"220 mail.example.com ESMTP\\r\\n")
+"""
+
+
+class Report:
+    def __init__(self, run: subprocess.CompletedProcess, secrets: list[str]):
+        assert run.stderr == "", run.stderr
+        document = json.loads(run.stdout)
+        self.items = document["items"]
+        for item in self.items:
+            assert item["state"] in STATES
+            assert item["detail"]
+            # Each finding has a next step, and what is good has neither.
+            assert (item["state"] == "good") == (item["finding"] is None) == (item["nextStep"] is None), item
+        wrong = [item for item in self.items if item["state"] == "wrong"]
+        assert document["isHealthy"] == (not wrong)
+        assert run.returncode == (1 if wrong else 0)
+        assert not [secret for secret in secrets if secret in run.stdout]
+        # Words, and no case of an enumeration with what it holds: `broken(111)`, `timeout`.
+        for item in self.items:
+            assert not re.search(r"\b[a-z]+[A-Za-z]*\(", f"{item['detail']} {item['nextStep']}"), item
+        met.update(self.kinds)
+
+    @property
+    def kinds(self) -> set[str]:
+        return {item["finding"] for item in self.items if item["finding"]}
+
+    @property
+    def wrong(self) -> list[str]:
+        return sorted(item["finding"] for item in self.items if item["state"] == "wrong")
+
+    def one(self, finding: str) -> dict:
+        items = [item for item in self.items if item["finding"] == finding]
+        assert len(items) == 1, f"{finding}: {json.dumps(self.items, indent=1)}"
+        return items[0]
+
+    def check(self, name: str) -> str:
+        """The state of the only look at something."""
+        states = [item["state"] for item in self.items if item["check"] == name]
+        assert len(states) == 1, (name, states)
+        return states[0]
+
+
+class Place:
+    """Bramley behind a proxy with TLS, and the simulated Apple."""
+
+    def __init__(self, binaries: Path, folder: Path):
+        self.folder = folder
+        self.bramley = binaries / "bramley"
+        self.authority = Authority(folder)
+        self.front = Front(self.authority, self.authority.issue("good", "localhost"))
+        # The simulator posts notifications to publicURL, so it needs the trust as well.
+        self.environment = pytest.MonkeyPatch()
+        for name, value in self.authority.trust.items():
+            self.environment.setenv(name, value)
+        self.site = Site(
+            binaries, folder, {"server.trustedProxies": ["127.0.0.2"], "apple.bundleIDs": ["com.example.app"]},
+            origin=f"https://localhost:{self.front.port}")
+        self.front.target = self.site.port
+        self.site.start()
+
+    def run(self, *arguments: str, prefix: list[str] = (), **environment) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*prefix, self.bramley, "doctor", "--config", self.folder / "config.json", *arguments],
+            env=os.environ | {f"BRAMLEY_{name}": str(value) for name, value in environment.items()},
+            capture_output=True, text=True, timeout=PATIENCE)
+
+    def doctor(self, *arguments: str, prefix: list[str] = (), **environment) -> Report:
+        secrets = [self.folder / "AuthKey.p8", self.folder / "data/sealing.key"]
+        lines = [line for file in secrets for line in file.read_text().splitlines() if not line.startswith("-----")]
+        return Report(self.run("--json", *arguments, prefix=prefix, **environment), lines)
+
+    def at(self, port: int, **environment) -> Report:
+        """With publicURL at another port of this machine."""
+        return self.doctor(PUBLIC_URL=f"https://localhost:{port}", **environment)
+
+    @property
+    def admin_port(self) -> int:
+        return self.site.admin_port
+
+    def fault(self, endpoint: str, fault: dict) -> None:
+        self.site.apple.call("PUT", f"faults/{endpoint}", fault)
+
+    def behind(self, *certificate: str) -> Front:
+        return Front(self.authority, *certificate, target=self.site.port)
+
+    def end(self) -> None:
+        self.site.end()
+        self.front.stop()
+        self.environment.undo()

@@ -1,0 +1,56 @@
+"""A container's health check, in an image without a shell, and the key that a simulated Apple makes for the first start."""
+
+import stat
+import subprocess
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from programs import Program, free_port
+
+
+def test_alive_tells_whether_the_server_answers(make_site):
+    site = make_site()
+    alive = site.operator.run("doctor", "--alive")
+    assert (alive.returncode, alive.stdout, alive.stderr) == (0, "", "")
+    # What was changed since it started, for the next start, is no matter: nobody must end it for that.
+    for name in ("access.signUp", "apple.privateKeyFile", "no.such.key"):
+        site.configure({name: "wrong"})
+    assert site.operator.run("doctor", "--alive").returncode == 0
+    assert site.stop() == 0
+    dead = site.operator.run("doctor", "--alive")
+    assert dead.returncode == 1 and "does not answer on its admin listener" in dead.stderr
+
+
+def test_the_simulator_makes_a_key_and_tells_whether_it_answers(binaries, tmp_path):
+    port, key = free_port(), tmp_path / "AuthKey_DEMOKEY001.p8"
+
+    def start() -> Program:
+        simulator = Program(
+            [str(binaries / "apple-simulator"), "--port", str(port), "--key-id", "DEMOKEY001", "--key", str(key)],
+            tmp_path / "apple-simulator.log")
+        simulator.wait_for(port)
+        return simulator
+
+    def is_alive() -> int:
+        return subprocess.run(
+            [binaries / "apple-simulator", "--alive", "--port", str(port)], stdin=subprocess.DEVNULL, timeout=60).returncode
+
+    simulator = start()
+    assert is_alive() == 0
+    # The kernel ends the first process of a container by no signal that it does not handle.
+    assert simulator.stop() == 0
+    assert is_alive() == 1
+    made = key.read_bytes()
+    # PKCS#8, as Apple's file is: "BEGIN EC PRIVATE KEY" is another form.
+    assert made.startswith(b"-----BEGIN PRIVATE KEY-----\n") and stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert isinstance(load_pem_private_key(made, None).curve, ec.SECP256R1)
+    start().stop()
+    assert key.read_bytes() == made, "the key stays at the next start"
+
+
+def test_the_simulator_says_that_it_cannot_write_a_key(binaries, tmp_path):
+    done = subprocess.run(
+        [binaries / "apple-simulator", "--key-id", "DEMOKEY001", "--key", tmp_path / "nowhere/AuthKey.p8"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode != 0 and "does not exist and cannot be written" in done.stderr

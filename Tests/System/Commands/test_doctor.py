@@ -1,0 +1,234 @@
+"""`bramley doctor`: what it prints, and what it finds on this machine."""
+
+import http.client
+import http.server
+import os
+import shutil
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from programs import KEY_ID, SERVICES_ID, free_port, write_private
+
+NOTHING_ELSE = "Nothing else was examined"
+# Root reads what it may not: without these it is a user like any other.
+WITHOUT_PRIVILEGE = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"] if os.geteuid() == 0 else [])
+
+
+# All is well
+
+def test_a_healthy_server_has_no_findings(place):
+    report = place.doctor()
+    assert report.wrong == []
+    # Nothing of a healthy server is doubted.
+    assert report.kinds == set()
+    for check in ("database", "server", "apple_key_set", "clock", "apple_key", "tls", "callback", "notifications",
+                  "cookies", "headers", "proxy", "traffic"):
+        assert report.check(check) == "good", check
+    client, app = [item for item in report.items if item["check"] == "client"]
+    assert SERVICES_ID in client["about"] and KEY_ID in client["about"] and "com.example.app" in app["about"]
+    assert "accepts this client and the key" in client["detail"]
+
+
+def test_the_doctor_changes_nothing(place):
+    def rows():
+        with sqlite3.connect(place.folder / "data/bramley.db") as database:
+            tables = ("user", "session", "event", "notification", "first_consent", "used_attempt", "revocation")
+            return {table: database.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables}
+
+    before, log = rows(), len(place.site.server.text().splitlines())
+    place.doctor()
+    assert rows() == before
+    lines = place.site.server.text().splitlines()[log:]
+    assert not [line for line in lines if "refused" in line or "failed" in line], lines
+
+
+def test_the_text_output_names_findings_and_next_steps(place):
+    place.fault("token", {"error": "invalid_client"})
+    run = place.run(APPLE_BUNDLE_IDS="")
+    assert run.returncode == 1
+    lines = run.stdout.splitlines()
+    assert lines[-1].startswith("1 wrong, ")
+    wrong = [number for number, line in enumerate(lines) if line.startswith("wrong   client ")]
+    assert len(wrong) == 1
+    assert lines[wrong[0] + 1].startswith("        next: ")
+    assert all(line.isprintable() for line in lines)
+
+
+# What is here
+
+def test_an_invalid_configuration_is_reported(place):
+    report = place.doctor(SERVER_PORT=0, ACCESS_SIGN_UP="maybe")
+    assert report.wrong == ["configuration_refused", "configuration_refused"]
+    assert {item["about"] for item in report.items} >= {"server.port", "access.signUp"}
+    # It says so once, last, that this is all it looked at.
+    assert [NOTHING_ELSE in item["detail"] for item in report.items if item["state"] == "wrong"] == [False, True]
+
+
+def test_a_configuration_readable_by_others_is_reported(place, tmp_path):
+    copy = tmp_path / "config.json"
+    shutil.copy(place.folder / "config.json", copy)
+    copy.chmod(0o640)
+    report = place.doctor("--config", str(copy))
+    assert report.wrong == []
+    assert "chmod 600" in report.one("configuration_doubtful")["nextStep"]
+
+
+def test_a_file_without_a_key_is_reported(place, tmp_path):
+    write_private(tmp_path / "AuthKey.p8", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+    report = place.doctor(APPLE_PRIVATE_KEY_FILE=tmp_path / "AuthKey.p8")
+    assert report.wrong == ["apple_key_unusable"]
+    assert report.one("apple_key_unusable")["about"] == "apple.privateKeyFile"
+
+
+@pytest.mark.parametrize("make,words", [
+    (lambda file: None, "does not exist"),
+    (lambda file: file.mkdir(), "is not a file"),
+    (lambda file: write_private(file, b"x" * 70_000), "is larger than"),
+])
+def test_a_missing_key_file_is_reported(place, tmp_path, make, words):
+    make(tmp_path / "AuthKey.p8")
+    report = place.doctor(APPLE_PRIVATE_KEY_FILE=tmp_path / "AuthKey.p8")
+    assert report.wrong == ["apple_key_unusable"]
+    found = report.one("apple_key_unusable")
+    assert words in found["detail"] and str(tmp_path / "AuthKey.p8") in found["detail"]
+    assert NOTHING_ELSE in found["detail"]
+
+
+def test_an_unreadable_key_file_is_reported(place, tmp_path):
+    """Written by root and left to root, which is how it is copied most often."""
+    shutil.copy(place.folder / "AuthKey.p8", tmp_path / "AuthKey.p8")
+    (tmp_path / "AuthKey.p8").chmod(0)
+    report = place.doctor(prefix=WITHOUT_PRIVILEGE, APPLE_PRIVATE_KEY_FILE=tmp_path / "AuthKey.p8")
+    assert report.wrong == ["apple_key_unusable"]
+    found = report.one("apple_key_unusable")
+    assert "cannot be read by the user that runs bramley" in found["detail"]
+    assert "chown" in found["nextStep"]
+
+
+def test_a_key_file_named_for_another_key_is_reported(place, tmp_path):
+    named = tmp_path / "AuthKey_AAAAAAAAAA.p8"
+    shutil.copy(place.folder / "AuthKey.p8", named)
+    report = place.doctor(APPLE_PRIVATE_KEY_FILE=named)
+    assert report.wrong == []
+    assert "AAAAAAAAAA" in report.one("apple_key_id_doubtful")["nextStep"]
+
+
+def test_a_missing_database_and_a_stopped_server_are_reported(place, tmp_path):
+    report = place.doctor(STORAGE_DIRECTORY=tmp_path / "data", ADMIN_PORT=free_port())
+    assert report.wrong == ["database_missing", "server_not_running"]
+    # Without the sealing key nobody can tell who answers, and nothing is made.
+    assert not (tmp_path / "data").exists()
+    assert report.check("tls") == "good"
+
+
+def test_a_wrong_sealing_key_is_reported(place):
+    report = place.doctor(SECRETS_SEALING_KEY="ab" * 32)
+    assert report.wrong == ["database_unusable"]
+    assert "sealing key" in report.one("database_unusable")["detail"]
+
+
+def test_a_locked_database_is_reported(place):
+    with sqlite3.connect(place.folder / "data/bramley.db", isolation_level=None) as database:
+        database.execute("BEGIN IMMEDIATE")
+        # A write that waits for the lock already: the doctor's waits behind it, and for as long again.
+        earlier = http.client.HTTPConnection("127.0.0.1", place.admin_port, timeout=60)
+        earlier.request("GET", "/readyz")
+        report = place.doctor()
+        database.execute("ROLLBACK")
+    assert earlier.getresponse().status == 503
+    earlier.close()
+    assert report.wrong == ["server_not_ready"], report.items
+    assert "does not take writes" in report.one("server_not_ready")["detail"]
+
+
+# What Apple told
+
+def test_the_time_of_the_last_notification_is_shown(place):
+    place.site.apple.notify("email-disabled", "ada")
+    assert place.doctor().check("last_notification") == "good"
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute("UPDATE notification SET received_at = ?", (int((time.time() - 20 * 86_400) * 1000),))
+    # Where nobody withdraws their consent there is nothing to tell.
+    found = [item for item in place.doctor().items if item["check"] == "last_notification"]
+    assert [item["state"] for item in found] == ["good"] and "20 days" in found[0]["detail"]
+
+
+def test_missing_notifications_are_reported(place):
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute("DELETE FROM notification")
+    assert place.doctor().check("last_notification") == "good"
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute(
+            "INSERT INTO event (salt, type, time, user, session, cause, fields) VALUES "
+            "(x'00', 'session.ended', ?, 'usr_gone', 'ses_gone', 'token_dead', '[]')", (int(time.time() * 1000),))
+    found = place.doctor().one("no_notification")
+    assert found["state"] == "unsure" and "daily check" in found["detail"]
+    assert place.site.url("/apple/notifications") in found["nextStep"]
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute("DELETE FROM event WHERE session = 'ses_gone'")
+
+
+def test_without_an_app_notifications_are_refused(place):
+    """Regression: all was good while every notification of Apple's was refused."""
+    report = place.doctor(APPLE_BUNDLE_IDS="")
+    found = report.one("notifications_unlisted")
+    assert found["state"] == "unsure", "a simulated Apple needs no app"
+    assert found["about"] == "apple.bundleIDs" and "will be refused" in found["detail"]
+
+
+def test_a_refused_notification_is_reported(place):
+    """Regression: a notification for an app that nobody listed was a line of the log that nobody read."""
+    sent = place.site.apple.call(
+        "POST", "notifications", {"type": "consent-revoked", "sub": "nobody", "aud": "com.example.primary"})
+    assert sent["deliveries"][0]["status"] == 400
+    report = place.doctor()
+    assert report.wrong == ["notification_refused"]
+    found = report.one("notification_refused")
+    assert "com.example.primary" in found["detail"] and "apple.bundleIDs" in found["nextStep"]
+    ready = place.site.admin("/readyz")
+    assert ready.status == 200
+    assert ready.text.startswith("ready\n") and "notifications: warning: " in ready.text and "com.example.primary" in ready.text
+    metrics = place.site.admin("/metrics").text
+    assert 'bramley_apple_notifications_total{type="unverified",outcome="other_audience"} 1' in metrics
+    place.site.stop()
+    place.site.start()
+
+
+# A stranger on the admin port
+
+@pytest.mark.parametrize("body", [
+    b"ready\n", b"<html>hello</html>", b'{"status":"ready","checks":[]}',
+    b'{"status":"ready","checks":[{"name":"storage","ok":true,"problem":null}]}', b"", b"x" * 100_000])
+def test_another_program_on_the_admin_port_is_reported(place, body):
+    """Regression: whoever answered 200 and `ready` there was taken for the server."""
+    class Stranger(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            # What it was sent is all it has to show.
+            self.send_header("Bramley-Doctor", self.headers["Bramley-Doctor"])
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", free_port()), Stranger)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        report = place.doctor(ADMIN_PORT=server.server_port)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert report.wrong == ["server_elsewhere"]
+    assert f"127.0.0.1:{server.server_port}" in report.one("server_elsewhere")["detail"]
+
+
+def test_another_bramley_on_the_admin_port_is_reported(place, make_site):
+    assert place.doctor(ADMIN_PORT=make_site().admin_port).wrong == ["server_elsewhere"]

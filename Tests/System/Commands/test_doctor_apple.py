@@ -1,0 +1,229 @@
+"""`bramley doctor`: Apple, the clock by it, and what it makes of our clients."""
+
+import base64
+import json
+import re
+import sys
+import urllib.parse
+
+import pytest
+
+from doctor_place import NO_HTTP
+from front import AppleAnswers
+from programs import KEY_ID, SERVICES_ID, TEAM_ID, Program, free_port, write_private
+from web import call
+
+
+
+def test_an_unreachable_apple_is_reported(place):
+    port = free_port()
+    report = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}")
+    assert report.wrong == ["apple_unreachable"]
+    found = report.one("apple_unreachable")
+    assert "connection refused" in found["detail"]
+    assert f"port {port}" in found["nextStep"]
+
+
+def test_an_apple_host_that_does_not_resolve_is_reported(place):
+    report = place.doctor(APPLE_ENDPOINT="https://nobody.invalid")
+    assert report.wrong == ["apple_unreachable"]
+    found = report.one("apple_unreachable")
+    assert "the name nobody.invalid does not resolve" in found["detail"]
+    assert "getent ahosts nobody.invalid" in found["nextStep"] and "firewall" not in found["nextStep"]
+
+
+@pytest.mark.parametrize("fault", [{"close": "half"}, {"close": "start"}])
+def test_a_broken_connection_to_apple_is_reported(place, fault):
+    place.fault("keys", fault)
+    assert place.doctor().wrong == ["apple_unreachable"]
+
+
+def test_an_untrusted_certificate_of_apples_is_reported(place):
+    front = place.behind(place.authority.issue("strange-apple", "localhost", stranger=True))
+    report = place.doctor(APPLE_ENDPOINT=f"https://localhost:{front.port}")
+    front.stop()
+    assert report.wrong == ["apple_tls"]
+
+
+@pytest.mark.parametrize("fault,words", [
+    ({"body": "html"}, "not JSON"), ({"status": 503}, "status 503"), ({"body": "huge"}, "too long"),
+    ({"body": {"text": '{"keys":[]}'}, "contentType": "application/json"}, "no usable RSA key")])
+def test_an_invalid_key_set_is_reported(place, fault, words):
+    place.fault("keys", fault)
+    report = place.doctor()
+    assert report.wrong == ["apple_key_set_unusable"]
+    assert words in report.one("apple_key_set_unusable")["detail"]
+    # Somebody answers: so the clients are asked about.
+    assert [item["state"] for item in report.items if item["check"] == "client"] == ["good", "good"]
+
+
+def test_an_apple_without_http_is_reported(place, tmp_path):
+    port = free_port()
+    mute = Program([sys.executable, "-c", NO_HTTP, str(port)], tmp_path / "no-http.log")
+    mute.wait_for(port)
+    report = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}")
+    mute.stop()
+    assert report.wrong == ["apple_key_set_unusable", "client_unanswered"]
+
+
+def test_the_simulators_clock_is_compared(place):
+    """Whoever has only the simulator sees what a wrong clock looks like."""
+    place.site.apple.call("PUT", "clock", {"offset": -3600})
+    try:
+        report = place.doctor()
+    finally:
+        place.site.apple.call("PUT", "clock", {"offset": 0})
+    assert "clock_skewed" in report.wrong
+    assert re.search(r"3[56]\d\d s ahead of", report.one("clock_skewed")["detail"])
+    assert place.doctor().check("clock") == "good"
+
+
+@pytest.fixture
+def apple(place):
+    apple = AppleAnswers(call(place.site.apple.origin, "GET", "/auth/keys").body)
+    yield apple
+    apple.stop()
+
+
+@pytest.mark.parametrize("offset,words", [(-3600, "3600 s ahead of"), (90, "90 s behind"), (-45, "45 s ahead of")])
+def test_a_wrong_clock_is_reported(place, apple, offset, words):
+    apple.date_offset = offset
+    report = place.doctor(APPLE_ENDPOINT=apple.origin)
+    assert report.wrong == ["clock_skewed"]
+    number = int(words.split()[0])
+    said = re.search(r"(\d+) s (ahead of|behind)", report.one("clock_skewed")["detail"])
+    assert said and said[2] == words.split(" ", 2)[2]
+    # At worst half of the ten seconds an answer may take, and half a second.
+    assert abs(int(said[1]) - number) <= 6
+
+
+@pytest.mark.parametrize("offset", [0, 20, -20])
+def test_a_clock_within_the_tolerance_is_accepted(place, apple, offset):
+    apple.date_offset = offset
+    assert place.doctor(APPLE_ENDPOINT=apple.origin).check("clock") == "good"
+
+
+def test_localhost_and_no_app_with_apple_itself(place, monkeypatch):
+    # Nobody is asked: the proxy on the way to Apple is not there.
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    report = place.doctor(
+        APPLE_ENDPOINT="https://appleid.apple.com", APPLE_BUNDLE_IDS="",
+        APPLE_SCRIPT_URL="https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js")
+    # The database is a simulated Apple's.
+    assert report.wrong == ["apple_unreachable", "database_unusable", "notifications_unlisted"]
+    assert report.one("public_url_for_tests")["state"] == "unsure"
+
+
+def test_an_answer_without_a_date_is_reported(place, apple):
+    apple.date_offset = None
+    report = place.doctor(APPLE_ENDPOINT=apple.origin)
+    assert report.wrong == []
+    assert report.one("clock_unknown")["state"] == "unsure"
+
+
+def test_the_probe_sends_an_invalid_code_once(place, apple):
+    place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    web, web_alone, app, app_alone = [dict(urllib.parse.parse_qsl(body)) for body in apple.seen]
+    # Without a code: the client and its key alone.
+    for sent, client in ((web_alone, SERVICES_ID), (app_alone, "com.example.app")):
+        assert set(sent) == {"client_id", "client_secret", "grant_type", "scope"} and sent["client_id"] == client
+        assert (sent["grant_type"], sent["scope"]) == ("client_credentials", "user.migration")
+    assert web["client_id"] == SERVICES_ID and app["client_id"] == "com.example.app"
+    assert web["redirect_uri"] == place.site.url("/apple/callback")
+    # An app's exchange names no redirect URI.
+    assert set(app) == {"client_id", "client_secret", "code", "grant_type"}
+    assert web["grant_type"] == app["grant_type"] == "authorization_code"
+    # Each shows a secret of its own: by this team and key, about this client.
+    for sent in (web, app):
+        head, claims = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in
+                        sent["client_secret"].split(".")[:2]]
+        assert (head["kid"], claims["iss"], claims["sub"]) == (KEY_ID, TEAM_ID, sent["client_id"])
+    # Nobody's code.
+    assert web["code"] == app["code"] == "bramley-doctor-no-code"
+
+
+def test_every_client_is_probed_with_every_key(place, apple, tmp_path, key):
+    write_private(tmp_path / "next.p8", key)
+    report = place.doctor(
+        APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app,com.example.clip",
+        APPLE_NEXT_KEY_ID="NEXTKEY001", APPLE_NEXT_PRIVATE_KEY_FILE=tmp_path / "next.p8")
+    clients = [SERVICES_ID, "com.example.app", "com.example.clip"]
+    assert [item["about"] for item in report.items if item["check"] == "client"] == [
+        f"{client} with key {key}" for key in (KEY_ID, "NEXTKEY001") for client in clients]
+
+
+def test_a_key_is_not_called_good_by_an_answer_that_says_nothing(place, apple):
+    """One client is refused and the other's answer is an error page: nobody has taken this key."""
+    apple.token = [(400, b'{"error":"invalid_client"}'), (503, b"later")]
+    report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    assert report.wrong == ["client_refused", "client_unanswered"]
+    step = report.one("client_refused")["nextStep"]
+    assert "The key is good" not in step
+    assert KEY_ID in step and "not be revoked" in step and SERVICES_ID in step
+
+
+def test_a_key_that_apple_refuses_for_every_client_is_reported(place):
+    place.fault("token", {"error": "invalid_client"})
+    report = place.doctor(APPLE_BUNDLE_IDS="com.example.app")
+    assert report.wrong == ["client_refused", "client_refused"]
+    steps = {item["nextStep"] for item in report.items if item["finding"] == "client_refused"}
+    assert all(KEY_ID in step and "not be revoked" in step for step in steps)
+
+
+def test_a_client_that_apple_refuses_is_reported(place):
+    place.fault("token", {"error": "invalid_client", "remaining": 1})
+    report = place.doctor(APPLE_BUNDLE_IDS="com.example.app")
+    refused = report.one("client_refused")
+    assert SERVICES_ID in refused["about"]
+    # The key works for the other: it is no suspect.
+    assert "The key is good" in refused["nextStep"] and "TEAM123456" in refused["nextStep"]
+    assert [item["about"] for item in report.items if item["check"] == "client" and item["state"] == "good"] == [
+        f"com.example.app with key {KEY_ID}"]
+
+
+def test_a_key_that_apple_refuses_is_reported(place, tmp_path, key):
+    """Each is asked about alone: the one that works does not answer for the other."""
+    write_private(tmp_path / "next.p8", key)
+    place.site.apple.call("POST", "clients", {
+        "id": "com.example.clip", "team": TEAM_ID, "keyID": "NEXTKEY001", "key": key.decode()})
+    place.fault("token", {"error": "invalid_client", "remaining": 1})
+    report = place.doctor(
+        APPLE_BUNDLE_IDS="", APPLE_NEXT_KEY_ID="NEXTKEY001", APPLE_NEXT_PRIVATE_KEY_FILE=tmp_path / "next.p8")
+    place.site.apple.call("POST", "reset")
+    assert KEY_ID in report.one("client_refused")["about"]
+    good = [item["about"] for item in report.items if item["check"] == "client" and item["state"] == "good"]
+    assert good and all("NEXTKEY001" in about for about in good)
+    assert report.wrong == ["client_refused"]
+
+
+def test_a_revoked_key_is_not_called_good(place):
+    """Apple looks for a code before it looks at the client, so a made-up code alone proves nothing."""
+    assert [item["state"] for item in place.doctor().items if item["check"] in ("apple_key", "client")] == ["good"] * 3
+    place.site.apple.call("DELETE", f"client-keys/{KEY_ID}")
+    try:
+        report = place.doctor()
+    finally:
+        place.site.apple.call("POST", "reset")
+    assert report.wrong == ["client_refused", "client_refused"]
+    assert not [item for item in report.items if item["check"] in ("apple_key", "client") and item["state"] == "good"]
+    assert "not be revoked" in report.one("apple_key_refused")["nextStep"]
+
+
+def test_an_answer_to_the_code_alone_proves_nothing(place, apple):
+    report = place.doctor(APPLE_ENDPOINT=apple.origin, APPLE_BUNDLE_IDS="com.example.app")
+    assert report.wrong == []
+    assert [item["state"] for item in report.items if item["finding"] == "client_unproven"] == ["unsure", "unsure"]
+
+
+def test_an_unknown_error_of_apples_is_reported(place):
+    place.fault("token", {"error": "invalid_request"})
+    report = place.doctor(APPLE_BUNDLE_IDS="")
+    assert report.wrong == []
+    assert "invalid_request" in report.one("client_unexpected")["detail"]
+
+
+@pytest.mark.parametrize("fault", [{"status": 503}, {"status": 429}, {"body": "html"}, {"close": "half"}])
+def test_a_silent_token_endpoint_is_reported(place, fault):
+    place.fault("token", fault)
+    assert place.doctor(APPLE_BUNDLE_IDS="").wrong == ["client_unanswered"]

@@ -1,0 +1,91 @@
+"""`bramley users import --from`: whole exports of other products, through the commands of docs/importing.md."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from elsewhere import AGENTS, Elsewhere
+from programs import ROOT
+
+PAGE = ROOT / "docs/importing.md"
+COMMANDS = {found[2]: found[1] for found in re.finditer(r"^(.+ --from ([a-z0-9-]+))$", PAGE.read_text(), re.MULTILINE)}
+PEOPLE = ("ada", "boris")
+
+
+def auth0(people: dict[str, str]) -> str:
+    return "".join(json.dumps({
+        "user_id": f"apple|{subject}", "email": f"{who}@example.com", "email_verified": True, "given_name": who.title(),
+        "identities": [{"connection": "apple", "provider": "apple", "user_id": subject, "isSocial": True}],
+    }) + "\n" for who, subject in people.items()) + json.dumps({
+        "user_id": "google-oauth2|1", "email": "else@example.com", "identities": [{"provider": "google-oauth2", "user_id": "1"}]})
+
+
+def firebase(people: dict[str, str]) -> str:
+    return json.dumps({"users": [{
+        "localId": f"uid-{who}", "email": f"{who}@example.com", "emailVerified": True, "displayName": who.title(),
+        "createdAt": "1700000000000", "providerUserInfo": [{"providerId": "apple.com", "rawId": subject}],
+    } for who, subject in people.items()] + [{"localId": "uid-else", "providerUserInfo": []}]}, indent=2)
+
+
+def keycloak(people: dict[str, str]) -> str:
+    return json.dumps({"realm": "shop", "roles": {"realm": [{"name": "users"}]}, "users": [{
+        "id": f"id-{who}", "username": who, "email": f"{who}@example.com", "emailVerified": True, "firstName": who.title(),
+        "federatedIdentities": [{"identityProvider": "apple", "userId": subject, "userName": who}],
+    } for who, subject in people.items()] + [{"id": "id-else", "username": "else"}]}, indent=2)
+
+
+def supabase(people: dict[str, str]) -> str:
+    return "\n".join(json.dumps(row) for row in [{
+        "provider_id": subject, "user_id": f"uuid-{who}", "provider": "apple", "identity_data": {
+            "sub": subject, "email": f"{who}@example.com", "email_verified": True, "full_name": who.title(),
+            "custom_claims": {"is_private_email": False}},
+    } for who, subject in people.items()] + [{"provider": "email", "provider_id": "x", "user_id": "uuid-else"}])
+
+
+def next_auth(people: dict[str, str]) -> str:
+    return "\n".join(json.dumps(row) for row in [{
+        "provider": "apple", "providerAccountId": subject, "userId": f"cl-{who}", "name": who.title(),
+        "email": f"{who}@example.com", "emailVerified": "2024-01-01T00:00:00",
+    } for who, subject in people.items()] + [{"provider": "github", "providerAccountId": "1", "userId": "cl-else"}])
+
+
+# How each writes a person's old id, and its export.
+PRODUCTS = {
+    "auth0": (None, auth0), "firebase": ("uid-", firebase), "keycloak": ("id-", keycloak), "supabase": ("uuid-", supabase),
+    "next-auth": ("cl-", next_auth)}
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_everybody_moves_in_once(make_site, binaries, product):
+    prefix, export = PRODUCTS[product]
+    site = make_site({"access.signUp": "closed"})
+    subjects = {person["id"]: person["teams"][0]["sub"] for person in site.apple.call("GET", "state")["people"]
+                if person["id"] in PEOPLE}
+    command = COMMANDS[product]
+    if "psql" in command:
+        # What the database answers.
+        (site.folder / "rows").write_text(export(subjects))
+        command = "cat rows | " + command.partition(" | ")[2]
+    else:
+        (site.folder / re.search(r"\b(users|realm)\.json", command)[0]).write_text(export(subjects))
+
+    def run(options: str) -> dict:
+        line = command.replace("bramley", f"{binaries}/bramley").replace("--from", f"--json {options} --from")
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=site.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def report(imported: int, unchanged: int, rehearsed: bool = False) -> dict:
+        return {"lines": 3, "imported": imported, "updated": 0, "unchanged": unchanged, "refused": 0,
+                "withoutApple": 1, "dryRun": rehearsed, "complete": True}
+
+    assert run("--dry-run") == report(2, 0, True)
+    assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
+    assert run("") == report(2, 0)
+    assert run("") == report(0, 2)
+    # Nobody else may sign up, and they are who they were.
+    ada = Elsewhere(site, "ada", AGENTS["Firefox on Windows"]).session()["user"]
+    assert ada["externalID"] == (f"{prefix}ada" if prefix else f"apple|{subjects['ada']}")
+    assert site.operator.database("SELECT count(*) FROM user") == [(2,)]

@@ -1,0 +1,450 @@
+"""`bramley init` as an operator meets it: on a terminal, from a script, interrupted."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pexpect
+import pytest
+from jsonschema import Draft202012Validator
+
+from authority import self_signed
+from patience import PATIENCE
+from programs import write_private
+
+KEY_FILE = "AuthKey_F6G7H8I9J0.p8"
+FLAGS = {
+    "--public-url": "https://id.example.com", "--services-id": "com.example.web", "--team-id": "A1B2C3D4E5",
+    "--private-key-file": KEY_FILE, "--scopes": "name,email", "--sign-up": "open",
+}
+WRITTEN = {
+    "$schema": "config.schema.json",
+    "publicURL": "https://id.example.com",
+    "access": {"signUp": "open"},
+    "apple": {
+        "servicesID": "com.example.web", "teamID": "A1B2C3D4E5", "keyID": "F6G7H8I9J0", "privateKeyFile": KEY_FILE,
+        "scopes": ["name", "email"],
+    },
+}
+PORTAL = ["id.example.com", "https://id.example.com/apple/callback", "https://id.example.com/apple/notifications"]
+
+
+@pytest.fixture
+def folder(tmp_path, key) -> Path:
+    write_private(tmp_path / KEY_FILE, key)
+    return tmp_path
+
+
+@pytest.fixture
+def init(bramley, folder):
+    """Runs it without a terminal; standard input is what a script would pipe, or nothing."""
+    def run(flags: dict | list, text: str = "", **options):
+        arguments = flags if isinstance(flags, list) else [part for pair in flags.items() for part in pair]
+        return subprocess.run(
+            [bramley, "init", *arguments], cwd=folder, input=text, text=True, capture_output=True, timeout=PATIENCE,
+            env={}, **options)
+
+    return run
+
+
+@pytest.fixture
+def terminal(bramley, folder):
+    """Runs it on a terminal of its own."""
+    running = []
+
+    def spawn(*arguments: str, dimensions: tuple | None = (50, 200)) -> pexpect.spawn:
+        running.append(pexpect.spawn(
+            str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=PATIENCE,
+            dimensions=dimensions))
+        return running[-1]
+
+    yield spawn
+    for child in running:
+        child.close(force=True)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir() if file.name != KEY_FILE)
+
+
+def finish(child: pexpect.spawn) -> str:
+    """What it writes until it ends, and that it ended well."""
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 0, child.before
+    return child.before
+
+
+# From flags
+
+def test_writes_what_the_flags_say(init, folder, bramley):
+    run = init(FLAGS)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert files(folder) == ["config.json", "config.schema.json"]
+    assert json.loads((folder / "config.json").read_text()) == WRITTEN
+    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+    schema = json.loads((folder / "config.schema.json").read_text())
+    Draft202012Validator(schema).validate(WRITTEN)
+    check = subprocess.run([bramley, "check"], cwd=folder, env={}, capture_output=True, text=True, timeout=PATIENCE)
+    assert check.returncode == 0
+    # One voice: what check prints, init prints.
+    assert "apple.bundleIDs" in check.stdout
+    assert check.stdout in run.stdout
+    for value in PORTAL:
+        assert re.search(rf"\s{re.escape(value)}$", run.stdout, re.MULTILINE), value
+
+
+def test_takes_any_other_key(init, folder):
+    run = init(FLAGS | {
+        "--server-port": "8081", "--button-border": "false", "--button-width": "100%", "--button-height": "44",
+        "--login-allowed-return-origins": "https://a.example,https://b.example", "--bundle-ids": "",
+        "--site-name": 'A & "B" 李雷', "--key-id": "F6G7H8I9J0", "--trusted-proxies": "127.0.0.1"})
+    assert run.returncode == 0, run.stderr
+    written = json.loads((folder / "config.json").read_text())
+    assert written == WRITTEN | {
+        "server": {"port": 8081, "trustedProxies": ["127.0.0.1"]},
+        "apple": WRITTEN["apple"] | {"bundleIDs": []},
+        "button": {"border": False, "width": "100%", "height": 44},
+        "login": {"allowedReturnOrigins": ["https://a.example", "https://b.example"]},
+        "site": {"name": 'A & "B" 李雷'},
+    }
+
+
+@pytest.mark.parametrize("text", ["", "https://id.example.com\nyes\n"])
+def test_without_a_terminal_names_the_missing_flags(init, folder, text):
+    run = init([], text)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    lines = run.stderr.splitlines()
+    named = [match[1] for line in lines if (match := re.match(r"error: \S+ \((--[a-z-]+)\): is required\. ", line))]
+    assert named == [
+        "--public-url", "--sign-up", "--services-id", "--team-id", "--key-id", "--private-key-file", "--scopes"]
+    assert lines[-1] == "7 errors"
+    assert files(folder) == []
+
+
+@pytest.mark.parametrize("flag,value,name", [
+    ("--public-url", "http://id.example.com", "publicURL"), ("--public-url", "", "publicURL"),
+    ("--team-id", "a1b2c3d4e5", "apple.teamID"), ("--scopes", "openid", "apple.scopes"),
+    ("--sign-up", "maybe", "access.signUp"), ("--private-key-file", "none.p8", "apple.privateKeyFile"),
+    ("--key-id", "short", "apple.keyID"), ("--bundle-ids", "com.example.web", "apple.bundleIDs"),
+    ("--server-port", "0", "server.port"), ("--server-port", "http", "server.port"), ("--server-prot", "1", "--server-prot"),
+    ("--site-name", "a\x1b[31m", "site.name"), ("--apple-private-key", "text", "apple.privateKey"),
+    ("--apple-endpoint", "https://evil.example", "apple.endpoint"),
+])
+def test_refuses_what_check_refuses_in_its_words(init, folder, bramley, flag, value, name):
+    run = init(FLAGS | {flag: value})
+    assert run.returncode == 1
+    assert files(folder) == []
+    said = re.search(rf"^error: {re.escape(name)} \(.*?\): (.*)", run.stderr, re.MULTILINE)
+    assert said, run.stderr
+    assert "\x1b" not in run.stderr
+    long = {"--team-id": "--apple-team-id", "--scopes": "--apple-scopes", "--sign-up": "--access-sign-up",
+            "--private-key-file": "--apple-private-key-file", "--key-id": "--apple-key-id",
+            "--bundle-ids": "--apple-bundle-ids"}
+    write_private(folder / "good.json", json.dumps(WRITTEN).encode())
+    check = subprocess.run(
+        [bramley, "check", "--config", "good.json", f"{long.get(flag, flag)}={value}"], cwd=folder, env={},
+        capture_output=True, text=True, timeout=PATIENCE)
+    assert said[1] in check.stderr
+
+
+def test_reports_everything_at_once(init):
+    run = init({"--public-url": "https://id.example.com/", "--team-id": "x"})
+    assert "publicURL (--public-url): ends in a slash." in run.stderr
+    assert "apple.teamID (--team-id): is \"x\"" in run.stderr
+    assert "access.signUp (--sign-up): is required." in run.stderr
+
+
+@pytest.mark.parametrize("mode,refused", [(0o600, False), (0o400, False), (0o644, True), (0o660, True)])
+def test_looks_at_the_keys_mode(init, folder, mode, refused):
+    (folder / KEY_FILE).chmod(mode)
+    run = init(FLAGS)
+    assert run.returncode == (1 if refused else 0)
+    assert (f"Run: chmod 600 {KEY_FILE}" in run.stderr) == refused
+    assert files(folder) == ([] if refused else ["config.json", "config.schema.json"])
+
+
+def test_refuses_a_file_without_a_key(init, folder):
+    write_private(folder / "AuthKey_0000000000.p8", b"-----BEGIN CERTIFICATE-----\n")
+    run = init(FLAGS | {"--private-key-file": "AuthKey_0000000000.p8"})
+    assert run.returncode == 1
+    assert "is a certificate, not a private key." in run.stderr
+
+
+def test_a_key_id_that_is_not_the_files_is_doubted(init, folder):
+    run = init(FLAGS | {"--key-id": "AAAAAAAAAA"})
+    assert run.returncode == 0
+    assert f'warning: apple.keyID (config.json): is "AAAAAAAAAA", but the name of "{KEY_FILE}" says F6G7H8I9J0.' in run.stdout
+
+
+def test_localhost_is_told_what_apple_thinks_of_it(init):
+    run = init(FLAGS | {"--public-url": "http://localhost:8080"})
+    assert run.returncode == 0
+    assert "Apple accepts neither http nor a host such as localhost." in run.stdout
+
+
+# What is there already
+
+def test_never_overwrites_without_force(init, folder):
+    (folder / "config.json").write_text("precious")
+    run = init(FLAGS)
+    assert run.returncode == 1
+    assert '"config.json" exists' in run.stderr
+    assert (folder / "config.json").read_text() == "precious"
+    assert files(folder) == ["config.json"]
+    (folder / "config.json").chmod(0o644)
+    assert init([*sum(map(list, FLAGS.items()), []), "--force"]).returncode == 0
+    assert json.loads((folder / "config.json").read_text()) == WRITTEN
+    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_foreign_schema_stays(init, folder):
+    (folder / "config.schema.json").write_text("{}")
+    run = init(FLAGS)
+    assert run.returncode == 1
+    assert '"config.schema.json" exists' in run.stderr
+    assert (folder / "config.schema.json").read_text() == "{}"
+    assert files(folder) == ["config.schema.json"]
+
+
+def test_its_own_schema_is_no_obstacle(init, folder):
+    assert init(FLAGS).returncode == 0
+    assert init(FLAGS | {"--output": "second.json"}).returncode == 0
+    assert files(folder) == ["config.json", "config.schema.json", "second.json"]
+
+
+def test_a_link_is_not_followed_to_somebody_elses_file(init, folder):
+    (folder / "config.json").symlink_to(folder / "elsewhere")
+    run = init(FLAGS)
+    assert run.returncode == 1
+    assert files(folder) == ["config.json"]
+
+
+@pytest.mark.parametrize("path,said", [
+    ("missing/config.json", "does not exist"), (".", "is a directory"), ("config.schema.json", "name of the schema")])
+def test_a_folder_that_is_not_writable_is_reported(init, folder, path, said):
+    run = init(FLAGS | {"--output": path})
+    assert run.returncode == 1
+    assert said in run.stderr
+    assert files(folder) == []
+
+
+def test_writes_elsewhere(init, folder):
+    (folder / "etc").mkdir()
+    run = init(FLAGS | {"--config": "etc/bramley.json"})
+    assert run.returncode == 0
+    assert sorted(os.listdir(folder / "etc")) == ["bramley.json", "config.schema.json"]
+    assert "2. Start the server: bramley serve --config etc/bramley.json" in run.stdout
+    assert "bramley doctor --config etc/bramley.json" in run.stdout
+
+
+def test_a_configuration_without_settings_is_no_obstacle(init, folder):
+    (folder / "config.json").write_text("{}")
+    (folder / "config.json").chmod(0o644)
+    run = init(FLAGS)
+    assert run.returncode == 0 and "2. Start the server: bramley serve\n" in run.stdout
+    assert json.loads((folder / "config.json").read_text()) == WRITTEN
+    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+
+
+# On a terminal
+
+def answer(child: pexpect.spawn, key: str, text: str, offer: str | None = None) -> None:
+    child.expect_exact(f"{key} [{offer}]: " if offer else f"{key}: ")
+    child.sendline(text)
+
+
+def test_asks_and_asks_again(terminal, folder):
+    child = terminal()
+    answer(child, "publicURL", "")
+    child.expect_exact("error: publicURL: is required.")
+    answer(child, "publicURL", "http://id.example.com")
+    child.expect_exact("error: publicURL: is \"http://id.example.com\", without TLS. Begin it with https://")
+    answer(child, "publicURL", "  https://id.example.com ")
+    answer(child, "apple.servicesID", "com.example.web")
+    answer(child, "apple.teamID", "a1b2c3d4e5")
+    child.expect_exact("error: apple.teamID: is \"a1b2c3d4e5\", but a Team ID is ten capitals and digits.")
+    answer(child, "apple.teamID", "A1B2C3D4E5")
+    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    # Needed, so that Enter alone is no answer, and it says what for.
+    answer(child, "apple.bundleIDs", "")
+    child.expect_exact("Required.")
+    child.expect_exact("Without it, people who stop using")
+    answer(child, "apple.bundleIDs", "com.example.web")
+    child.expect_exact("error: apple.bundleIDs: names the Services ID")
+    answer(child, "apple.bundleIDs", "com.example.app, com.example.other")
+    answer(child, "apple.scopes", "name phone", offer="name, email")
+    child.expect_exact("error: apple.scopes: names \"phone\".")
+    answer(child, "apple.scopes", "", offer="name, email")
+    answer(child, "access.signUp", "")
+    child.expect_exact("error: access.signUp: is required.")
+    answer(child, "access.signUp", "approval")
+    answer(child, "site.name", "", offer="id.example.com")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "example.org", offer="none: id.example.com only")
+    child.expect_exact('is "example.org", but publicURL\'s host is "id.example.com".')
+    answer(child, "sessions.cookieDomain", "example.com", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "www.example.com", offer="none")
+    child.expect_exact('"www.example.com" is without https://. Write "https://www.example.com".')
+    answer(child, "login.allowedReturnOrigins", "https://www.example.com https://shop.example.com", offer="none")
+    text = finish(child)
+    assert "The configuration is good." in text
+    for value in PORTAL:
+        assert value in text
+    assert json.loads((folder / "config.json").read_text()) == WRITTEN | {
+        "access": {"signUp": "approval"}, "server": {"trustedProxies": ["127.0.0.1"]},
+        "apple": WRITTEN["apple"] | {"bundleIDs": ["com.example.app", "com.example.other"]},
+        "sessions": {"cookieDomain": "example.com"},
+        "login": {"allowedReturnOrigins": ["https://www.example.com", "https://shop.example.com"]},
+    }
+
+
+def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
+    child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    text = finish(child)
+    # What stays to be put right is said, and that it holds is not the whole of it.
+    assert "apple.bundleIDs" in text and "will be refused" in text
+    assert "The configuration can be used, with 2 warnings above." in text
+    assert json.loads((folder / "config.json").read_text())["server"] == {"trustedProxies": []}
+
+
+def test_takes_the_empty_list_that_it_suggests(terminal, folder):
+    """Its errors say that [] is the empty list."""
+    child = terminal(*sum(map(list, (FLAGS | {"--scopes": "[]"}).items()), []), "--site-name", "Example")
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    answer(child, "apple.bundleIDs", "[]")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "[]", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "[]", offer="none")
+    finish(child)
+    written = json.loads((folder / "config.json").read_text())
+    assert (written["apple"]["scopes"], written["apple"]["bundleIDs"]) == ([], [])
+    assert written["server"] == {"trustedProxies": []}
+
+
+def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
+    for name, host in (("own", "id.example.com"), ("other", "www.example.com")):
+        self_signed(host, days=61).write(folder, name)
+    child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    asked = "none: a proxy in front holds it"
+    answer(child, "server.certificateFile", "nowhere.pem", offer=asked)
+    child.expect_exact('"nowhere.pem" does not exist.')
+    answer(child, "server.certificateFile", "other.pem", offer=asked)
+    child.expect_exact("is for www.example.com, and publicURL's host is id.example.com.")
+    answer(child, "server.certificateFile", "own.pem", offer=asked)
+    answer(child, "server.privateKeyFile", "other.key")
+    child.expect_exact("is not the key of the certificate.")
+    answer(child, "server.privateKeyFile", "own.key")
+    answer(child, "server.trustedProxies", "", offer="none")
+    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    finish(child)
+    assert json.loads((folder / "config.json").read_text())["server"] == {
+        "certificateFile": "own.pem", "privateKeyFile": "own.key"}
+
+
+@pytest.mark.parametrize("columns,width", [(60, 60), (120, 120), (0, 80)])
+def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
+    """Regression: explanations were one long line of Markdown. A terminal that does not say its width has 80 columns."""
+    child = terminal(dimensions=(50, columns))
+    answer(child, "publicURL", "")
+    child.expect_exact("publicURL: ")
+    said = child.before
+    child.sendline("https://id.example.com")
+    for key, text in (
+            ("apple.servicesID", "com.example.web"), ("apple.teamID", "A1B2C3D4E5")):
+        answer(child, key, text)
+        said += child.before
+    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    for key, text in (("apple.bundleIDs", ""), ("apple.bundleIDs", "none")):
+        answer(child, key, text)
+        said += child.before
+    answer(child, "apple.scopes", "", offer="name, email")
+    answer(child, "access.signUp", "open")
+    said += child.before
+    answer(child, "site.name", "", offer="id.example.com")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    said += finish(child)
+    lines = said.replace("\r", "").split("\n")
+    assert "is required" in said and "native.md" not in said
+    assert not [line for line in lines if "`" in line or "](" in line]
+    long = [line for line in lines if len(line) > width and " " in line.strip()]
+    assert not long, long
+    # They use the width there is.
+    assert max(len(line) for line in lines) > width - 20
+
+
+def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):
+    child = terminal("--team-id", "x")
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 1
+    assert "apple.teamID (--team-id)" in child.before
+    assert "publicURL" not in child.before
+
+
+def test_non_interactive_asks_nothing_on_a_terminal(terminal):
+    child = terminal("--non-interactive")
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 1
+    assert "7 errors" in child.before
+
+
+def test_a_key_others_can_read_is_asked_for_until_it_is_right(terminal, folder):
+    (folder / KEY_FILE).chmod(0o644)
+    child = terminal(*sum(map(list, (FLAGS.items() - {("--private-key-file", KEY_FILE)})), []))
+    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
+    child.expect_exact(f"Run: chmod 600 {KEY_FILE}")
+    (folder / KEY_FILE).chmod(0o600)
+    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
+    child.expect_exact("apple.keyID [F6G7H8I9J0]: ")
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_the_end_of_input_writes_nothing(terminal, folder, answers):
+    child = terminal()
+    for key, text in [("publicURL", "https://id.example.com"), ("apple.servicesID", "com.example.web")][:answers]:
+        answer(child, key, text)
+    child.expect_exact(["publicURL: ", "apple.servicesID: ", "apple.teamID: "][answers])
+    child.sendeof()
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 1
+    assert "Nothing was written." in child.before
+    assert files(folder) == []
+
+
+def test_control_c_writes_nothing(terminal, folder):
+    child = terminal()
+    answer(child, "publicURL", "https://id.example.com")
+    child.expect_exact("apple.servicesID: ")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.signalstatus == signal.SIGINT
+    assert files(folder) == []
+
+
+def test_two_key_files_are_not_chosen_between(terminal, folder, key):
+    write_private(folder / "AuthKey_0000000000.p8", key)
+    child = terminal("--public-url", "https://id.example.com", "--services-id", "com.example.web", "--team-id", "A1B2C3D4E5")
+    answer(child, "apple.privateKeyFile", "AuthKey_0000000000.p8")
+    child.expect_exact("apple.keyID [0000000000]: ")

@@ -1,0 +1,345 @@
+"""`bramley restore` beside others who have the database open, and from an older Bramley."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from patience import eventually
+from terminal import Terminal
+
+SESSION = "ses_" + "1" * 26
+
+
+@pytest.fixture
+def house(make_site):
+    """A database with one person and one session, a backup of it, and no server."""
+    operator = make_site(start=False).rest()
+    operator.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_kept', 'active', 0, 0)")
+    sign_in(operator)
+    operator.bramley("backup", str(operator.folder / "backup.db"))
+    return operator
+
+
+def sign_in(house) -> None:
+    columns = {
+        "token_hash": b"\x01" * 32, "id": SESSION, "kind": "browser", "user": "usr_kept",
+        "client_id": "com.example.web", "user_agent": "", "address": "192.0.2.1", "issued_at": 0, "created_at": 0, "last_seen_at": 4_000_000_000_000,
+        "expires_at": 4_000_000_000_000, "identity": 1}
+    house.database(
+        "INSERT INTO apple_identity (id, user, team, subject, credential_state, last_sign_in_issued_at, created_at) "
+        "VALUES (1, 'usr_kept', 'TEAM123456', 'subject', 'authorized', 0, 0)")
+    house.database(
+        f"INSERT INTO session ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *columns.values())
+
+
+def data(house):
+    return house.folder / "data"
+
+
+def restore(house, *arguments: str) -> subprocess.CompletedProcess:
+    return house.run("restore", str(house.folder / "backup.db"), "--yes", *arguments)
+
+
+def test_an_unfinished_backup_is_not_overwritten(house):
+    """A process killed between link(2) and unlink(2) leaves one file with two names."""
+    target, kept = house.folder / "backup.db", house.folder / "kept.db"
+    os.link(target, target.with_name("backup.db.unfinished"))
+    os.link(target, kept)
+    content = kept.read_bytes()
+    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    house.bramley("backup", "--force", str(target))
+    assert kept.read_bytes() == content
+    assert target.stat().st_ino != kept.stat().st_ino and kept.stat().st_nlink == 1
+    assert not target.with_name("backup.db.unfinished").exists()
+
+
+def test_a_backup_follows_no_link_that_somebody_has_put_there(house):
+    precious = house.folder / "precious"
+    precious.write_text("precious")
+    planted = house.folder / "new.db.unfinished"
+    planted.symlink_to(precious)
+    refused = house.run("backup", str(house.folder / "new.db"))
+    assert refused.returncode == 1 and "is a symbolic link" in refused.stderr, refused.stderr
+    assert precious.read_text() == "precious" and not (house.folder / "new.db").exists()
+    # One that leads nowhere makes nothing there.
+    planted.unlink()
+    planted.symlink_to(house.folder / "made")
+    assert house.run("backup", str(house.folder / "new.db")).returncode == 1
+    assert not (house.folder / "made").exists()
+
+
+def test_a_backup_is_not_written_into_a_file_that_others_can_open(house):
+    planted = house.folder / "new.db.unfinished"
+    planted.touch()
+    planted.chmod(0o666)
+    refused = house.run("backup", str(house.folder / "new.db"))
+    assert refused.returncode == 1 and "open to another user" in refused.stderr, refused.stderr
+    if os.getuid() == 0:
+        planted.chmod(0o600)
+        os.chown(planted, 65534, 65534)
+        assert "open to another user" in house.run("backup", str(house.folder / "new.db")).stderr
+    assert planted.stat().st_size == 0 and not (house.folder / "new.db").exists()
+    planted.unlink()
+    house.bramley("backup", str(house.folder / "new.db"))
+
+
+@pytest.mark.parametrize("name, command", [
+    ("restore.lock", ("users", "list")), ("restore.lock", ("backup", "new.db")), ("serve.lock", ("restore", "backup.db", "--yes")),
+    ("restoring", ("restore", "backup.db", "--yes")),
+])
+def test_no_command_follows_a_link_in_the_data_directory(house, name, command):
+    elsewhere = house.folder / "elsewhere"
+    planted = data(house) / name
+    if name == "restoring":
+        elsewhere.mkdir(mode=0o700)
+        (elsewhere / "bramley.db").write_text("precious")
+    planted.unlink(missing_ok=True)
+    planted.symlink_to(elsewhere)
+    words = [str(house.folder / word) if word.endswith(".db") else word for word in command]
+    refused = house.run(*words)
+    assert refused.returncode == 1 and planted.name in refused.stderr, refused.stderr
+    if name == "restoring":
+        assert (elsewhere / "bramley.db").read_text() == "precious"
+    else:
+        assert not elsewhere.exists()
+
+
+def untouched(house) -> tuple:
+    """What a restore that is refused leaves alone."""
+    return (data(house) / "bramley.db").stat().st_ino, sorted(
+        file.name for file in data(house).iterdir() if "before-restore" in file.name or file.name == "restoring")
+
+
+# Who reads in the middle of a transaction, who only has it open, and who writes.
+@pytest.mark.parametrize("statements", [
+    ["BEGIN", "SELECT count(*) FROM user"], ["SELECT count(*) FROM user"],
+    ["BEGIN IMMEDIATE", "UPDATE user SET updated_at = 1"]])
+def test_another_program_that_has_the_database_open_is_named_and_nothing_is_changed(house, statements):
+    before = untouched(house)
+    with contextlib.closing(sqlite3.connect(data(house) / "bramley.db", isolation_level=None)) as other:
+        for statement in statements:
+            other.execute(statement).fetchall()
+        done = restore(house)
+        assert done.returncode == 1, done.stdout
+        assert "Another program has" in done.stderr and "end it first" in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert untouched(house) == before
+        # And they go on undisturbed.
+        assert other.execute("SELECT count(*) FROM user").fetchone() == (1,)
+    assert restore(house).returncode == 0
+
+
+def test_a_restore_waits_for_no_command_and_no_command_for_a_restore(house):
+    lock = data(house) / "restore.lock"
+    before = untouched(house)
+    # A command at work: it shares the lock.
+    follower = subprocess.Popen(
+        [house.program, "events", "tail", "--follow", "--config", house.folder / "config.json"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        eventually(lambda: is_locked(lock), "the command's lock")
+        done = restore(house)
+        assert done.returncode == 1
+        assert "Another bramley command is using" in done.stderr and len(done.stderr.splitlines()) == 1
+        assert untouched(house) == before
+        # Commands do not hinder each other.
+        assert house.run("users", "list").returncode == 0
+        assert house.run("backup", str(house.folder / "second.db")).returncode == 0
+    finally:
+        follower.terminate()
+        follower.wait()
+    # A restore at work: at its question, it has the lock for itself.
+    terminal = Terminal(
+        [str(house.program), "restore", str(house.folder / "backup.db"), "--config", str(house.folder / "config.json")])
+    try:
+        terminal.wait_for("Type yes to go on:")
+        for arguments in (["users", "list"], ["backup", str(house.folder / "third.db")], ["sessions", "list"]):
+            done = house.run(*arguments)
+            assert done.returncode == 1, arguments
+            assert "A bramley restore is under way" in done.stderr and len(done.stderr.splitlines()) == 1
+        second = restore(house)
+        assert second.returncode == 1 and ("running" in second.stderr or "is using the database" in second.stderr), second.stderr
+        assert not (house.folder / "third.db").exists()
+        terminal.type("yes\n")
+        assert terminal.end().code == 0, terminal.screen
+    finally:
+        terminal.close()
+    # Let go of at the end, by both.
+    assert house.run("users", "list").returncode == 0
+    assert restore(house).returncode == 0
+
+
+def is_locked(path) -> bool:
+    if not path.exists():
+        return False
+    number = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(number)
+
+
+def kill_points(tmp_path):
+    """Kills the process before its KILL_AT-th step that gives, takes or changes a name below `data`."""
+    source, library = tmp_path / "kill.c", tmp_path / "kill.so"
+    source.write_text("""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+static int is_database(int fd) {
+    char name[64], path[4096];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t count = readlink(name, path, sizeof path - 1);
+    if (count < 0 || !getenv("KILL_AT")) return 0;
+    path[count] = 0;
+    const char *end = strstr(path, "/data/bramley.db");
+    return end && !strcmp(end, "/data/bramley.db");
+}
+/* A disk that takes nothing more into the database: its log cannot be moved there. */
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t place) {
+    if (is_database(fd)) { errno = EIO; return -1; }
+    return ((ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64"))(fd, bytes, count, place);
+}
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t place) { return pwrite64(fd, bytes, count, place); }
+static int steps;
+static void step(const char *path) {
+    const char *at = getenv("KILL_AT");
+    if (at && strstr(path, "/data/") && ++steps == atoi(at)) kill(getpid(), SIGKILL);
+}
+int rename(const char *from, const char *to) {
+    step(to);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+int link(const char *from, const char *to) {
+    step(to);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "link"))(from, to);
+}
+int unlink(const char *path) {
+    step(path);
+    return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
+}
+""")
+    subprocess.run(
+        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    return library
+
+
+def damage(house) -> dict[str, bytes]:
+    """A database with a log that is not moved into it, and with a person whom the backup has not; the bytes of both."""
+    path = data(house) / "bramley.db"
+    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("UPDATE user SET updated_at = updated_at + 1")
+        files = {suffix: path.with_name("bramley.db" + suffix).read_bytes() for suffix in ("", "-wal")}
+    assert files["-wal"]
+    return files
+
+
+def test_a_kill_at_any_step_leaves_a_damaged_database_and_its_log_or_the_backup(house, tmp_path):
+    """Between the end of the old log and the new file there was neither."""
+    library, path = kill_points(tmp_path), data(house) / "bramley.db"
+    old = damage(house)
+    ends = {"old": 0, "new": 0}
+    number, is_killed = 0, True
+    while is_killed:
+        number += 1
+        for file in data(house).glob("bramley.db*"):
+            file.unlink()
+        for suffix, content in old.items():
+            file = path.with_name("bramley.db" + suffix)
+            file.write_bytes(content)
+            file.chmod(0o600)
+        done = subprocess.run(
+            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
+             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        is_killed = done.returncode == -9
+        assert is_killed or done.returncode == 0, done.stderr
+        log = path.with_name("bramley.db-wal")
+        is_old = path.read_bytes() == old[""] and log.exists() and log.read_bytes() == old["-wal"]
+        if is_old and not path.with_name("bramley.db.restored").exists():
+            ends["old"] += 1
+            continue
+        # From here on the restore counts, whoever comes next.
+        listed = house.run("users", "list")
+        assert listed.returncode == 0 and "usr_kept" in listed.stdout, (number, listed.stderr)
+        assert house.database("SELECT id FROM user") == [("usr_kept",)], f"step {number}: the old one, without its log"
+        assert not path.with_name("bramley.db.restored").exists()
+        kept = [file for file in data(house).glob("bramley.db.before-restore-*") if not file.name.endswith("-wal")]
+        assert len(kept) == 1 and kept[0].read_bytes() == old[""]
+        assert kept[0].with_name(kept[0].name + "-wal").read_bytes() == old["-wal"]
+        ends["new"] += 1
+    assert ends["old"] >= 3 and ends["new"] >= 3, ends
+
+
+def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
+    library, path = kill_points(tmp_path), data(house) / "bramley.db"
+    damage(house)
+    waiting = path.with_name("bramley.db.restored")
+    number = 0
+    while not waiting.exists():
+        number += 1
+        done = subprocess.run(
+            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
+             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        assert done.returncode == -9, done.stderr
+    # The damaged one is all there is yet.
+    house.site.start()
+    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+    assert "interrupted restore completed" in house.site.server.text()
+    assert not waiting.exists()
+    house.site.stop()
+    assert house.database("SELECT id FROM user") == [("usr_kept",)]
+
+
+def age(file) -> None:
+    """As an older Bramley has left it."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript(
+            (Path(__file__).parents[2] / "Support/Former/age.sql").read_text() + "VACUUM")
+
+
+def steps(file) -> list[str]:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        return [name for name, in connection.execute("SELECT name FROM migration ORDER BY name")]
+
+
+def test_everybody_is_signed_out_in_a_backup_of_an_older_bramley(house):
+    backup = house.folder / "backup.db"
+    age(backup)
+    before, newest = backup.read_bytes(), steps(data(house) / "bramley.db")
+    assert steps(backup) != newest
+    done = restore(house, "--end-sessions")
+    assert done.returncode == 0, done.stderr
+    assert "1 session ended." in done.stdout and "older Bramley" not in done.stdout, done.stdout
+    assert backup.read_bytes() == before, "the backup is as it was"
+    assert steps(data(house) / "bramley.db") == newest
+    assert house.database("SELECT count(*) FROM session") == [(0,)]
+    assert house.database("SELECT id FROM user") == [("usr_kept",)]
+    # The copy was brought up to date, so commands work without a start of the server between.
+    assert "revoked_by_operator" in house.bramley("audit", "list", "--type", "session.ended")
+    assert not (data(house) / "restoring").exists()
+    house.site.start()
+    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+    house.site.stop()
+    # Without it, the schema stays for the server to bring up to date, and says so.
+    done = restore(house)
+    assert done.returncode == 0 and "brings it up to date" in done.stdout
+    assert steps(data(house) / "bramley.db") != newest
+    assert "older" in house.run("users", "list").stderr

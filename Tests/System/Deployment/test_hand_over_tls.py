@@ -1,0 +1,119 @@
+"""SIGUSR2 with a certificate: connections of HTTP/2 and handshakes go on without a request lost."""
+
+import socket
+
+import pytest
+
+from authority import Authority
+from patience import eventually
+from secure_load import HTTP2, SecureLoad
+from secure_site import SecureSite
+from service import Service
+from test_inherited import listening
+from web import call
+
+
+@pytest.fixture
+def service(binaries, tmp_path, monkeypatch):
+    authority = Authority()
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.write_root(tmp_path / "trusted.pem")))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    site = SecureSite(binaries, folder, {
+        "server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2, "server.drainTimeout": 10},
+        authority, authority.issue("localhost"))
+    service = Service(site)
+    yield service
+    service.end()
+    site.apple.program.stop()
+
+
+def test_under_load_no_request_fails(service):
+    service.start().wait()
+    processes = [service.process]
+    with SecureLoad(service.site) as load:
+        for _ in range(3):
+            counts = dict(load.counts)
+            processes.append(service.hand_over())
+            # Everybody has asked the new one too.
+            eventually(
+                lambda: load.failures or all(
+                    load.counts.get(name, 0) >= counts.get(name, 0) + more
+                    for name, more in {"http2": 500, "kept": 200, "fresh": 30, "sign-ins": 3}.items()),
+                "more requests", lambda: str(load.counts))
+        eventually(
+            lambda: not any(service.is_running(process) for process in processes[:-1]), "the end of the others",
+            lambda: service.text()[-3000:])
+    print(load.counts)
+    assert load.failures == []
+    assert len(set(processes)) == 4
+    assert "critical" not in service.text().lower()
+
+
+def test_streams_under_way_are_answered_and_the_connection_says_that_it_ends(service):
+    service.start().wait()
+    with SecureLoad(service.site) as load:
+        cookie = f"__Host-bramley={load.session}"
+    idle, busy = HTTP2(service.site), HTTP2(service.site)
+    assert idle.finish([idle.ask("/auth/verify", cookie)]) == 1
+    assert busy.finish([busy.ask("/auth/verify", cookie)]) == 1
+    service.hand_over()
+    # One that asks right then is answered, or told that nothing was done and to ask elsewhere.
+    stream = busy.ask("/auth/verify", cookie)
+    answered = busy.finish([stream])
+    assert answered == 1 or stream in busy.refused or (busy.last or 0) < stream
+    # And one that is silent is told, by the first process itself.
+    while idle.last is None:
+        idle.read()
+    assert idle.last >= 1
+    idle.close()
+    busy.close()
+    fresh = HTTP2(service.site)
+    assert fresh.finish([fresh.ask("/auth/verify", cookie)]) == 1
+    fresh.close()
+
+
+def redirected(service, port: int) -> tuple[int, str]:
+    answer = call(port, "GET", "/login?return_to=%2Faccount", {"Host": "localhost"})
+    return answer.status, answer.location
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_redirecting_socket_is_inherited_and_handed_over(service, count):
+    site = service.site
+    sockets = {"visitors": listening(site.port), "redirects": listening(site.redirect_port, count)}
+    service.start(sockets=sockets)
+    for group in sockets.values():
+        for one in group:
+            one.close()
+    service.wait()
+    expected = 301, f"{site.origin}/login?return_to=%2Faccount"
+    # Enough connections for each socket of the group to have had some.
+    assert [redirected(service, site.redirect_port) for _ in range(20)] == [expected] * 20
+    service.hand_over()
+    assert [redirected(service, site.redirect_port) for _ in range(20)] == [expected] * 20
+    assert "inherited socket used" not in service.text()
+
+
+def test_a_redirecting_socket_elsewhere_is_used_and_told(service):
+    site = service.site
+    elsewhere = listening(0)
+    port = elsewhere[0].getsockname()[1]
+    service.start(sockets={"redirects": elsewhere}).wait()
+    eventually(lambda: "inherited socket used" in service.text(), "the line", service.text)
+    line = next(line for line in service.text().splitlines() if "inherited socket used" in line)
+    assert "server.redirectPort" in line and f":{port}" in line and f":{site.redirect_port}" in line
+    assert redirected(service, port)[0] == 301
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", site.redirect_port), timeout=5)
+
+
+def test_a_redirecting_socket_nobody_wants_is_told(make_service):
+    service = make_service()
+    unwanted = listening(0)
+    service.start(sockets={"visitors": listening(service.site.port), "redirects": unwanted}).wait()
+    eventually(lambda: "inherited socket closed" in service.text(), "the line", service.text)
+    port = unwanted[0].getsockname()[1]
+    unwanted[0].close()
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)

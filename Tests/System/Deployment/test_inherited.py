@@ -1,0 +1,107 @@
+"""Sockets that systemd holds: sd_listen_fds(3)."""
+
+import os
+import socket
+import threading
+
+import pytest
+
+from patience import eventually
+from web import call
+
+
+def listening(port: int, count: int = 1) -> list[socket.socket]:
+    sockets = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if count > 1:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.bind(("127.0.0.1", port))
+        one.listen(1024)
+        sockets.append(one)
+    return sockets
+
+
+# The loops are two: one socket for both, one for each, more than loops.
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_every_inherited_socket_is_served(make_service, count):
+    service = make_service()
+    sockets = listening(service.site.port, count)
+    service.start(sockets={"visitors": sockets})
+    for one in sockets:
+        one.close()
+    service.wait()
+    # Enough connections for each socket of the group to have had some, and for none to wait in a queue for ever.
+    for _ in range(60):
+        assert call(service.site, "GET", "/login").status == 200
+    service.hand_over()
+    for _ in range(60):
+        assert call(service.site, "GET", "/login").status == 200
+
+
+def test_clients_wait_while_the_manager_restarts_the_server(make_service):
+    service = make_service()
+    sockets = listening(service.site.port)
+    service.start(sockets={"visitors": sockets}).wait()
+    service.end()
+    answers = []
+
+    def ask() -> None:
+        answers.append(call(service.site, "GET", "/login", timeout=60).status)
+
+    waiting = [threading.Thread(target=ask) for _ in range(20)]
+    for thread in waiting:
+        thread.start()
+    service.start(sockets={"visitors": sockets})
+    for thread in waiting:
+        thread.join()
+    assert answers == [200] * 20
+    sockets[0].close()
+
+
+def test_the_admin_socket_is_inherited_too(make_service):
+    service = make_service()
+    sockets = {"visitors": listening(service.site.port), "admin": listening(service.site.admin_port)}
+    service.start(sockets=sockets).wait()
+    assert service.site.admin("/readyz").status == 200
+
+
+def test_another_address_than_the_configured_is_used_and_told(make_service):
+    service = make_service()
+    configured = service.site.port
+    sockets = listening(0)
+    service.site.port = sockets[0].getsockname()[1]
+    service.start(sockets={"visitors": sockets}).wait()
+    # Connections are taken before it has said anything.
+    eventually(lambda: "inherited socket used" in service.text(), "the line", service.text)
+    line = next(line for line in service.text().splitlines() if "inherited socket used" in line)
+    assert f":{service.site.port}" in line and f":{configured}" in line and "server.port" in line
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", configured), timeout=5)
+
+
+def refused(service, sockets) -> str:
+    service.start(sockets=sockets)
+    assert service.first.wait(timeout=60) == 1
+    return service.text()
+
+
+def test_inherited_sockets_that_do_not_listen_are_refused(make_service):
+    assert "none of visitors, admin and redirects" in refused(make_service(), {"bramley.socket": listening(0)})
+    datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    assert "cannot be listened on" in refused(make_service(), {"visitors": [datagrams]})
+    deaf = socket.socket()
+    deaf.bind(("127.0.0.1", 0))
+    assert "cannot be listened on" in refused(make_service(), {"visitors": [deaf]})
+    assert "cannot be listened on" in refused(make_service(), {"visitors": listening(0) + listening(0)})
+
+
+def test_the_inheritance_of_another_process_is_left_alone(make_service):
+    service = make_service()
+    service.start({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3", "LISTEN_FDNAMES": "a:b:c"}).wait()
+    service.end()
+    assert service.first.returncode == 0
+    wrong = make_service()
+    wrong.start(sockets={})
+    wrong.wait()

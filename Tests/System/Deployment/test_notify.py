@@ -1,0 +1,119 @@
+"""What the service manager hears: sd_notify(3)."""
+
+import json
+import os
+import signal
+import socket
+import time
+
+from patience import eventually
+from web import call
+
+
+def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
+    service = make_service()
+    service.start({"NOTIFY_SOCKET": manager.address})
+    process, ready = manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
+    assert (ready["READY"], ready["MAINPID"], process) == ("1", str(service.process), service.process)
+    assert str(service.site.port) in ready["STATUS"]
+    # It is true: the first connection is taken.
+    socket.create_connection(("127.0.0.1", service.site.port), timeout=5).close()
+
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    service.signal(signal.SIGHUP)
+    _, reloading = manager.wait_for(lambda _, lines: "RELOADING" in lines, "RELOADING=1")
+    assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    manager.wait_for(lambda _, lines: lines.get("READY") == "1", "READY=1 after the reload")
+    assert "Apple client keys reloaded" in service.text()
+
+    service.signal(signal.SIGTERM)
+    manager.wait_for(lambda _, lines: lines.get("STOPPING") == "1", "STOPPING=1")
+    assert service.first.wait(timeout=60) == 0
+    manager.drain()
+    assert all("WATCHDOG" not in lines for _, lines in manager.heard), "nobody asked for signs of life"
+
+
+def test_a_server_that_cannot_start_is_never_ready(make_service, manager):
+    service = make_service()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", service.site.port))
+        other.listen()
+        service.start({"NOTIFY_SOCKET": manager.address})
+        assert service.first.wait(timeout=60) == 1
+    manager.drain()
+    assert manager.heard == []
+
+
+def test_signs_of_life_come_while_every_loop_turns(make_service, manager):
+    service = make_service()
+    service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "400000"})
+    manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
+    start = time.monotonic()
+    for _ in range(5):
+        manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1")
+    assert time.monotonic() - start > 0.5, "they come more often than they are wanted"
+    # A loop that hangs: the process is stopped as a whole, as the only way to stop one from outside.
+    service.signal(signal.SIGSTOP)
+    manager.drain()
+    count = len(manager.heard)
+    try:
+        manager.wait_for(lambda *_: True, "silence", patience=1)
+        raise RuntimeError("a sign of life from a process that is stopped")
+    except AssertionError:
+        assert len(manager.heard) == count
+    finally:
+        service.signal(signal.SIGCONT)
+    manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1 again")
+
+
+def test_signs_of_life_for_another_process_are_not_given(make_service, manager):
+    service = make_service()
+    service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": str(os.getpid())})
+    manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
+    service.wait()
+    service.signal(signal.SIGTERM)
+    service.first.wait(timeout=60)
+    manager.drain()
+    assert all("WATCHDOG" not in lines for _, lines in manager.heard)
+
+
+def test_an_address_nobody_listens_at_does_not_hinder(make_service, tmp_path):
+    for address in [str(tmp_path / "nobody"), "vsock:2:1", "relative"]:
+        service = make_service()
+        service.start({"NOTIFY_SOCKET": address}).wait()
+        service.end()
+        assert service.first.returncode == 0
+
+
+def test_what_has_changed_and_needs_a_restart_is_named(make_service):
+    service = make_service()
+    service.start().wait()
+    file = service.site.folder / "config.json"
+    before = json.loads(file.read_text())
+    changed = json.loads(file.read_text())
+    changed["server"]["port"] += 1
+    changed["site"]["name"] = "A New Name"
+    # Taken at once.
+    changed["apple"]["keyID"] = "TESTKEY002"
+    # As it was by default.
+    changed["server"]["drainTimeout"] = 25
+    file.write_text(json.dumps(changed))
+
+    def lines() -> list[str]:
+        return [line for line in service.text().splitlines() if "configuration change needs a restart" in line]
+
+    def reload(times: int) -> None:
+        service.signal(signal.SIGHUP)
+        eventually(
+            lambda: service.text().count("Apple client keys reloaded") == times, "the reload", service.text)
+
+    reload(1)
+    # The line comes after the one that was waited for.
+    eventually(lambda: len(lines()) == 1, "the line", service.text)
+    assert "server.port, site.name" in lines()[0]
+    assert "apple." not in lines()[0] and "drainTimeout" not in lines()[0] and "A New Name" not in lines()[0]
+    file.write_text(json.dumps(before))
+    reload(2)
+    assert "Orchard Club" in call(service.site, "GET", "/login").text
+    service.end()
+    assert len(lines()) == 1

@@ -1,0 +1,112 @@
+"""The JSON and the calls that the documents show, held against the server; code of other languages has a test."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from documents import ROOT, fences
+from patience import PATIENCE
+from web import FORM, bearer
+
+# Code and messages: who runs them.
+RUN_BY = {
+    ("docs/apple-simulator.md", "python"): "Tests/System/Apple/test_another_library.py",
+    ("docs/events.md", "http"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/events.md", "python"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/events.md", "js"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/examples/ios/README.md", "swift"): "Tests/System/Native/test_sample.py",
+}
+
+
+def shown(page: str, member: str, kind: type = object) -> dict:
+    """The only piece of JSON on the page that begins with this member, of this kind."""
+    pieces = [json.loads(fence.text) for fence in fences() if fence.page == page and fence.language == "json"
+              and fence.text.lstrip(" {\n").startswith(f'"{member}"')]
+    pieces = [piece for piece in pieces if isinstance(piece[member], kind)]
+    assert len(pieces) == 1
+    return pieces[0]
+
+
+def shape(value):
+    """Members and the kinds of their values, all the way down."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value[:1]]
+    if isinstance(value, str):
+        # A prefixed id and a time are kinds of their own.
+        prefix = re.match(r"(?:usr|ses)_|(?=\d{4}-\d\d-\d\dT[\d:.]+Z$)", value)
+        return "text" if prefix is None else prefix[0] or "time"
+    return type(value).__name__
+
+
+@pytest.fixture
+def stage(make_stage):
+    return make_stage()
+
+
+def test_the_documented_session_is_as_answered(stage):
+    someone = stage.someone()
+    assert shape(stage.call("GET", "/api/v1/session", someone["cookie"]).json()) == shape(shown("docs/getting-started.md", "user"))
+
+
+def test_the_documented_introspection_is_as_answered(stage):
+    someone, key = stage.someone(), bearer(stage.key())
+    changed = stage.call("PATCH", f"/api/v1/users/{someone['user']['id']}", None, key, {"externalID": "42", "groups": ["staff"]})
+    assert changed.status == 200, changed.text
+    told = stage.call("POST", "/api/v1/introspect", None, key | FORM, f"token={someone['cookie']}").json()
+    assert shape(told) == shape(shown("docs/api.md", "active"))
+
+
+def test_the_documented_problem_is_as_answered(stage):
+    answer, example = stage.call("GET", "/api/v1/session"), shown("docs/api.md", "type")
+    told = answer.json()
+    assert answer.status == example["status"] and shape(told) == shape(example)
+    assert {name: told[name] for name in ("type", "title", "code")} == {
+        name: example[name] for name in ("type", "title", "code")}
+
+
+def test_the_documented_assertion_is_as_answered(stage):
+    told = stage.call("GET", "/api/v1/session/assertion", stage.someone()["cookie"]).json()
+    example = shown("docs/assertion.md", "assertion", str)
+    assert shape(told) == shape(example)
+    # Every assertion begins with the algorithm.
+    assert told["assertion"].startswith(example["assertion"].rstrip("…"))
+
+
+def test_a_planted_difference_is_found():
+    assert shape({"a": [{"b": 1}]}) != shape({"a": [{"b": None}]})
+    assert shape({"id": "usr_1"}) != shape({"id": "ses_1"})
+
+
+def ask_simulator(stage, method: str, path: str) -> str:
+    # No call knows this member: what would change something is refused.
+    content = ["-d", '{"no such member":1}'] if method in ("POST", "PUT") else []
+    return subprocess.run(
+        ["curl", "-s", "-X", method, *content, f"{stage.site.apple.origin}/simulator/api/{path}"], capture_output=True,
+        text=True, timeout=PATIENCE, check=True).stdout
+
+
+def test_the_simulator_has_every_call_of_its_page(stage):
+    page = (ROOT / "docs/apple-simulator.md").read_text()
+    calls = set(re.findall(r"`(GET|POST|PUT|DELETE) ([a-z][\w/{}-]*)", page))
+    assert len(calls) > 20
+    # What begins anew would take the people of others away, who are on this stage.
+    calls.remove(("POST", "reset"))
+    unknown = re.compile(r"There is no (GET|POST|PUT|DELETE) |can be \w+, not \w+")
+    assert unknown.search(ask_simulator(stage, "POST", "nothing"))
+    assert unknown.search(ask_simulator(stage, "POST", "keys/turn"))
+    for method, path in sorted(calls):
+        told = ask_simulator(stage, method, re.sub("[{].*?[}]", "none", path.replace("{endpoint}", "keys")))
+        assert not unknown.search(told), f"{method} {path}: {told}"
+
+
+def test_code_of_other_languages_is_run_somewhere():
+    found = {(fence.page, fence.language) for fence in fences() if fence.language in ("http", "python", "js", "swift")
+             and not fence.page.startswith("docs/clients/")}
+    assert found == set(RUN_BY)
+    for (page, language), file in RUN_BY.items():
+        text = (ROOT / file).read_text()
+        assert page.removeprefix("docs/") in text or page.rsplit("/", 1)[-1] in text, f"{file} does not name {page}"

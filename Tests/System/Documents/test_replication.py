@@ -1,0 +1,192 @@
+"""Litestream beside Bramley, as docs/backup.md has it: the real program, with a folder in place of S3."""
+
+import json
+import re
+import sqlite3
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from documents import ROOT, fences
+from patience import PATIENCE, eventually
+from programs import Program, Site, write_private
+from web import call, sign_in
+
+LITESTREAM = Path(sys.executable).parent / "litestream"
+# Bytes: of bramley.db-wal, when Bramley moves it into the database by itself.
+CHECKPOINT = 16 * 2**20
+
+
+class Replica:
+    """A server, Litestream beside it, and what can be restored from the replica."""
+
+    def __init__(self, binaries: Path, folder: Path, more: dict | None = None):
+        """- more: members of Litestream's configuration in place of the page's."""
+        self.site = Site(binaries, folder, {"log.level": "info"})
+        self.folder, self.bramley = folder, binaries / "bramley"
+        self.database = folder / "data/bramley.db"
+        self.site.start()
+        page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/backup.md", "yaml"))
+        configuration = yaml.safe_load(page)
+        assert configuration["dbs"][0]["path"] == "/var/lib/bramley/data/bramley.db"
+        replica = configuration["dbs"][0]["replica"]
+        assert replica.pop("type") == "s3" and replica.pop("bucket") and replica.pop("path")
+        replica |= {"type": "file", "path": str(folder / "replica")}
+        configuration["dbs"][0]["path"] = str(self.database)
+        assert configuration["snapshot"]["retention"] == "72h"
+        write_private(folder / "litestream.yml", yaml.safe_dump(configuration | (more or {})).encode())
+        self.restored = 0
+        self.start()
+
+    def start(self) -> None:
+        self.litestream = Program([str(LITESTREAM), "replicate", "-config", str(self.folder / "litestream.yml")],
+                                  self.folder / "litestream.log")
+
+    def stop(self) -> None:
+        assert self.litestream.stop() == 0, self.litestream.text()
+
+    def restore(self) -> Path | None:
+        """`litestream restore -o copy.db …`; None while there is nothing to restore."""
+        self.restored += 1
+        copy = self.folder / f"copy{self.restored}.db"
+        done = subprocess.run(
+            [LITESTREAM, "restore", "-config", self.folder / "litestream.yml", "-o", copy, self.database],
+            capture_output=True, text=True, timeout=PATIENCE)
+        return copy if done.returncode == 0 else None
+
+    def holds(self, query: str, answer: int) -> Path:
+        """A restored copy that says so, as soon as there is one."""
+        found: list[Path] = []
+
+        def says() -> bool:
+            copy = self.restore()
+            if copy and read(copy, query) == answer:
+                found.append(copy)
+            return bool(found)
+
+        eventually(says, f"{query}: {answer}", self.litestream.text)
+        assert read(found[0], "PRAGMA integrity_check") == "ok"
+        return found[0]
+
+    def command(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess:
+        return subprocess.run([self.bramley, *arguments, "--config", self.folder / "config.json"], input=given,
+                              capture_output=True, text=True, timeout=PATIENCE)
+
+    def end(self) -> None:
+        self.site.end()
+        self.litestream.stop()
+
+
+def read(file: Path, query: str):
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE)
+    try:
+        return connection.execute(query).fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    finally:
+        connection.close()
+
+
+def rounds(log: Path) -> int:
+    """How often the log was begun again at its start, which only a checkpoint of all of it allows: the checkpoint
+    sequence number of its header (https://www.sqlite.org/fileformat2.html#the_write_ahead_log)."""
+    return struct.unpack(">I", log.read_bytes()[12:16])[0]
+
+
+@pytest.fixture
+def replica(binaries, tmp_path):
+    replica = Replica(binaries, tmp_path)
+    yield replica
+    replica.end()
+
+
+def test_restore_refuses_while_it_is_open(replica):
+    """And afterwards whoever was signed in still is, from the replica alone."""
+    token = sign_in(replica.site, "ada")
+    copy = replica.holds("SELECT count(*) FROM session", 1)
+    assert replica.site.stop() == 0
+    refused = replica.command("restore", "--yes", str(copy))
+    assert refused.returncode == 1 and "litestream" in refused.stderr
+    replica.stop()
+    assert (done := replica.command("restore", "--yes", str(copy))).returncode == 0, done.stderr
+    replica.site.start()
+    shown = replica.command("sessions", "list", "--json")
+    assert len(json.loads(shown.stdout)["items"]) == 1, shown
+    assert call(replica.site, "GET", "/auth/verify", {"Cookie": f"__Host-bramley={token}"}).status == 204
+
+
+def test_checkpoints_of_bramley_lose_nothing(replica):
+    """More than the log may hold is written while Litestream copies it, and once more while Litestream is away."""
+    sign_in(replica.site, "ada")
+    replica.holds("SELECT count(*) FROM user", 1)
+    log = Path(f"{replica.database}-wal")
+    before_all = rounds(log)
+    written = 0
+    people = 1
+    while written < CHECKPOINT * 1.1:
+        before = read(replica.database, "PRAGMA page_count")
+        lines = "".join(json.dumps({"appleSubject": f"001234.{people + number}", "name": {"given": "A" * 100}}) + "\n"
+                        for number in range(4000))
+        assert (done := replica.command("users", "import", "-", given=lines)).returncode == 0, done.stderr
+        people += 4000
+        written += (read(replica.database, "PRAGMA page_count") - before) * 4096
+    replica.holds("SELECT count(*) FROM user", people)
+
+    def is_moved() -> bool:
+        # Whoever writes next after a whole checkpoint begins the log anew.
+        sign_in(replica.site, "ada")
+        return rounds(log) > before_all
+
+    eventually(is_moved, "a log that is begun anew while Litestream reads it", replica.litestream.text)
+    replica.holds("SELECT count(*) FROM user", people)
+    replica.stop()
+    sign_in(replica.site, "boris")
+    replica.site.stop()
+    replica.site.start()
+    replica.start()
+    replica.holds("SELECT count(*) FROM user", people + 1)
+
+
+def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
+    sign_in(replica.site, "chie")
+    copy = replica.holds("SELECT count(*) FROM user", 1)
+    assert b"chie@example.net" in copy.read_bytes()
+    user = read(copy, "SELECT id FROM user")
+    assert replica.command("users", "delete", "--yes", user).returncode == 0
+    copy = replica.holds("SELECT count(*) FROM user", 0)
+    assert b"chie@example.net" not in copy.read_bytes()
+
+
+def test_the_page_names_what_it_leaves_in_the_database(replica):
+    page = (ROOT / "docs/backup.md").read_text()
+    sign_in(replica.site, "ada")
+    replica.holds("SELECT count(*) FROM user", 1)
+    connection = sqlite3.connect(f"file:{replica.database}?mode=ro", uri=True)
+    tables = [name for name, in connection.execute("SELECT name FROM sqlite_schema WHERE name LIKE '%litestream%'")]
+    connection.close()
+    assert sorted(tables) == sorted(set(re.findall(r"`(_litestream_\w+)`", page)))
+    assert (replica.folder / "data/.bramley.db-litestream").is_dir() and "`.bramley.db-litestream`" in page
+
+
+def test_old_states_go_after_the_retention(binaries, tmp_path):
+    """What the page says of `retention` holds: of an old state nothing is left in the replica."""
+    replica = Replica(binaries, tmp_path, {
+        "snapshot": {"interval": "1s", "retention": "2s"}, "levels": [{"interval": "1s"}], "l0-retention": "1s",
+        "l0-retention-check-interval": "1s"})
+    try:
+        sign_in(replica.site, "ada")
+        replica.holds("SELECT count(*) FROM user", 1)
+        old = set((tmp_path / "replica").rglob("*.ltx"))
+
+        def are_gone() -> bool:
+            # Something has to be written for there to be a new state.
+            sign_in(replica.site, "ada")
+            return not any(file.exists() for file in old)
+
+        eventually(are_gone, "the end of the old files", lambda: replica.litestream.text()[-3000:])
+    finally:
+        replica.end()

@@ -1,0 +1,159 @@
+import AppleSimulator
+import Coding
+import Foundation
+import Testing
+
+/// The end of an account through the running server, to Apple and back.
+@Suite struct DeletionTests {
+    /// The account page's own way: its form, ticked.
+    private func delete(_ browser: Browser) async throws {
+        let page = try await browser.get("/account/delete", from: .sameOrigin)
+        let form = Form(hiddenFieldsOf: page.text).setting("confirm", "yes")
+        let response = try await browser.post("/account/delete", form)
+        #expect(response.status == 303)
+        #expect(response["location"] == "/account/deleted?apple=told")
+        #expect(response.setCookie(Browser.sessionName)?.isRemoval == true)
+    }
+
+    /// The job looks once a second.
+    private static let patience = Duration.seconds(20)
+
+    private func hasConsent(_ site: Site, _ person: String) async throws -> Bool {
+        let people = try await site.apple.control("GET", "people")["items"]?.arrayValue ?? []
+        let teams = people.first { $0["id"]?.stringValue == person }?["teams"]?.arrayValue
+        return teams?.first?["consented"]?.boolValue ?? false
+    }
+
+    private func revocations(_ site: Site) async throws -> Int { try await site.apple.requests(to: "revoke") }
+
+    @Test func appleIsTold() async throws {
+        try await withSite { (site: Site) async throws in
+            let (browser, other) = (site.browser(), site.browser())
+            try await browser.signIn(as: "ada")
+            try await other.signIn(as: "ada")
+            let subject = try await site.apple.subject(of: "ada")
+            try await delete(browser)
+            #expect(try await other.verify().status == 401)
+            #expect(try await site.count("user") == 0)
+            try await eventually(within: Self.patience, "Apple knows") { try await !hasConsent(site, "ada") }
+            try await eventually(within: Self.patience, "the token is gone") {
+                try await site.query("SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL") == "0"
+            }
+            #expect(try await revocations(site) == 1)
+            #expect(site.log.text.contains("token revoked at Apple after deletion"))
+            // The page that says so, to the browser and to the second of two taps.
+            #expect(try await browser.get("/account/deleted").text.contains("Your account is deleted"))
+            // The next sign-in is a first one: Apple sends the name again.
+            site.clock.advance(seconds: 1)
+            try await browser.signIn(as: "ada")
+            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
+            for secret in [subject, "ada@example.com", "Byron"] { #expect(!site.log.text.contains(secret)) }
+        }
+    }
+
+    @Test func appleThatDoesNotAnswerIsAskedAgainAlsoAfterARestart() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = try await site.signedIn(as: "ada")
+            try await site.apple.control("PUT", "faults/revoke", ["status": 503])
+            try await delete(browser)
+            try await eventually(within: Self.patience, "the first attempt failed") {
+                site.log.text.contains("token revocation at Apple failed")
+            }
+            try await eventually(within: Self.patience, "it is queued again") {
+                try await site.query(
+                    "SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL AND attempts = 1") == "1"
+            }
+            site.clock.advance(seconds: 5)
+            try await eventually(within: Self.patience, "the second attempt failed") {
+                try await site.query(
+                    "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 2") == "1"
+            }
+            #expect(try await hasConsent(site, "ada"))
+            try await site.stop()
+            try await site.apple.control("DELETE", "faults")
+            try await site.restart()
+            site.clock.advance(seconds: 20)
+            try await eventually(within: Self.patience, "Apple knows") { try await !hasConsent(site, "ada") }
+        }
+    }
+
+    @Test func signInMeanwhileStopsIt() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = try await site.signedIn(as: "ada")
+            try await site.apple.control("PUT", "faults/revoke", ["status": 503])
+            try await delete(browser)
+            try await eventually(within: Self.patience, "the first attempt failed") {
+                try await site.query(
+                    "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 1") == "1"
+            }
+            try await browser.signIn(as: "ada")
+            #expect(try await site.count("revocation") == 0)
+            try await site.apple.control("DELETE", "faults")
+            #expect(try await hasConsent(site, "ada"))
+            #expect(try await browser.session() != nil)
+        }
+    }
+
+    @Test func signInWhileAppleIsAskedIsRefusedAndThenAFirstOne() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = try await site.signedIn(as: "ada")
+            try await site.apple.control("PUT", "faults/revoke", ["hang": true])
+            try await delete(browser)
+            try await eventually(within: Self.patience, "Apple is asked") {
+                try await site.apple.control("GET", "state")["hanging"]?.integer == 1
+            }
+            // Everything is in order but for the revocation, which may end at Apple what this sign-in brings.
+            let refused = try await browser.postCallback(browser.consent(as: "ada"))
+            #expect(refused.status == 400)
+            #expect(refused.text.contains("Permission was withdrawn"))
+            #expect(try await site.count("session") == 0)
+            #expect(try await site.count("user") == 0)
+            try await site.apple.control("DELETE", "faults")
+            try await eventually(within: Self.patience, "Apple knows") {
+                try await site.query("SELECT count(*) FROM revocation WHERE failure = 'done'") == "1"
+            }
+            site.clock.advance(seconds: 1)
+            try await browser.signIn(as: "ada")
+            #expect(try await hasConsent(site, "ada"))
+            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
+        }
+    }
+
+    @Test func nothingPersonalIsLeft() async throws {
+        try await withSite { (site: Site) async throws in
+            try await site.apple.control(
+                "POST", "people",
+                [
+                    "id": "zyx", "givenName": "Zyxomma", "familyName": "Petiolatum", "email": "zyxomma@example.com",
+                ])
+            try await site.apple.control("PUT", "behaviour", ["notifiesOnRevoke": true])
+            let browser = site.browser()
+            let form = try await browser.consent(as: "zyx")
+            try await browser.postCallback(form, [("User-Agent", "Gastrolith/7.77")])
+            let subject = try await site.apple.subject(of: "zyx")
+            let address = try await site.query("SELECT address FROM session")
+            let told = try await site.apple.notification("email-disabled", about: "zyx")
+            let notified = WireRequest(
+                method: "POST", target: "/apple/notifications", fields: [("Content-Type", "application/json")],
+                body: told, context: .program)
+            #expect(try await site.browser().send(notified).status == 200)
+            try await delete(browser)
+            try await eventually(within: Self.patience, "the echo of the revocation has come") {
+                try await site.query("SELECT count(*) FROM notification") == "2"
+            }
+            try await site.stop()
+            var files = ""
+            for name in try FileManager.default.contentsOfDirectory(atPath: site.directory + "/data") {
+                let content = try Data(contentsOf: URL(filePath: site.directory + "/data/" + name))
+                files += String(decoding: content, as: UTF8.self)
+            }
+            let traces = ["Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith", subject, address]
+            for trace in traces {
+                #expect(!trace.isEmpty)
+                #expect(!files.contains(trace), "\(trace)")
+                // The address of a browser is the test's own and may be logged for what is refused.
+                if trace != address { #expect(!site.log.text.contains(trace), "\(trace)") }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import ChildProcesses
+import Coding
+import Crypto
+import Foundation
+import Testing
+
+extension Trait where Self == ConditionTrait {
+    /// For tests of SQLite's own files, locks and words, and of days that only the site's clock passes: leases keep to
+    /// PostgreSQL's.
+    static var onSQLite: Self { .enabled(if: !SitePostgres.isWanted, "SQLite's own") }
+}
+
+/// One PostgreSQL for all sites of this process, when TEST_STORE says so (`make test-postgres`); stopped when it ends.
+final class SitePostgres: Sendable {
+    static let isWanted = ProcessInfo.processInfo.environment["TEST_STORE"] == "postgres"
+    static let shared = Result { try SitePostgres() }
+
+    private let program: SpawnedProgram
+    private let folder: String
+
+    private init() throws {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../../scripts/postgres.sh")
+        program = try SpawnedProgram([script.path], input: .pipe, output: .pipe)
+        var said: [UInt8] = []
+        while let output = program.output, said.last != UInt8(ascii: "\n") {
+            let next = output.next()
+            guard !next.isEmpty else { throw SiteError("PostgreSQL does not start") }
+            said += next
+        }
+        folder = String(decoding: said.dropLast(), as: UTF8.self)
+    }
+
+    /// The connection string of an empty database.
+    func makeDatabase() throws -> String {
+        let name = "site" + Hexadecimal.encode(SystemRandom().bytes(8))
+        _ = try query(url("postgres"), "CREATE DATABASE \(name)")
+        return url(name)
+    }
+
+    /// A statement with its parameters in it.
+    static func text(_ sql: String, _ arguments: [Any?]) -> String {
+        var rest = arguments[...]
+        return sql.split(separator: "?", omittingEmptySubsequences: false).reduce(into: "") { text, part in
+            if !text.isEmpty { text += literal(rest.popFirst() ?? nil) }
+            text += part
+        }
+    }
+
+    private static func literal(_ value: Any?) -> String {
+        switch value {
+        case nil: "NULL"
+        case let bytes as [UInt8]: "'\\x\(Hexadecimal.encode(bytes))'"
+        case let text as String: "'\(text.replacing("'", with: "''"))'"
+        case .some(let number): "\(number)"
+        }
+    }
+
+    private func url(_ database: String) -> String { "host=\(folder) user=postgres dbname=\(database)" }
+
+    /// One value, read without our own code.
+    func query(_ url: String, _ sql: String) throws -> String {
+        let place = url + " options='-c search_path=bramley,public'"
+        let psql = try SpawnedProgram(["psql", "-X", "-d", place, "-qAtc", sql], output: .pipe)
+        var answer: [UInt8] = []
+        while let next = psql.output?.next(), !next.isEmpty { answer += next }
+        guard psql.waitUntilEnded().code == 0 else { throw SiteError("psql: \(sql)") }
+        return String(decoding: answer, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+}

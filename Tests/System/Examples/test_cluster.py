@@ -1,0 +1,92 @@
+"""docs/examples/cluster: three servers over PostgreSQL, one of each killed in front of somebody who is signed in."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from example import ROOT
+from patience import eventually
+
+FOLDER = ROOT / "docs/examples/cluster"
+
+
+@pytest.fixture
+def cluster(start):
+    return start("cluster")
+
+
+def test_who_is_signed_in_stays_so_when_a_server_and_the_primary_die(cluster, make_visitor):
+    visitor = make_visitor(cluster)
+    visitor.signs_in("ada")
+    os.kill(int((cluster.data / "node1.pid").read_text()), signal.SIGKILL)
+    # One after another: each server gets its turn.
+    for _ in range(6):
+        visitor.open("/account")
+        visitor.arrives("/account")
+    command = re.search(r"failover\.sh \S+", (cluster.folder / "example.log").read_text())[0]
+    subprocess.run([ROOT / "docs/examples/cluster" / command.split()[0], command.split()[1]], check=True,
+                   stdout=subprocess.DEVNULL)
+    for _ in range(6):
+        visitor.open("/account")
+        visitor.arrives("/account")
+    visitor.press("form[action$='/logout'] button")
+    eventually(lambda: not visitor.is_signed_in(), "the end of the session")
+    visitor.signs_in("boris")
+    assert visitor.is_signed_in()
+
+
+def test_a_server_that_is_not_ready_gets_no_requests(cluster):
+    """Whatever is asked, somebody answers."""
+    assert {cluster.ask("/login").status for _ in range(12)} == {200}
+
+
+def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
+    parts = {part["kind"]: part for part in yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())}
+    pod = parts["Deployment"]["spec"]["template"]
+    assert pod["spec"]["enableServiceLinks"] is False
+    labels = pod["metadata"]["labels"]
+    for selector in (
+        parts["Deployment"]["spec"]["selector"]["matchLabels"], parts["Service"]["spec"]["selector"],
+        parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        parts["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+    ):
+        assert selector == labels
+    container = pod["spec"]["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": 8080, "admin": 9090}
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    configuration = parts["ConfigMap"]["data"]["config.json"]
+    for file in re.findall(r'"(/run/keys/[^"]+)"', configuration):
+        assert str(Path(file).parent) in mounts
+        assert f"--from-file={Path(file).name}" in (FOLDER / "kubernetes.yaml").read_text()
+    # The configuration holds, with files in the places that exist here.
+    keys = tmp_path / "keys"
+    keys.mkdir(mode=0o700)
+    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+                    keys / "AuthKey.p8"], check=True, stderr=subprocess.DEVNULL)
+    (keys / "sealing.key").write_text("0" * 63 + "1")
+    (keys / "postgres.url").write_text("postgresql://bramley:secret@bramley-db-rw/bramley"
+                                      "?sslmode=verify-full&sslrootcert=/run/keys/db-ca.crt\n")
+    for file in keys.iterdir():
+        file.chmod(0o600)
+    (tmp_path / "config.json").write_text(
+        configuration.replace("/run/keys", str(keys)).replace("/var/lib/bramley/data", str(tmp_path / "data")))
+    (tmp_path / "config.json").chmod(0o600)
+    done = subprocess.run([binaries / "bramley", "check", "--config", tmp_path / "config.json"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "TLS" not in done.stdout + done.stderr
+
+
+def test_the_compose_file_names_what_it_uses():
+    compose = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    for service in compose["services"].values():
+        for name in service.get("secrets", []):
+            assert name in compose["secrets"]
+        for path in re.findall(r"/run/secrets/([\w.]+)", str(service.get("environment"))):
+            assert path in service["secrets"]

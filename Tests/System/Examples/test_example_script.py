@@ -1,0 +1,46 @@
+"""`make example` itself."""
+
+import socket
+import subprocess
+
+import pytest
+
+from example import ROOT, Example
+from patience import PATIENCE
+
+EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/start.sh"))
+
+
+@pytest.mark.parametrize("name", ["", "none", "../examples/flask", "flask/", "FLASK", "."])
+def test_names_the_examples_when_it_knows_none(name):
+    run = subprocess.run(
+        [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    assert run.returncode == 2
+    assert run.stderr.split()[-len(EXAMPLES):] == EXAMPLES
+    assert EXAMPLES == ["accounts", "cluster", "flask", "nginx-static", "node", "openid", "spa"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_control_c_ends_everything_and_a_second_start_finds_its_data(binaries, tmp_path, name):
+    key = None
+    for _ in range(2):
+        example = Example(name, binaries, tmp_path)
+        # Who is not signed in is led to where they can.
+        assert example.ask("/").status == (303 if name in ("accounts", "cluster") else 200)
+        ports = {int(address.rpartition(":")[2]) for address in (example.address, example.origin, example.apple.origin)}
+        assert example.stop() == 0
+        for port in ports:
+            with pytest.raises(OSError):
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        assert "Stopping." in (tmp_path / "example.log").read_text()
+        secret = next((tmp_path / "data").rglob("sealing.key")).read_text()
+        assert key in (None, secret)
+        key = secret
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_has_a_guide(name):
+    text = (ROOT / "docs/examples" / name / "README.md").read_text()
+    assert f"make example NAME={name}" in text
+    assert "production" in text or "Your own site" in text
+    assert f"[{name}]({name}/README.md)" in (ROOT / "docs/examples/README.md").read_text()

@@ -1,0 +1,300 @@
+"""docs/examples/flask and docs/examples/node: one application in two languages, and so one test."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from example import ROOT, Example
+from patience import PATIENCE, eventually
+from web import call
+
+BODY = json.dumps({"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z",
+                   "data": {"id": "evt_1", "user": "usr_somebody"}}).encode()
+
+
+@pytest.fixture(params=["flask", "node"])
+def notebook(request, start):
+    return start(request.param)
+
+
+def opens(visitor, address: str) -> None:
+    visitor.open(address)
+    visitor.reads("Notes")
+
+
+def signs_in(visitor, person: str, address: str) -> None:
+    opens(visitor, address)
+    visitor.press("#sign-in")
+    visitor.goes_through_apple(person)
+    visitor.wait(lambda driver: driver.current_url == address, address)
+    visitor.find("#person")
+
+
+def writes(visitor, text: str) -> None:
+    visitor.find("input[name=text]").send_keys(text)
+    visitor.press("button")
+
+
+def notes(visitor) -> list[str]:
+    return [note.text for note in visitor.all("#notes li")]
+
+
+def test_a_stranger_signs_in_and_comes_back_to_the_very_page(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "ada", f"{notebook.address}/?draft=a%26b+%3Cb%3E%22")
+    assert visitor.find("#person").text == "Ada"
+    assert visitor.find("input[name=text]").get_attribute("value") == 'a&b <b>"'
+    visitor.press("button")
+    writes(visitor, "<script>alert(1)</script> 李雷 & co")
+    assert notes(visitor) == ["<script>alert(1)</script> 李雷 & co", 'a&b <b>"']
+
+
+def test_everybody_has_their_own_notes(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "boris", f"{notebook.address}/")
+    writes(visitor, "Boris was here")
+    visitor.press("#sign-out")
+    visitor.press("form[action$='/logout'] button")
+    visitor.reads("Notes")
+    assert visitor.driver.current_url == f"{notebook.address}/"
+    assert visitor.find("#sign-in")
+    signs_in(visitor, "chie", f"{notebook.address}/")
+    assert notes(visitor) == []
+
+
+def test_a_revoked_session_is_refused_at_the_next_page(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "dana", f"{notebook.address}/")
+    notebook.apple.notify("consent-revoked", "dana")
+    opens(visitor, f"{notebook.address}/")
+    assert visitor.find("#sign-in")
+
+
+def session_cookie(visitor) -> str:
+    return f"__Host-bramley={visitor.cookies()['__Host-bramley']['value']}"
+
+
+def test_a_form_from_elsewhere_is_refused(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "erin", f"{notebook.address}/")
+    cookie = session_cookie(visitor)
+    # A neighbour below the same domain, nobody in particular, a sandboxed page.
+    for origin in (notebook.origin, None, "null"):
+        fields = {"Cookie": cookie} | ({"Origin": origin} if origin else {})
+        assert notebook.ask("/notes", fields, b"text=forged").status == 403
+    assert notebook.ask("/notes", {"Cookie": cookie, "Origin": notebook.address}, b"text=mine").status == 303
+    opens(visitor, f"{notebook.address}/")
+    assert notes(visitor) == ["mine"]
+
+
+def test_two_session_cookies_sign_nobody_in(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "ada", f"{notebook.address}/")
+    cookie = session_cookie(visitor)
+    assert 'id="person"' in notebook.ask("/", {"Cookie": cookie}).text
+    assert 'id="person"' not in notebook.ask("/", {"Cookie": f"{cookie}; {cookie}"}).text
+
+
+@pytest.mark.parametrize("fields", [{}, {"Cookie": "__Host-bramley=brs_forged"}, {"X-Auth-Request-User": "usr_forged"}])
+def test_strangers_see_no_notes_and_write_none(notebook, fields):
+    page = notebook.ask("/", fields)
+    assert page.status == 200
+    assert 'id="sign-in"' in page.text and 'id="notes"' not in page.text
+    answer = notebook.ask("/notes", fields | {"Origin": notebook.address}, b"text=stray")
+    assert answer.status == 303
+    assert answer.location.startswith(notebook.url("/login?return_to="))
+
+
+# Webhooks, signed here as Standard Webhooks says.
+
+def signature(secret: str, identifier: str, timestamp: str, body: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    digest = hmac.new(key, f"{identifier}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return "v1," + base64.b64encode(digest).decode()
+
+
+def message(notebook, identifier: str, body: bytes = BODY, age: float = 0) -> dict:
+    secret = (notebook.data / "webhook.secret").read_text().strip()
+    timestamp = str(int(time.time() - age))
+    return {"Content-Type": "application/json", "webhook-id": identifier, "webhook-timestamp": timestamp,
+            "webhook-signature": signature(secret, identifier, timestamp, body)}
+
+
+def user_id(visitor) -> str:
+    return call(visitor.site, "GET", "/api/v1/session", {"Cookie": session_cookie(visitor)}).json()["user"]["id"]
+
+
+def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "ada", f"{notebook.address}/")
+    writes(visitor, "to be forgotten")
+    body = json.dumps({"type": "session.ended", "timestamp": "2026-11-21T10:00:00.000Z",
+                       "data": {"id": "evt_2", "user": user_id(visitor)}}).encode()
+    assert notebook.ask("/webhooks", message(notebook, "msg_other", body), body).status == 204
+    assert notebook.ask("/webhooks", message(notebook, "msg_stranger"), BODY).status == 204
+    opens(visitor, f"{notebook.address}/")
+    assert "to be forgotten" in notes(visitor)
+    body = body.replace(b"session.ended", b"account.deleted")
+    assert notebook.ask("/webhooks", message(notebook, "msg_deleted", body), body).status == 204
+    opens(visitor, f"{notebook.address}/")
+    assert notes(visitor) == []
+    # The same again, as after an answer that was lost: nothing happens twice.
+    writes(visitor, "written since")
+    assert notebook.ask("/webhooks", message(notebook, "msg_deleted", body), body).status == 204
+    opens(visitor, f"{notebook.address}/")
+    assert notes(visitor) == ["written since"]
+
+
+def test_bramley_tells_of_a_deletion_at_apple_and_the_notes_go(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "erin", f"{notebook.address}/")
+    writes(visitor, "Erin’s last words")
+    person = user_id(visitor)
+    assert "Erin’s last words" in kept(notebook)
+    notebook.apple.notify("account-delete", "erin")
+    # Bramley tells in its own time.
+    eventually(lambda: "Erin’s last words" not in kept(notebook), "her notes to go", notebook.logs)
+    # In order: whoever was created first is deleted later, and nothing was refused on the way.
+    told = (notebook.data / "notes.log").read_text()
+    assert re.search(r"webhook \S+ user\.created(.|\n)*webhook \S+ session\.created(.|\n)*webhook \S+ account\.deleted", told)
+    assert person not in told
+    opens(visitor, f"{notebook.address}/")
+    assert visitor.find("#sign-in")
+
+
+def kept(notebook) -> str:
+    """Every note the application keeps."""
+    if (notes := notebook.data / "notes.json").exists():
+        return json.dumps(json.loads(notes.read_text())["notes"], ensure_ascii=False)
+    with contextlib.closing(sqlite3.connect(notebook.data / "notes.db")) as database:
+        return "\n".join(text for text, in database.execute("SELECT text FROM note"))
+
+
+def tampered(fields: dict, **changes) -> dict:
+    changed = fields | {name.replace("_", "-"): value for name, value in changes.items()}
+    return {name: value for name, value in changed.items() if value is not None}
+
+
+@pytest.mark.parametrize("change", [
+    {"webhook_id": None}, {"webhook_timestamp": None}, {"webhook_signature": None}, {"webhook_signature": ""},
+    {"webhook_id": "msg_another"}, {"webhook_timestamp": "0"}, {"webhook_timestamp": "-1"}, {"webhook_timestamp": "soon"},
+    {"webhook_timestamp": "1e9"}, {"webhook_timestamp": "٣"}, {"webhook_signature": "v1,AAAA"},
+    {"webhook_signature": "v1,é"}, {"webhook_signature": "v1a," + "A" * 44},
+], ids=str)
+def test_a_webhook_with_other_fields_is_refused(notebook, change):
+    fields = tampered(message(notebook, "msg_refused"), **change)
+    fields = {name: value.encode() if not value.isascii() else value for name, value in fields.items()}
+    assert notebook.ask("/webhooks", fields, BODY).status == 400
+
+
+def test_a_webhook_of_other_words_age_or_maker_is_refused(notebook):
+    fields = message(notebook, "msg_refused")
+    assert notebook.ask("/webhooks", fields, BODY + b" ").status == 400
+    assert notebook.ask("/webhooks", message(notebook, "msg_refused", age=301), BODY).status == 400
+    assert notebook.ask("/webhooks", message(notebook, "msg_refused", age=-310), BODY).status == 400
+    foreign = signature("whsec_" + base64.b64encode(b"k" * 32).decode(), "msg_refused", fields["webhook-timestamp"], BODY)
+    assert notebook.ask("/webhooks", fields | {"webhook-signature": foreign}, BODY).status == 400
+    assert notebook.ask("/webhooks", fields | {"webhook-signature": fields["webhook-signature"][:-2]}, BODY).status == 400
+    # One of several is enough, as while a secret changes.
+    both = f"{foreign} {fields['webhook-signature']}"
+    assert notebook.ask("/webhooks", fields | {"webhook-signature": both}, BODY).status == 204
+
+
+def test_a_genuine_webhook_that_is_no_json_or_too_long(notebook):
+    assert notebook.ask("/webhooks", message(notebook, "msg_text", b"text"), b"text").status == 400
+    long = b" " * 65537
+    assert notebook.ask("/webhooks", message(notebook, "msg_long", long), long).status == 413
+
+
+# The example of the Standard Webhooks specification, so that this test and the receivers do not err together.
+VECTOR = {
+    "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "timestamp": "1614265330",
+    "body": '{"test": 2432232314}', "signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+}
+IN_PYTHON = """
+import json, sys, webhooks
+vector = json.load(sys.stdin)
+fields = {f"webhook-{name}": vector[name] for name in ("id", "timestamp", "signature")}
+print(json.dumps(webhooks.verify(
+    vector["body"].encode(), fields, webhooks.read_secrets(vector["secret"] + "\\n"), 1614265330)[1]))
+"""
+IN_NODE = """
+import { readFileSync } from "node:fs";
+import { readSecrets, verify } from "./webhooks.mjs";
+const vector = JSON.parse(readFileSync(0));
+const fields = Object.fromEntries(["id", "timestamp", "signature"].map((name) => [`webhook-${name}`, vector[name]]));
+const { event } = verify(Buffer.from(vector.body), fields, readSecrets(vector.secret + "\\n"), 1614265330);
+console.log(JSON.stringify(event));
+"""
+
+
+@pytest.mark.parametrize("command,folder", [
+    ([sys.executable, "-B", "-c", IN_PYTHON], "flask"), (["node", "--input-type=module", "-e", IN_NODE], "node")],
+    ids=["flask", "node"])
+def test_the_published_webhook_vector_verifies(command, folder):
+    assert signature(
+        VECTOR["secret"], VECTOR["id"], VECTOR["timestamp"], VECTOR["body"].encode()) == VECTOR["signature"]
+    run = subprocess.run(command, cwd=ROOT / "docs/examples" / folder, input=json.dumps(VECTOR), capture_output=True,
+                         text=True, timeout=PATIENCE)
+    assert json.loads(run.stdout or "null") == {"test": 2432232314}, run.stderr
+
+
+def test_the_flask_of_the_tests_is_that_of_the_example():
+    pins = (ROOT / "scripts/test-requirements.txt").read_text().splitlines()
+    assert set((ROOT / "docs/examples/flask/requirements.txt").read_text().split()) <= set(pins)
+
+
+# At the end: Bramley goes, and the application stays.
+
+@pytest.mark.parametrize("name", ["flask", "node"])
+def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name):
+    example = Example(name, binaries, tmp_path)
+    try:
+        visitor = make_visitor(example)
+        signs_in(visitor, "ada", f"{example.address}/")
+        writes(visitor, "private")
+        cookie = session_cookie(visitor)
+        assert "private" in example.ask("/", {"Cookie": cookie}).text
+        # Stopped, not ended: it takes the question and never answers.
+        (server,) = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()
+                     and is_serving(entry, example.data)]
+        os.kill(server, signal.SIGSTOP)
+        try:
+            # One thread takes the signal and stops the others, when it is its turn to run; until then they answer.
+            eventually(lambda: is_stopped(server), "the server to stop")
+            answer = example.ask("/", {"Cookie": cookie})
+            assert answer.status == 503
+            assert "private" not in answer.text
+            # Whoever brings no cookie is nobody, whatever Bramley says.
+            assert example.ask("/").status == 200
+        finally:
+            os.kill(server, signal.SIGCONT)
+        assert "private" in example.ask("/", {"Cookie": cookie}).text
+    finally:
+        assert example.stop() == 0, example.logs()
+
+
+def is_stopped(process: int) -> bool:
+    states = [(thread / "stat").read_text().rpartition(")")[2].split()[0]
+              for thread in Path(f"/proc/{process}/task").iterdir()]
+    return all(state == "T" for state in states)
+
+
+def is_serving(process: Path, data: Path) -> bool:
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0].endswith(b"/bramley") and f"{data}/config.json".encode() in words

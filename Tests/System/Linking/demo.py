@@ -1,0 +1,169 @@
+"""docs/examples/accounts as somebody runs it, and what asks it: Bramley's signed events, the extension, a person with a client."""
+
+import contextlib
+import html
+import json
+import re
+import sqlite3
+import sys
+import time
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyotp
+from standardwebhooks.webhooks import Webhook
+
+from patience import PATIENCE
+from programs import ROOT, Program, free_port, write_private
+from web import Answer, call
+
+EXAMPLE = ROOT / "docs/examples/accounts"
+PASSWORD = "correct horse battery"
+
+
+class Demo:
+    """The application, on a port of its own. Bramley may come later, or never."""
+
+    def __init__(self, folder: Path, webhook_secret: str, port: int | None = None, hash_memory: int | None = 1024):
+        """`hash_memory` in KiB; None is what the application takes where passwords are real."""
+        self.more = {} if hash_memory is None else {"ACCOUNTS_HASH_MEMORY": str(hash_memory)}
+        self.folder, self.webhook_secret = folder, webhook_secret
+        self.port = port or free_port()
+        self.origin = f"http://localhost:{self.port}"
+        self.database = folder / "accounts.db"
+        self.program: Program | None = None
+        write_private(folder / "webhook.secret", f"{webhook_secret}\n".encode())
+
+    def start(self, bramley: str, internal: str, key: str) -> "Demo":
+        write_private(self.folder / "api.key", f"{key}\n".encode())
+        self.addresses = (bramley, internal)
+        return self.starts()
+
+    def starts(self) -> "Demo":
+        bramley, internal = self.addresses
+        self.program = Program(
+            [sys.executable, "-B", "-m", "flask", "--app", str(EXAMPLE / "app.py"), "run", "--port", str(self.port)],
+            self.folder / "accounts.log", {
+                "ACCOUNTS_URL": self.origin, "SIGN_IN_URL": bramley, "SIGN_IN_INTERNAL_URL": internal,
+                "ACCOUNTS_DATABASE": str(self.database), "API_KEY_FILE": str(self.folder / "api.key"),
+                "WEBHOOK_SECRET_FILE": str(self.folder / "webhook.secret"), **self.more,
+            })
+        self.program.wait_for(self.port)
+        return self
+
+    def stop(self) -> None:
+        if self.program:
+            self.program.stop()
+
+    def kill(self) -> None:
+        self.program.kill()
+
+    def sql(self, text: str, *values) -> list[tuple]:
+        with contextlib.closing(sqlite3.connect(self.database, timeout=PATIENCE)) as database, database:
+            return database.execute(text, values).fetchall()
+
+    def account(self, name: str) -> dict:
+        columns = ("id", "password", "totp", "apple")
+        (row,) = self.sql(f"SELECT {', '.join(columns)} FROM account WHERE name = ?", name)
+        return dict(zip(columns, row))
+
+    # Events, signed by another implementation of Standard Webhooks than the one that checks them
+
+    def tell(self, event: dict | bytes, message: str | None = None, at: float | None = None, secret: str | None = None,
+             **fields) -> Answer:
+        body = event if isinstance(event, bytes) else json.dumps(event).encode()
+        message, at = message or f"msg_{uuid.uuid4().hex}", at or time.time()
+        signed = signature(secret or self.webhook_secret, message, at, body)
+        headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(int(at)),
+                   "webhook-signature": signed} | {name.replace("_", "-"): value for name, value in fields.items()}
+        headers = {name: value for name, value in headers.items() if value is not None}
+        return call(self.port, "POST", "/webhooks", headers, body)
+
+    def tell_linked(self, link: str, user: str = "usr_ada", kind: str = "account.upgraded", **more) -> Answer:
+        return self.tell({"type": kind, "timestamp": "2026-11-21T10:00:00.000Z",
+                          "data": {"id": "evt_1", "user": user, "link": link}}, **more)
+
+    # The extension
+
+    def post(self, path: str, content: dict | bytes) -> Answer:
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        return call(self.port, "POST", path, {"Content-Type": "application/json"}, body)
+
+    def upgrade(self, name: str, password: str = PASSWORD) -> dict:
+        answer = self.post("/upgrade", {"name": name, "password": password})
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+    def code(self, challenge: str, code: str) -> dict:
+        answer = self.post("/upgrade/code", {"challenge": challenge, "code": code})
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+    def complete(self, upgrade: dict, code: str) -> Answer:
+        return self.post("/upgrade/complete", {"link": upgrade["link"], "token": upgrade["token"], "code": code})
+
+
+def signature(secret: str, message: str, at: float, body: bytes) -> str:
+    return Webhook(secret).sign(message, datetime.fromtimestamp(int(at), UTC), body.decode())
+
+
+class Person:
+    """Somebody at the application's own pages, with their cookie and without a browser."""
+
+    def __init__(self, demo: Demo, name: str, password: str = PASSWORD):
+        self.demo, self.name, self.password = demo, name, password
+        self.cookie: str | None = None
+        self.secret: str | None = None
+
+    def get(self, path: str, **headers) -> Answer:
+        return self.kept(call(self.demo.port, "GET", path, self.fields(headers)))
+
+    def post(self, path: str, form: dict | None = None, **headers) -> Answer:
+        fields = {name: value for name, value in ({"Origin": self.demo.origin} | headers).items() if value is not None}
+        return self.kept(call(self.demo.port, "POST", path, self.fields(fields), form=form or {}))
+
+    def fields(self, headers: dict) -> dict:
+        cookies = "; ".join(filter(None, [self.cookie, headers.pop("Cookie", None)]))
+        return headers | ({"Cookie": cookies} if cookies else {})
+
+    def kept(self, answer: Answer) -> Answer:
+        for value in answer.headers.get_all("Set-Cookie") or []:
+            pair = value.split(";")[0]
+            self.cookie = pair if pair.split("=", 1)[1].strip('"') else None
+        return answer
+
+    def signs_up(self) -> "Person":
+        answer = self.post("/sign-up", {"name": self.name, "password": self.password})
+        assert (answer.status, answer.location) == (303, "/account"), answer.text
+        return self
+
+    def signs_in(self, **more) -> Answer:
+        """By password, and by code if there is a second factor."""
+        answer = self.post("/sign-in", {"name": self.name, "password": self.password, **more})
+        if self.secret and answer.status == 200:
+            answer = self.post("/sign-in/code", hidden(answer) | {"code": self.code()})
+        return answer
+
+    def sets_up_second_factor(self) -> "Person":
+        answer = self.post("/account/second-factor")
+        self.secret = re.search(r'id="secret">([A-Z2-7]+)<', answer.text)[1]
+        answer = self.post("/account/second-factor/confirm", {"code": self.code()})
+        assert answer.location == "/account?done=second-factor", answer.text
+        return self
+
+    def code(self, away: int = 0) -> str:
+        """A code that was not used yet, without waiting half a minute: the application forgets which was used.
+
+        Of now, or so many seconds `away`."""
+        self.demo.sql("UPDATE account SET totp_step = 0 WHERE name = ?", self.name)
+        return pyotp.TOTP(self.secret).at(int(time.time()) + away)
+
+    def is_in(self) -> bool:
+        return f'id="person">{html.escape(self.name)}<' in self.get("/account").text
+
+
+def hidden(answer: Answer) -> dict:
+    """The hidden fields of the page's form."""
+    return {name: html.unescape(value)
+            for name, value in re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', answer.text)}

@@ -1,0 +1,196 @@
+"""The extension of docs/examples/ios/Upgrade, run with a system that a script plays: what it tells whom, and when."""
+
+import hashlib
+import plistlib
+
+import pytest
+
+from device import SAMPLE
+from standin import StandIn, problem
+
+GIVEN = {"identityToken": "a.b.c", "authorizationCode": "c1", "fullName": {"givenName": "Ada", "familyName": "Byron"}}
+RIGHT = {"result": "success", "link": "lnk_1", "ticket": "brt_1", "nonce": "the nonce", "token": "t1"}
+MORE = {"result": "twoFactorAuthRequired", "challenge": "ch_1", "methods": ["totp"]}
+AUTHORIZE, COMPLETE = "/api/v1/links/lnk_1/authorize", "/upgrade/complete"
+
+
+@pytest.fixture
+def bramley():
+    bramley = StandIn()
+    bramley.answers["POST", AUTHORIZE] = (200, {"code": "brl_1"})
+    yield bramley
+    bramley.stop()
+
+
+@pytest.fixture
+def application():
+    application = StandIn()
+    application.answers["POST", COMPLETE] = (200, {"result": "success"})
+    yield application
+    application.stop()
+
+
+@pytest.fixture
+def device(make_device, application, bramley):
+    return make_device(application.origin, bramley.origin)
+
+
+def says(application, document: dict, status: int = 200, path: str = "") -> None:
+    application.answers["POST", "/upgrade" + path] = (status, document)
+
+
+def test_one_tap(device, application, bramley):
+    says(application, RIGHT)
+    nonce = device.sheet("convert", "ada", "pass word")
+    assert nonce == hashlib.sha256(b"the nonce").hexdigest()
+    assert device.gives(GIVEN) == "done"
+    # The password goes to the application alone, Apple's answer to Bramley alone.
+    assert application.asked == [
+        ("POST", "/upgrade", {"name": "ada", "password": "pass word"}, None),
+        ("POST", COMPLETE, {"link": "lnk_1", "token": "t1", "code": "brl_1"}, None)]
+    assert bramley.asked == [("POST", AUTHORIZE, {
+        "identityToken": "a.b.c", "authorizationCode": "c1", "user": {"givenName": "Ada", "familyName": "Byron"}},
+        "Bearer brt_1")]
+
+
+@pytest.mark.parametrize("methods, words", [
+    (["totp"], "from your authenticator app"), (["sms", "recovery"], "text message, or from your list"), (["email"], "e-mail"),
+    (["carrier pigeon"], "Enter the code."), ([], "Enter the code.")])
+def test_the_form_names_where_the_code_comes_from(device, application, methods, words):
+    says(application, MORE | {"methods": methods})
+    device.say("prepare", "ada", "x")
+    asked = device.ask("form")
+    assert asked.startswith("form Enter the code") and words in asked
+
+
+def test_the_name_is_left_away_when_apple_gave_none(device, application, bramley):
+    says(application, RIGHT)
+    device.sheet("convert", "ada", "x")
+    assert device.gives({"identityToken": "a.b.c", "authorizationCode": "c1"}) == "done"
+    assert bramley.asked[0][2] == {"identityToken": "a.b.c", "authorizationCode": "c1"}
+
+
+def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, application):
+    says(application, MORE)
+    assert device.ask("convert", "ada", "x") == "ended userInteractionRequired"
+    device.say("prepare", "ada", "x")
+    assert device.ask("form").startswith("form Enter the code")
+    says(application, {"result": "failure"}, path="/code")
+    device.say("code", "000000")
+    assert device.ask("form").startswith("form This code is wrong")
+    says(application, RIGHT | {"nonce": "another"}, path="/code")
+    assert device.sheet("code", "123456") == hashlib.sha256(b"another").hexdigest()
+    assert device.gives(GIVEN) == "done"
+    assert application.calls("/upgrade/code") == [
+        {"challenge": "ch_1", "code": "000000"}, {"challenge": "ch_1", "code": "123456"}]
+
+
+def test_another_factor_after_the_first_is_asked_for_with_its_own_challenge(device, application):
+    says(application, MORE)
+    device.say("prepare", "ada", "x")
+    device.ask("form")
+    says(application, MORE | {"challenge": "ch_2", "methods": ["email"]}, path="/code")
+    device.say("code", "123456")
+    assert "e-mail" in device.ask("form")
+    says(application, RIGHT, path="/code")
+    device.sheet("code", "654321")
+    assert device.gives("closed") == "ended userCanceled"
+    assert application.calls("/upgrade/code")[-1] == {"challenge": "ch_2", "code": "654321"}
+
+
+def test_an_unneeded_view_goes_on_to_apple(device, application):
+    says(application, RIGHT)
+    device.sheet("prepare", "ada", "x")
+    assert device.gives(GIVEN) == "done"
+
+
+@pytest.mark.parametrize("status,document", [
+    (200, {"result": "failure"}), (429, problem(429, "too_many_requests")), (503, problem(503, "unavailable")),
+    (404, {}), (200, {"result": "success"}), (200, MORE | {"challenge": None}), (200, RIGHT | {"result": "perhaps"}),
+    (200, RIGHT | {"nonce": None}), (200, []), (500, {}),
+])
+@pytest.mark.parametrize("call", ["convert", "prepare"])
+def test_failure_and_every_error_is_failed(device, application, bramley, call, status, document):
+    says(application, document, status)
+    assert device.ask(call, "ada", "x") == "ended failed"
+    assert len(application.asked) == 1, "a password was sent again by itself"
+    assert not bramley.asked
+
+
+def test_no_server_is_failed(make_device):
+    assert make_device("http://127.0.0.1:1", "http://127.0.0.1:1").ask("convert", "ada", "x") == "ended failed"
+
+
+@pytest.mark.parametrize("answer,ending", [("closed", "ended userCanceled"), ("nothing", "ended failed")])
+def test_without_apples_word_nothing_is_completed(device, application, bramley, answer, ending):
+    says(application, RIGHT)
+    device.sheet("convert", "ada", "x")
+    assert device.gives(answer) == ending
+    assert not bramley.asked and not application.calls(COMPLETE)
+
+
+def test_a_closed_view_is_cancelled_once_and_forgets_the_upgrade(device, application):
+    says(application, MORE)
+    device.say("prepare", "ada", "x")
+    device.ask("form")
+    assert device.ask("cancel") == "ended userCanceled"
+    # A tap that was on its way.
+    device.say("code", "123456")
+    device.say("prepare", "ada", "x")
+    device.ask("form")
+    assert not application.calls("/upgrade/code")
+
+
+@pytest.mark.parametrize("status,code", [(410, "link_expired"), (400, "nonce_used"), (404, "link_unknown")])
+def test_what_bramley_refuses_is_failed_and_not_completed(device, application, bramley, status, code):
+    says(application, RIGHT)
+    bramley.answers["POST", AUTHORIZE] = (status, problem(status, code))
+    device.sheet("convert", "ada", "x")
+    assert device.gives(GIVEN) == "ended failed"
+    assert len(bramley.asked) == 1 and not application.calls(COMPLETE)
+
+
+@pytest.mark.parametrize("status,code", [(409, "identity-linked-elsewhere"), (404, "unknown"), (400, "invalid")])
+def test_a_refused_completion_is_failed_and_the_keychain_keeps_its_password(device, application, status, code):
+    says(application, RIGHT)
+    says(application, problem(status, code), status, "/complete")
+    device.sheet("convert", "ada", "x")
+    assert device.gives(GIVEN) == "ended failed"
+    assert len(application.calls(COMPLETE)) == 1
+
+
+def test_what_is_not_answered_is_asked_again_in_the_same_words(device, application, bramley):
+    """At both arrows: Apple's answer to Bramley, and Bramley's code to the application."""
+    says(application, RIGHT)
+    authorized = iter([(503, problem(503, "unavailable")), (200, {"code": "brl_1"})])
+    completed = iter([(503, problem(503, "unavailable")), (502, problem(502, "x")), (200, {"result": "success"})])
+    bramley.answers["POST", AUTHORIZE] = lambda _: next(authorized)
+    application.answers["POST", COMPLETE] = lambda _: next(completed)
+    device.sheet("convert", "ada", "x")
+    assert device.gives(GIVEN) == "done"
+    for calls, count in ((bramley.calls(AUTHORIZE), 2), (application.calls(COMPLETE), 3)):
+        assert len(calls) == count and all(call == calls[0] for call in calls)
+
+
+def test_an_app_that_asks_by_itself_gives_the_password_it_knows(device, application):
+    says(application, RIGHT)
+    device.sheet("app", "ada", "typed in the app")
+    assert application.asked[0][2] == {"name": "ada", "password": "typed in the app"}
+    assert device.gives("closed") == "ended userCanceled"
+
+
+def test_the_system_finds_the_extension():
+    document = plistlib.loads((SAMPLE / "Upgrade/Info.plist").read_bytes())["NSExtension"]
+    assert document["NSExtensionPointIdentifier"].endswith(".authentication-services-account-authentication-modification-ui")
+    assert document["NSExtensionPrincipalClass"] == "$(PRODUCT_MODULE_NAME).UpgradeViewController"
+    assert document["NSExtensionAttributes"] == {
+        "ASAccountAuthenticationModificationSupportsUpgradeToSignInWithApple": True,
+        "ASAccountAuthenticationModificationSupportsStrongPasswordChange": False}
+    code = (SAMPLE / "Upgrade/UpgradeViewController.swift").read_text()
+    assert "class UpgradeViewController: ASAccountAuthenticationModificationViewController" in code
+
+
+def test_the_guide_names_every_file():
+    text = (SAMPLE / "README.md").read_text()
+    files = sorted(file.name for file in (SAMPLE / "Upgrade").iterdir())
+    assert len(files) == 4 and all(f"[Upgrade/{name}](Upgrade/{name})" in text for name in files)

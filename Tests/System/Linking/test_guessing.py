@@ -1,0 +1,181 @@
+"""Guessing passwords and codes at docs/examples/accounts: one after another, all at once, and with what was fetched before."""
+
+import concurrent.futures
+import threading
+
+import pytest
+
+from demo import PASSWORD, Person, hidden
+
+LIMIT = 10
+
+
+@pytest.fixture
+def demo(quick_demo):
+    return quick_demo
+
+
+@pytest.fixture(autouse=True)
+def forgotten(demo):
+    demo.sql("DELETE FROM failure")
+
+
+def careful(demo, name: str) -> Person:
+    """Somebody with a second factor, signed out."""
+    person = Person(demo, name).signs_up().sets_up_second_factor()
+    person.post("/sign-out")
+    return person
+
+
+def wrong(person: Person) -> str:
+    """No code of now, of the half minute before or of the next."""
+    near = {person.code(at) for at in (-30, 0, 30)}
+    return next(code for code in ("000000", "111111", "222222", "333333") if code not in near)
+
+
+class Page:
+    """The way in by the sign-in page."""
+
+    def __init__(self, demo, person: Person):
+        self.demo, self.person = demo, person
+
+    def challenge(self) -> str:
+        answer = self.person.post("/sign-in", {"name": self.person.name, "password": PASSWORD})
+        assert answer.status == 200, answer.text
+        return hidden(answer)["challenge"]
+
+    def code(self, challenge: str, code: str) -> bool:
+        return Person(self.demo, "x").post("/sign-in/code", {"challenge": challenge, "code": code}).status == 303
+
+
+class Extension(Page):
+    """The way of the app's extension."""
+
+    def challenge(self) -> str:
+        return self.demo.upgrade(self.person.name)["challenge"]
+
+    def code(self, challenge: str, code: str) -> bool:
+        return self.demo.code(challenge, code)["result"] == "success"
+
+
+def failures(demo) -> int:
+    """How many passwords and codes were looked at and wrong."""
+    return demo.sql("SELECT count(*) FROM failure")[0][0]
+
+
+BOTH = pytest.mark.parametrize("way", [Page, Extension])
+
+
+# Codes
+
+@BOTH
+def test_attack_challenges_first_and_codes_then(demo, way):
+    """Whoever knows the password fetches as many challenges as they like, and has five codes for each."""
+    person = careful(demo, f"hoard-{way.__name__.lower()}")
+    entrance = way(demo, person)
+    challenges = [entrance.challenge() for _ in range(12)]
+    guess = wrong(person)
+    assert not any(entrance.code(challenge, guess) for challenge in challenges for _ in range(5))
+    assert 0 < failures(demo) <= LIMIT
+
+
+@BOTH
+def test_attack_codes_in_both_ways_at_once(demo, way):
+    """The limit is one for both entrances, and it holds for the right code as well."""
+    person = careful(demo, f"both-{way.__name__.lower()}")
+    page, extension = Page(demo, person), Extension(demo, person)
+    for _ in range(4):
+        demo.upgrade(person.name, "a wrong password")
+    challenges, guess = {Page: page.challenge(), Extension: extension.challenge()}, wrong(person)
+    other = {Page: extension, Extension: page}[way]
+    for _ in range(4):
+        assert not other.code(challenges[type(other)], guess)
+    entrance = way(demo, person)
+    for _ in range(2):
+        assert not entrance.code(challenges[way], guess)
+    assert failures(demo) == LIMIT
+    # Both challenges stand, with tries left.
+    assert not entrance.code(challenges[way], person.code())
+    assert not other.code(challenges[type(other)], person.code())
+    assert failures(demo) == LIMIT
+    demo.sql("UPDATE failure SET at = at - 901")
+    assert entrance.code(challenges[way], person.code())
+
+
+def test_who_guesses_codes_is_told_to_wait(demo):
+    person = careful(demo, "told")
+    challenge = Page(demo, person).challenge()
+    for _ in range(LIMIT):
+        demo.upgrade("told", "a wrong password")
+    answer = person.post("/sign-in/code", {"challenge": challenge, "code": person.code(), "ticket": "brt_x"})
+    assert answer.status == 429 and "quarter of an hour" in answer.text and hidden(answer)["ticket"] == "brt_x"
+    assert not person.is_in()
+
+
+@BOTH
+def test_a_new_challenge_ends_the_older_of_its_kind(demo, way):
+    person = careful(demo, f"newest-{way.__name__.lower()}")
+    entrance, other = way(demo, person), {Page: Extension, Extension: Page}[way](demo, person)
+    kept, old, new = other.challenge(), entrance.challenge(), entrance.challenge()
+    assert not entrance.code(old, person.code())
+    assert entrance.code(new, person.code()) and other.code(kept, person.code())
+
+
+def test_attack_codes_all_at_once(demo):
+    person = careful(demo, "salvo")
+    demo.upgrade("salvo", "a wrong password")
+    challenges, guess = [Page(demo, person).challenge(), Extension(demo, person).challenge()], wrong(person)
+    entrances = list(zip((Page(demo, person), Extension(demo, person)), challenges))
+
+    def guesses(number: int) -> bool:
+        entrance, challenge = entrances[number % 2]
+        return entrance.code(challenge, guess)
+
+    assert not any(at_once(40, guesses))
+    assert failures(demo) == LIMIT
+
+
+# Passwords
+
+def at_once(count: int, call) -> list:
+    """What so many calls return that begin together."""
+    ready = threading.Barrier(count)
+
+    def begin(number: int):
+        ready.wait()
+        return call(number)
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(begin, range(count)))
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["a name that exists", "nobody's name"])
+def test_attack_passwords_all_at_once(demo, exists):
+    name = f"crowd-{exists}".lower()
+    if exists:
+        Person(demo, name).signs_up()
+    answers = at_once(60, lambda number: Person(demo, name, f"a wrong password {number}").signs_in().status)
+    assert (answers.count(401), answers.count(429)) == (LIMIT, 60 - LIMIT)
+    assert failures(demo) == LIMIT
+    assert Person(demo, name).signs_in().status == 429
+
+
+def test_attack_passwords_all_at_once_through_the_extension(demo):
+    Person(demo, "asked").signs_up()
+    answers = at_once(60, lambda number: demo.upgrade("asked", f"a wrong password {number}")["result"])
+    assert set(answers) == {"failure"} and failures(demo) == LIMIT
+    assert demo.upgrade("asked") == {"result": "failure"}
+
+
+@BOTH
+def test_right_codes_do_not_count_as_failures(demo, way):
+    person = careful(demo, f"right-{way.__name__.lower()}")
+    entrance = way(demo, person)
+    for _ in range(LIMIT - 1):
+        demo.upgrade(person.name, "a wrong password")
+    for _ in range(LIMIT + 1):
+        assert entrance.code(entrance.challenge(), person.code())
+    assert failures(demo) == LIMIT - 1
+    # What was wrong before is not forgotten for it.
+    assert demo.upgrade(person.name, "a wrong password") == {"result": "failure"}
+    assert Person(demo, person.name).signs_in().status == 429

@@ -1,0 +1,308 @@
+"""What docs/examples/accounts tells the app's extension about passwords and codes, and the events it believes."""
+
+import statistics
+import time
+
+import pytest
+
+from demo import EXAMPLE, PASSWORD, ROOT, Person
+from receiver import new_secret
+from web import call
+
+
+@pytest.fixture
+def demo(lone_demo):
+    return lone_demo
+
+
+def gone(demo, name: str) -> Person:
+    """Somebody whose password was replaced."""
+    person = Person(demo, name).signs_up()
+    assert demo.complete(demo.upgrade(name), "brl_1").status == 200
+    return person
+
+
+def test_a_right_password_begins_a_link(demo):
+    Person(demo, "right").signs_up()
+    demo.bramley.asked.clear()
+    answer = demo.upgrade("right")
+    assert set(answer) == {"result", "link", "ticket", "nonce", "token"} and answer["result"] == "success"
+    assert demo.bramley.calls("/api/v1/links") == [{
+        "externalID": demo.account("right")["id"], "kind": "upgrade", "displayName": "right",
+        "returnTo": f"{demo.origin}/connected"}]
+    # As people type it.
+    assert demo.upgrade("  RIGHT ")["result"] == "success"
+    # The token completes this upgrade alone, and is kept as a hash.
+    assert answer["token"].encode() not in demo.database.read_bytes()
+
+
+def test_every_wrong_credential_gets_the_same_answer(demo):
+    Person(demo, "known").signs_up()
+    gone(demo, "gone")
+    demo.bramley.asked.clear()
+    answers = [
+        demo.post("/upgrade", {"name": name, "password": password})
+        for name, password in [("known", "wrong password"), ("unknown", PASSWORD), ("gone", PASSWORD), ("", ""),
+                               ("known", ""), ("known", PASSWORD + "x"), ("known", PASSWORD * 100), ("x" * 10000, PASSWORD),
+                               ("known", "\ud800"), ("\udfff", PASSWORD), ("known\0", PASSWORD), ("known", PASSWORD + "\0"),
+                               ("known", None), (7, PASSWORD), (["known"], PASSWORD)]
+    ]
+    assert {(answer.status, answer.text) for answer in answers} == {(200, '{"result":"failure"}\n')}
+    assert not demo.bramley.asked
+
+
+def test_an_unknown_name_takes_as_long_as_a_wrong_password(demo):
+    Person(demo, "timed").signs_up()
+    gone(demo, "converted")
+    times = {name: [] for name in ("timed", "stranger", "converted")}
+    for number in range(9):
+        for name, measured in times.items():
+            begun = time.perf_counter()
+            assert demo.upgrade(name, f"wrong password {number}")["result"] == "failure"
+            measured.append(time.perf_counter() - begun)
+    # Without a hash for nobody it would be a tenth. Other programs on this machine may double either.
+    fast, *_, slow = sorted(statistics.median(measured) for measured in times.values())
+    assert fast > slow / 3, times
+
+
+def test_ten_wrong_passwords_lock_a_name_that_exists_and_one_that_does_not(demo):
+    Person(demo, "guessed").signs_up()
+    for name in ("guessed", "absent"):
+        for _ in range(10):
+            assert demo.upgrade(name, "a wrong password") == {"result": "failure"}
+    assert demo.upgrade("guessed") == demo.upgrade("absent") == {"result": "failure"}
+    # The person is told at the sign-in page, whether there is such an account or not.
+    assert [Person(demo, name).signs_in().status for name in ("guessed", "absent")] == [429, 429]
+    demo.sql("UPDATE failure SET at = at - 901")
+    assert demo.upgrade("guessed")["result"] == "success"
+
+
+def test_the_second_factor(demo):
+    person = Person(demo, "careful").signs_up().sets_up_second_factor()
+    first = demo.upgrade("careful")
+    assert first == {"result": "twoFactorAuthRequired", "challenge": first["challenge"], "methods": ["totp"]}
+    assert demo.upgrade("careful", "a wrong password") == {"result": "failure"}
+    wrong = "000000" if person.code() != "000000" else "000001"
+    assert demo.code(first["challenge"], wrong) == {"result": "failure"}
+    code = person.code()
+    assert demo.code(first["challenge"], code)["result"] == "success"
+    # Neither the challenge nor the code works again.
+    assert demo.code(first["challenge"], person.code()) == {"result": "failure"}
+    again = demo.upgrade("careful")["challenge"]
+    assert again != first["challenge"]
+    demo.sql("UPDATE account SET totp_step = ? WHERE name = 'careful'", int(time.time()) // 30 + 1)
+    assert demo.code(again, code) == {"result": "failure"}
+    assert demo.code(again, person.code())["result"] == "success"
+    assert demo.code("no challenge", person.code()) == {"result": "failure"}
+    assert demo.code("\ud800", "\ud800") == {"result": "failure"}
+
+
+def test_a_challenge_has_five_tries_and_an_hour_is_too_long(demo):
+    person = Person(demo, "patient").signs_up().sets_up_second_factor()
+    challenge = demo.upgrade("patient")["challenge"]
+    for _ in range(5):
+        assert demo.code(challenge, "x")["result"] == "failure"
+    assert demo.code(challenge, person.code())["result"] == "failure"
+    late = demo.upgrade("patient")["challenge"]
+    demo.sql("UPDATE challenge SET made = made - 601")
+    assert demo.code(late, person.code())["result"] == "failure"
+
+
+def test_a_challenge_of_the_page_is_none_of_the_extensions(demo):
+    from demo import hidden
+    person = Person(demo, "split").signs_up().sets_up_second_factor()
+    page = person.post("/sign-in", {"name": "split", "password": PASSWORD})
+    assert demo.code(hidden(page)["challenge"], person.code())["result"] == "failure"
+    challenge = demo.upgrade("split")["challenge"]
+    assert person.post("/sign-in/code", {"challenge": challenge, "code": person.code()}).status == 401
+
+
+def test_completing_drops_the_password_and_what_was_begun_with_it(demo):
+    inside, elsewhere = Person(demo, "convert").signs_up(), Person(demo, "convert")
+    elsewhere.signs_in()
+    inside.sets_up_second_factor()
+    challenge = demo.upgrade("convert")["challenge"]
+    upgrade = demo.code(challenge, inside.code())
+    waiting = demo.upgrade("convert")["challenge"]
+    assert demo.complete(upgrade, "brl_1").json() == {"result": "success"}
+    kept = demo.account("convert")
+    assert (kept["password"], kept["totp"], kept["apple"]) == (None, None, "usr_ada")
+    # The password, a half-finished second factor and the sessions made with it are of no use any more.
+    assert demo.upgrade("convert") == {"result": "failure"}
+    assert demo.code(waiting, inside.code()) == {"result": "failure"}
+    assert Person(demo, "convert").signs_in().status == 401
+    assert not inside.is_in() and not elsewhere.is_in()
+    # The answer was lost: the same again is as good, and changes nothing.
+    for _ in range(3):
+        assert demo.complete(upgrade, "brl_1").status == 200
+    assert demo.account("convert") == kept
+
+
+def test_only_the_extension_that_began_an_upgrade_completes_it(demo):
+    Person(demo, "kept").signs_up()
+    Person(demo, "thief").signs_up()
+    mine, theirs = demo.upgrade("kept"), demo.upgrade("thief")
+    for upgrade in (mine | {"token": theirs["token"]}, mine | {"link": theirs["link"]}, mine | {"token": "x" * 43},
+                    mine | {"token": "\ud800"}, mine | {"link": "lnk_nobody"}, mine | {"token": 7}):
+        assert demo.complete(upgrade, "brl_1").status in (400, 404), upgrade
+    assert demo.account("kept")["password"] and demo.account("thief")["password"]
+    # Nor does a browser's session, on the page for links of browsers.
+    person = Person(demo, "kept")
+    person.signs_in()
+    assert person.get(f"/connected?link={mine['link']}&code=brl_1").status == 403
+    assert demo.account("kept")["password"]
+
+
+@pytest.mark.parametrize("status,code,fields,expected", [
+    (409, "identity-linked-elsewhere", {}, 409), (404, "link_unknown", {}, 409), (409, "link_ended", {}, 409),
+    (403, "user_disabled", {}, 409), (400, "revoked", {}, 409), (503, "unavailable", {"Retry_After": "5"}, 503),
+    (429, "too_many_requests", {}, 503)])
+def test_what_bramley_refuses_drops_nothing(demo, status, code, fields, expected):
+    name = f"refused-{code}"
+    Person(demo, name).signs_up()
+    upgrade = demo.upgrade(name)
+    demo.bramley.completes(upgrade["link"], status, code, **fields)
+    assert demo.complete(upgrade, "brl_1").status == expected
+    account = demo.account(name)
+    assert account["password"] and account["apple"] is None
+    # It may succeed later.
+    demo.bramley.completes(upgrade["link"])
+    assert demo.complete(upgrade, "brl_1").status == 200
+
+
+def test_without_bramley_a_right_password_is_told_apart_from_a_wrong_one_by_nobody(demo):
+    """The extension hears that it is not possible now, and nothing was changed."""
+    Person(demo, "alone").signs_up()
+    demo.bramley.answers["POST", "/api/v1/links"] = b""
+    try:
+        assert demo.post("/upgrade", {"name": "alone", "password": PASSWORD}).status == 503
+        assert demo.upgrade("alone", "a wrong password") == {"result": "failure"}
+    finally:
+        del demo.bramley.answers["POST", "/api/v1/links"]
+    assert demo.account("alone")["password"]
+
+
+@pytest.mark.parametrize("path", ["/upgrade", "/upgrade/code", "/upgrade/complete"])
+@pytest.mark.parametrize("body", [
+    b"", b"no json", b"[]", b"null", b"{}", b'{"name":"a"}', b'{"name":"a","password":"b","more":1}', b"[" * 50000])
+def test_invalid_requests_of_the_extension_are_refused(demo, path, body):
+    assert demo.post(path, body).status in (400, 415)
+
+
+def test_forms_of_other_sites_are_refused(demo):
+    """A page elsewhere can post a form, but no JSON: it cannot try passwords with its visitors' addresses."""
+    Person(demo, "posted").signs_up()
+    for kind in ("application/x-www-form-urlencoded", "text/plain"):
+        answer = call(demo.port, "POST", "/upgrade", {"Content-Type": kind}, b'{"name":"posted","password":"x"}')
+        assert answer.status == 415
+
+
+def test_an_oversized_request_is_refused(demo):
+    assert demo.post("/upgrade", b" " * 65537).status == 413
+
+
+# What Bramley tells
+
+def test_an_event_that_is_not_signed_by_bramley_is_not_believed(demo):
+    Person(demo, "signed").signs_up()
+    upgrade = demo.upgrade("signed")
+    demo.bramley.completes(upgrade["link"], 503, "unavailable", Retry_After="5")
+    assert demo.complete(upgrade, "brl_1").status == 503
+    demo.bramley.completes(upgrade["link"])
+    now = time.time()
+    for change in [
+        {"secret": new_secret()}, {"at": now - 301}, {"at": now + 310}, {"webhook_id": "msg_another"}, {"webhook_id": None},
+        {"webhook_id": ""}, {"webhook_timestamp": str(int(now) + 60)}, {"webhook_timestamp": None},
+        {"webhook_timestamp": "soon"}, {"webhook_signature": None}, {"webhook_signature": ""},
+        {"webhook_signature": "v1,AAAA"}, {"webhook_signature": "v1a," + "A" * 44},
+    ]:
+        assert demo.tell_linked(upgrade["link"], **change).status == 400, change
+    assert demo.account("signed")["password"]
+    assert demo.tell_linked(upgrade["link"]).status == 204
+    assert demo.account("signed")["password"] is None
+
+
+def unfinished(demo, name: str) -> dict:
+    """An upgrade whose completion was not answered: the application has its code."""
+    Person(demo, name).signs_up()
+    upgrade = demo.upgrade(name)
+    demo.bramley.answers["POST", f"/api/v1/links/{upgrade['link']}/complete"] = b""
+    assert demo.complete(upgrade, "brl_1").status == 503
+    assert demo.account(name)["password"]
+    return upgrade
+
+
+def test_the_event_finishes_what_was_not_answered(demo):
+    upgrade = unfinished(demo, "told")
+    # Not yet: the webhook is sent again.
+    assert demo.tell_linked(upgrade["link"]).status == 503 and demo.account("told")["password"]
+    demo.bramley.completes(upgrade["link"])
+    for _ in range(2):
+        assert demo.tell_linked(upgrade["link"]).status == 204
+    assert demo.account("told")["password"] is None
+
+
+def test_an_event_that_comes_twice_or_late_drops_no_password_set_since(demo):
+    upgrade = unfinished(demo, "since")
+    demo.bramley.completes(upgrade["link"])
+    assert demo.tell_linked(upgrade["link"]).status == 204
+    demo.sql("UPDATE account SET password = 'set since', password_number = 2 WHERE name = 'since'")
+    for _ in range(2):
+        assert demo.tell_linked(upgrade["link"]).status == 204
+    assert demo.account("since")["password"] == "set since"
+    # Late, for the first time: the password that it was about has been replaced meanwhile.
+    late = unfinished(demo, "late")
+    demo.bramley.completes(late["link"])
+    demo.sql("UPDATE account SET password = 'set since', password_number = 2 WHERE name = 'late'")
+    assert demo.tell_linked(late["link"]).status == 204
+    assert demo.account("late")["password"] == "set since" and demo.account("late")["apple"] == "usr_ada"
+
+
+@pytest.mark.parametrize("said,dropped", [
+    ({}, True), ({"state": "disabled"}, False), ({"state": "pending"}, False), ({"credentialState": "revoked"}, False),
+    ({"credentialState": "notFound"}, False), ({"externalID": None}, False), ({"externalID": "another"}, False), (None, False)])
+def test_after_a_day_the_person_says_whether_apple_opens_the_account(demo, said, dropped):
+    """Bramley has forgotten the link by then."""
+    name = f"aday-{said}"[:64].lower()
+    upgrade = unfinished(demo, name)
+    demo.bramley.completes(upgrade["link"], 404, "link_unknown")
+    person = {"id": "usr_ada", "externalID": demo.account(name)["id"], "state": "active", "credentialState": "authorized"}
+    demo.bramley.answers["GET", "/api/v1/users/usr_ada"] = (
+        (404, {"code": "user_not_found", "status": 404}) if said is None else (200, person | said))
+    assert demo.tell_linked(upgrade["link"]).status == 204
+    assert (demo.account(name)["password"] is None) == dropped
+
+
+def test_an_event_about_nobodys_link_changes_nothing(demo):
+    Person(demo, "calm").signs_up()
+    before = demo.account("calm")
+    upgrade = demo.upgrade("calm")
+    demo.bramley.asked.clear()
+    for link in ("lnk_nobody", upgrade["link"], ""):
+        assert demo.tell_linked(link).status == 204
+    # Of the second, no code is known: nobody has come back from Apple.
+    assert demo.account("calm") == before and not demo.bramley.asked
+
+
+def test_nothing_said_in_secret_is_logged_or_kept(demo):
+    password = "Canary-6f1d-password"
+    person = Person(demo, "canary", password).signs_up().sets_up_second_factor()
+    demo.upgrade("canary", password)
+    demo.upgrade("canary", "Canary-wrong")
+    demo.post("/upgrade", b'{"name":"canary","password":"Canary-broken"')
+    demo.post("/upgrade", {"name": "Canary-\ud800", "password": "Canary-\ud800"})
+    demo.post("/upgrade", {"name": "canary", "password": "Canary-more", "x": 1})
+    demo.post("/upgrade/complete", {"link": "lnk_Canary", "token": "Canary-token", "code": "Canary-code"})
+    person.signs_in(ticket="brt_Canary-ticket")
+    person.get("/connected?link=lnk_Canary&code=Canary-code")
+    files = list(demo.folder.rglob("*"))
+    assert demo.database in files and demo.program.log in files
+    for file in files:
+        assert b"Canary" not in file.read_bytes(), file
+    assert "/connected 403" in demo.program.text()
+
+
+def test_the_packages_of_the_tests_are_those_of_the_example():
+    pins = (ROOT / "scripts/test-requirements.txt").read_text().splitlines()
+    assert set((EXAMPLE / "requirements.txt").read_text().split()) <= set(pins)
+    assert (EXAMPLE / "webhooks.py").read_bytes() == (ROOT / "docs/examples/flask/webhooks.py").read_bytes()

@@ -1,0 +1,354 @@
+"""Sign-ins of apps against the built programs: what works, what is lost on the way, and what attackers try."""
+
+import base64
+import concurrent.futures
+import hashlib
+import html
+import json
+import re
+from urllib.parse import urlencode
+
+from jsonschema import Draft202012Validator
+
+import postgres
+from app import APP, OTHER, challenge, exchanges, hashed, post, request, send, sheet, sign_in
+from closed import closed
+from patience import eventually
+
+
+def database(site, sql: str, *values) -> list[tuple]:
+    return site.operator.database(sql, *values)
+
+
+def people(site) -> tuple:
+    """All that a refused request must not change."""
+    return tuple(database(site, f"SELECT count(*) FROM {table}")[0][0] for table in ("user", "session", "event", "first_consent"))
+
+
+def test_an_answer_is_as_described(site):
+    document = closed()
+    answer = sign_in(site)
+    schema = {"$ref": "#/components/schemas/NativeSession", "components": document["components"]}
+    Draft202012Validator(schema).validate(answer)
+    assert answer["user"]["name"] == {"given": "Ada", "family": "Byron"}
+    assert send(site, "GET", "/api/v1/session", token=answer["token"]).json() == {
+        "user": answer["user"], "session": answer["session"]}
+
+
+def test_the_first_sign_in_tells_whether_a_person_is_there_and_it_stays(site):
+    assert sign_in(site)["user"]["realUserStatus"] == "likelyReal"
+    again = sign_in(site)
+    assert again["user"]["realUserStatus"] == "likelyReal"
+    assert again["user"]["name"] == {"given": "Ada", "family": "Byron"}
+    assert database(site, "SELECT count(*) FROM user")[0][0] == 1
+
+
+def test_apps_and_browsers_are_one_person_and_stand_side_by_side(site):
+    binding, form = web_form(site, "ada")
+    done = send(site, "POST", "/apple/callback", form["form"].encode(), kind="application/x-www-form-urlencoded",
+                headers={"Cookie": binding})
+    assert done.status == 303, done.body
+    cookie = next(value for value in done.headers.get_all("Set-Cookie") if value.startswith("__Host-bramley="))
+    cookie = cookie.split(";")[0].partition("=")[2]
+    app = sign_in(site)
+    page = send(site, "GET", "/account", headers={"Cookie": f"__Host-bramley={cookie}"})
+    text = html.unescape(page.body.decode())
+    assert page.status == 200 and app["session"]["id"] in text and ">App<" in re.sub(r"\s+", "", text)
+    kinds = database(site, "SELECT kind, client_id FROM session WHERE user = ? ORDER BY kind", app["user"]["id"])
+    assert kinds == [("browser", "com.example.web"), ("native", APP)]
+    ended = send(site, "POST", "/account/sessions/revoke", f"session={app['session']['id']}".encode(),
+                 kind="application/x-www-form-urlencoded",
+                 headers={"Cookie": f"__Host-bramley={cookie}", "Sec-Fetch-Site": "same-origin"})
+    assert ended.status == 303
+    assert send(site, "GET", "/api/v1/session", token=app["token"]).status == 401
+
+
+def test_twenty_connections_at_once_are_one_session_and_one_code(site):
+    content = request(site)
+    site.apple.call("PUT", "faults/token", {"delay": 300})
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: post(site, content), range(20)))
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.json()["token"] for answer in answers}) == 1
+    assert exchanges(site) == 1
+    assert database(site, "SELECT count(*) FROM session")[0][0] == 1
+
+
+def test_a_server_killed_while_apple_answers_never_sends_the_code_again_and_has_the_name(site):
+    content = request(site, "chie")
+    site.apple.call("PUT", "faults/token", {"hang": True})
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(post, site, content)
+        eventually(lambda: exchanges(site) == 1, "the exchange")
+        site.kill()
+        assert lost.exception() is not None
+    site.apple.call("DELETE", "faults/token")
+    site.start()
+    # It may still be on its way, as far as this process knows.
+    early = post(site, content)
+    assert (early.status, early.code) == (503, "provider_unavailable") and int(early.headers["Retry-After"]) > 0
+    database(site, "UPDATE code_exchange SET begun_at = begun_at - 31000")
+    assert post(site, content).code == "code_refused"
+    assert exchanges(site) == 1
+    # Apple gave the name once; it is here.
+    again = request(site, "chie")
+    assert "user" not in again
+    assert post(site, again).json()["user"]["name"] == {"given": "千絵", "family": "山田"}
+
+
+FAULTS = [
+    ({"status": 503}, 200), ({"status": 429}, 200), ({"error": "invalid_client"}, 200), ({"close": "start"}, 400),
+    ({"close": "half"}, 400), ({"body": "html"}, 400),
+]
+
+
+def test_the_name_survives_each_failure_and_the_code_is_sent_again_only_when_apple_did_not_take_it(site):
+    for number, (fault, again) in enumerate(FAULTS):
+        person = f"person{number}"
+        site.apple.call("POST", "people", {"id": person, "givenName": "Pat", "familyName": str(number)})
+        sent, before = exchanges(site), people(site)[:3]
+        content = request(site, person)
+        site.apple.call("PUT", "faults/token", fault | {"remaining": 1})
+        assert post(site, content).status in (400, 503), fault
+        assert people(site)[:3] == before, fault
+        retried = post(site, content)
+        assert retried.status == again, (fault, retried.body)
+        assert exchanges(site) - sent == (2 if again == 200 else 1), fault
+        if again != 200:
+            assert retried.code == "code_refused", fault
+            retried = post(site, request(site, person))
+        assert retried.json()["user"]["name"] == {"given": "Pat", "family": str(number)}, fault
+
+
+def web_form(site, person: str) -> tuple[str, dict]:
+    """A sign-in of a browser up to Apple's post: the binding cookie, and the fields."""
+    start = send(site, "GET", "/login/apple")
+    given = site.apple.call("POST", "authorize", {"person": person, "authorize_url": start.headers["Location"]})
+    return start.headers["Set-Cookie"].split(";")[0], given
+
+
+def test_tokens_are_good_for_their_own_flow_and_app_alone(site):
+    before = people(site)
+    nonce = challenge(site)
+    right = sheet(site, "ada", hashed(nonce))
+    other = sheet(site, "ada", hashed(challenge(site)))
+    base = {"identityToken": right["identityToken"], "authorizationCode": right["authorizationCode"], "nonce": nonce}
+    # A bundle ID that Apple knows and this server does not.
+    site.apple.call("POST", "clients", {"id": "com.example.stranger", "team": "TEAM123456", "redirectURIs": []})
+    stranger = sheet(site, "ada", hashed(nonce), app="com.example.stranger")
+    _, web = web_form(site, "ada")
+    raw = sheet(site, "ada", nonce)
+    upper = sheet(site, "ada", hashed(nonce).upper())
+    none = sheet(site, "ada", None)
+    def of(given):
+        return {"identityToken": given["identityToken"], "authorizationCode": given["authorizationCode"], "nonce": nonce}
+    for content in [
+        of(stranger), of(other), of(raw), of(upper), of(none),
+        {"identityToken": web["id_token"], "authorizationCode": web["code"], "nonce": nonce},
+        # Token and code of two answers.
+        base | {"authorizationCode": other["authorizationCode"]}, base | {"identityToken": other["identityToken"]},
+        base | {"authorizationCode": "c0.nonsense"}, base | {"identityToken": "a.b.c"},
+        base | {"identityToken": right["identityToken"][:-4] + "AAAA"},
+    ]:
+        answer = post(site, content)
+        assert (answer.status, answer.code) == (400, "identity_token"), answer.body
+    # What is none of our nonces: of nobody, altered, another server's kind, a browser's.
+    for wrong in ["x", nonce[:-1], nonce + "A", nonce[:10] + ("A" if nonce[10] != "A" else "B") + nonce[11:], web["state"][:200],
+                  hashed(nonce)]:
+        assert post(site, base | {"nonce": wrong}).code == "invalid_nonce"
+    assert exchanges(site) == 0 and people(site) == before
+    # The right one still works: nothing used it up. And only as it was.
+    assert post(site, base).status == 200
+    for changed in [base | {"user": {"givenName": "Eve"}},
+                    base | {"authorizationCode": other["authorizationCode"]},
+                    base | {"identityToken": other["identityToken"]}]:
+        assert post(site, changed).code == "nonce_used"
+    assert exchanges(site) == 1
+
+
+def test_an_apps_token_signs_no_browser_in(site):
+    cookie, form = web_form(site, "ada")
+    nonce = re.search(r'"nonce":"([^"]+)"', json.dumps(claims(form["id_token"])).replace(" ", ""))[1]
+    given = sheet(site, "ada", nonce)
+    body = urlencode({"state": form["state"], "code": given["authorizationCode"], "id_token": given["identityToken"]}).encode()
+    answer = send(site, "POST", "/apple/callback", body, kind="application/x-www-form-urlencoded", headers={"Cookie": cookie})
+    assert answer.status == 400 and "Set-Cookie" not in answer.headers
+    assert people(site)[:2] == (0, 0) and exchanges(site) == 0
+
+
+def claims(token: str) -> dict:
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def test_a_flawed_token_from_the_sheet_signs_nobody_in(site):
+    for wrong in ["iss", "aud", "exp", "iat", "nonce", "noNonce", "cHash", "noCHash", "signature", "kid", "noKid", "algNone"]:
+        site.apple.call("PUT", "tokens", {"wrong": [wrong], "on": "authorize"})
+        assert post(site, request(site)).status in (400, 503), wrong
+        assert exchanges(site) == 0 and people(site) == (0, 0, 0, 0), wrong
+
+
+def test_a_flawed_token_from_the_exchange_signs_nobody_in(site):
+    flaws = ["iss", "aud", "sub", "exp", "iat", "nonce", "atHash", "signature", "algNone"]
+    for wrong in flaws:
+        site.apple.call("PUT", "tokens", {"wrong": [wrong], "on": "token"})
+        content = request(site)
+        assert post(site, content).status in (400, 503), wrong
+        site.apple.call("DELETE", "tokens")
+        assert post(site, content).code == "code_refused", wrong
+    assert exchanges(site) == len(flaws) and people(site)[:3] == (0, 0, 0)
+
+
+def test_malformed_requests_are_refused(site):
+    good = request(site)
+    text = json.dumps(good).encode()
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", "", "application/jwt"]:
+        assert send(site, "POST", "/api/v1/native/sessions", text, kind=kind).code == "unsupported_media_type"
+    for content in [b"", b"null", b"[]", b'"x"', text[:-1], text + b"x", text.replace(b"{", b'{"nonce":"x",', 1), b"\xff" + text,
+                    b"[" * 10_000, b'{"identityToken":' * 3_000]:
+        assert send(site, "POST", "/api/v1/native/sessions", content).status == 400
+    for name in ("identityToken", "authorizationCode", "nonce"):
+        for value in (None, "", 7, [], {}, True):
+            assert post(site, good | {name: value}).code == "invalid_request"
+        assert post(site, {key: value for key, value in good.items() if key != name}).code == "invalid_request"
+        assert post(site, good | {name: "x" * 20_000}).code == "invalid_request"
+    for user in ("x", 7, [], {"firstName": "A"}, {"givenName": 7}, {"givenName": {"a": "b"}}):
+        assert post(site, good | {"user": user}).code == "invalid_request"
+    assert post(site, good | {"user": {"givenName": "x" * 65_536}}).status == 413
+    for method in ("GET", "PUT", "DELETE", "PATCH"):
+        assert send(site, method, "/api/v1/native/sessions").status == 405
+        assert send(site, method, "/api/v1/native/challenge").status == 405
+    assert exchanges(site) == 0 and people(site) == (0, 0, 0, 0)
+    # A name longer than any is cut, and stops nobody.
+    long = post(site, good | {"user": {"givenName": "é\u202e\x07" * 3_000, "familyName": None}})
+    assert long.status == 200 and long.json()["user"]["name"] == {"given": "é" * 100, "family": None}
+
+
+def test_a_challenge_expires(make_app_site):
+    site = make_app_site({"login.attemptLifetime": 1})
+    content = request(site)
+    answer = eventually(lambda: (answer := post(site, content)).status != 200 and answer, "a refusal")
+    assert answer.code == "nonce_expired"
+    # It had its session, which goes on; with the nonce it cannot be asked for any more.
+    assert database(site, "SELECT count(*) FROM session")[0][0] <= 1
+
+
+def test_with_nativeNonce_raw_the_nonce_is_compared_unhashed(make_app_site):
+    site = make_app_site({"apple.nativeNonce": "raw"})
+    nonce = challenge(site)
+    for claim, status in [(hashed(nonce), 400), (nonce, 200)]:
+        given = sheet(site, "ada", claim)
+        answer = post(site, {"identityToken": given["identityToken"], "authorizationCode": given["authorizationCode"],
+                             "nonce": nonce})
+        assert answer.status == status, answer.body
+
+
+def test_each_app_is_a_client_of_its_own(site):
+    first, second = sign_in(site), sign_in(site, app=OTHER)
+    assert first["user"]["id"] == second["user"]["id"]
+    assert database(site, "SELECT client_id FROM apple_credential ORDER BY 1") == [(APP,), (OTHER,)]
+
+
+def test_consent_withdrawn_at_apple_ends_the_session_of_the_app(site):
+    token = sign_in(site)["token"]
+    site.apple.notify("consent-revoked", "ada")
+    assert send(site, "GET", "/api/v1/session", token=token).status == 401
+
+
+def delete(site, token: str, **content) -> object:
+    return send(site, "DELETE", "/api/v1/account", content or None, token=token)
+
+
+def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
+    app = sign_in(site)
+    # As after an import, or once Apple ended the token there was; and signed in long ago.
+    database(site, "UPDATE apple_credential SET sealed_refresh_token = NULL")
+    database(site, "UPDATE session SET created_at = created_at - 3600000")
+    site.stop()
+    site.start()
+    assert delete(site, app["token"]).code == "fresh_sign_in_required"
+    nonce = challenge(site)
+    fresh = sheet(site, "ada", hashed(nonce))
+    stranger = sheet(site, "boris", hashed(nonce))
+    other = sheet(site, "ada", hashed(nonce), app=OTHER)
+    for content, code in [
+        ({"authorizationCode": stranger["authorizationCode"], "nonce": nonce}, "token_mismatch"),
+        ({"authorizationCode": other["authorizationCode"], "nonce": nonce}, "code_refused"),
+        ({"authorizationCode": "nonsense"}, "code_refused"),
+        ({"authorizationCode": fresh["authorizationCode"], "nonce": "x"}, "invalid_nonce"),
+        ({"authorizationCode": fresh["authorizationCode"], "nonce": challenge(site), "identityToken": fresh["identityToken"]},
+         "identity_token"),
+        ({"authorizationCode": fresh["authorizationCode"], "nonce": nonce, "identityToken": stranger["identityToken"]},
+         "identity_token"),
+        ({}, "invalid_request"),
+    ]:
+        answer = send(site, "DELETE", "/api/v1/account", content, token=app["token"])
+        assert (answer.status, answer.code) == (400, code), (content, answer.body)
+    assert database(site, "SELECT count(*) FROM user")[0][0] == 1
+    deleted = delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce)
+    assert (deleted.status, deleted.json()) == (202, {"appleNotified": True})
+    assert people(site)[:2] == (0, 0)
+    # Apple is told: the consent is gone there too.
+    def consented():
+        teams = next(person for person in site.apple.call("GET", "people")["items"] if person["id"] == "ada")["teams"]
+        return any(team["consented"] for team in teams)
+    eventually(lambda: not consented(), "the end of the consent")
+    assert delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce).status == 401
+
+
+def test_an_app_learns_that_apple_cannot_be_told(site):
+    app = sign_in(site)
+    database(site, "UPDATE apple_credential SET sealed_refresh_token = NULL")
+    deleted = delete(site, app["token"])
+    assert (deleted.status, deleted.json()) == (202, {"appleNotified": False})
+    assert people(site)[:2] == (0, 0)
+    assert database(site, "SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL") == [(0,)]
+
+
+def test_a_lost_refusal_is_told_again_to_the_same_request_alone(make_app_site):
+    site = make_app_site({"access.signUp": "approval"})
+    content = request(site)
+    assert (post(site, content).status, post(site, content).code) == (403, "user_pending")
+    site.stop()
+    site.start()
+    assert post(site, content).code == "user_pending"
+    assert post(site, content | {"user": {"givenName": "Eve"}}).code == "nonce_used"
+    assert exchanges(site) == 1
+    database(site, "UPDATE user SET state = 'disabled'")
+    # The answer is that of the first time; a fresh request has the present one.
+    assert post(site, content).code == "user_pending"
+    shut_out = request(site)
+    assert [post(site, shut_out).code for _ in range(2)] == ["user_disabled"] * 2
+    assert exchanges(site) == 2
+
+
+def test_one_address_asks_so_often_and_no_more(site):
+    # What is allowed grows back by real time: a slow machine asks more often until it is refused, and may get another
+    # answer between two refusals.
+    def is_refused(path: str) -> bool:
+        return send(site, "POST", path, {}, address="203.0.113.9").status == 429
+
+    allowed = next(count for count in range(1000) if is_refused("/api/v1/native/challenge"))
+    assert allowed >= 120
+    assert any(is_refused("/api/v1/native/sessions") for _ in range(40))
+    assert send(site, "POST", "/api/v1/native/challenge", address="203.0.113.10").status == 200
+
+
+def test_apples_platforms_learn_of_the_apps(site):
+    answer = send(site, "GET", "/.well-known/apple-app-site-association")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
+    assert answer.json() == {"webcredentials": {"apps": [f"TEAM123456.{APP}", f"TEAM123456.{OTHER}"]}}
+
+
+@postgres.on_sqlite
+def test_nothing_secret_is_logged_or_kept(site):
+    content = request(site)
+    answer = post(site, content).json()
+    post(site, content | {"user": {"givenName": "Canaryname"}})
+    post(site, content | {"nonce": "canary-nonce"})
+    log = site.server.log.read_text()
+    kept = b"".join(file.read_bytes() for file in (site.folder / "data").glob("bramley.db*"))
+    for text in (content["identityToken"], content["authorizationCode"], content["nonce"], hashed(content["nonce"]),
+                 answer["token"], "Canaryname", "canary-nonce"):
+        assert text not in log and text.encode() not in kept
+    assert hashlib.sha256(answer["token"].encode()).digest() in kept

@@ -1,0 +1,132 @@
+"""A program and a browser as OpenID Connect describes them, by hand: whatever a real one would refuse to send, too.
+
+Tokens are verified with joserfc, which shares nothing with the server.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import secrets
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+import web
+from web import FORM, Answer, new_address
+
+CALLBACK = "https://grafana.example.com/login/generic_oauth"
+
+
+def call(site, method: str, path: str, headers: dict | None = None, body: str | bytes | None = None) -> Answer:
+    return web.call(site, method, path, new_address() | (headers or {}), body)
+
+
+class Browser(web.Browser):
+    def ask(self, *arguments) -> Answer:
+        return call(self.site, *arguments)
+
+    def own(self, location: str) -> str:
+        """The path of an address of ours."""
+        parts = urlsplit(location)
+        return parts.path + ("?" + parts.query if parts.query else "")
+
+    def cancel(self, return_to: str) -> Answer:
+        """The answer for the program of a sign-in that the person cancels at Apple."""
+        start = self.get("/login/apple?" + urlencode({"return_to": return_to}))
+        state = parse_qs(urlsplit(start.location).query)["state"][0]
+        back = self.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
+                         {"Origin": self.site.apple.origin})
+        return self.get(self.own(back.location))
+
+    def user(self) -> str:
+        """The id of who is signed in."""
+        token = next(value for value in self.cookies.values() if value.startswith("brs_"))
+        return self.site.operator.database(
+            'SELECT "user" FROM session WHERE token_hash = ?', hashlib.sha256(token.encode()).digest())[0][0]
+
+
+class Party:
+    """A program: registered, and with what it must send."""
+
+    def __init__(self, site, client_id: str, secret: str | None, redirect_uri: str = CALLBACK):
+        self.site, self.client_id, self.secret, self.redirect_uri = site, client_id, secret, redirect_uri
+        self.verifier = secrets.token_urlsafe(32)
+
+    @property
+    def challenge(self) -> str:
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    def path(self, **changes) -> str:
+        """Of an authorization request; None leaves a parameter out."""
+        parameters = {
+            "response_type": "code", "client_id": self.client_id, "redirect_uri": self.redirect_uri,
+            "scope": "openid profile email groups", "state": "s-4711", "nonce": "n-0815",
+            "code_challenge": self.challenge, "code_challenge_method": "S256",
+        } | changes
+        return "/oidc/authorize?" + urlencode({name: value for name, value in parameters.items() if value is not None})
+
+    def authorize(self, browser: Browser, person: str = "ada", **changes) -> Answer:
+        """The redirect to the program, with the person signed in on the way if need be."""
+        answer = browser.get(self.path(**changes))
+        if answer.status != 200:
+            return answer
+        done = browser.through_apple(return_target(answer), person)
+        assert done.status == 303, done.body
+        return browser.get(browser.own(done.location))
+
+    def code(self, browser: Browser, person: str = "ada", **changes) -> str:
+        answer = self.authorize(browser, person, **changes)
+        assert answer.status == 303, (answer.status, answer.body)
+        return answer.parameters()["code"]
+
+    def post(self, path: str, form: dict, headers: dict | None = None) -> Answer:
+        """With the client's secret in the body, unless `headers` authenticate."""
+        form = {name: value for name, value in form.items() if value is not None}
+        if not (headers or {}).get("Authorization"):
+            form = {"client_id": self.client_id} | ({"client_secret": self.secret} if self.secret else {}) | form
+        return call(self.site, "POST", path, FORM | (headers or {}), urlencode(form))
+
+    def redeem(self, code: str, headers: dict | None = None, **changes) -> Answer:
+        return self.post("/oidc/token", {
+            "grant_type": "authorization_code", "code": code, "redirect_uri": self.redirect_uri,
+            "code_verifier": self.verifier} | changes, headers)
+
+    def refresh(self, token: str, **changes) -> Answer:
+        return self.post("/oidc/token", {"grant_type": "refresh_token", "refresh_token": token} | changes)
+
+    def tokens(self, browser: Browser, person: str = "ada", **changes) -> dict:
+        answer = self.redeem(self.code(browser, person, **changes))
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def userinfo(self, token: str) -> Answer:
+        return call(self.site, "GET", "/oidc/userinfo", {"Authorization": f"Bearer {token}"})
+
+    def claims(self, id_token: str) -> dict:
+        """Of an ID token that a program would accept."""
+        keys = KeySet.import_key_set(call(self.site, "GET", "/.well-known/jwks.json").json())
+        token = jwt.decode(id_token, keys, algorithms=["RS256"])
+        jwt.JWTClaimsRegistry(
+            iss={"essential": True, "value": self.site.origin}, aud={"essential": True, "value": self.client_id},
+            exp={"essential": True}, iat={"essential": True}).validate(token.claims)
+        return token.claims
+
+
+def basic(client_id: str, secret: str) -> dict:
+    return {"Authorization": "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()}
+
+
+def return_target(page: Answer) -> str:
+    """Where the login page's sign-in leads, as its link without scripts says."""
+    found = re.search(rb'href="[^"]*/login/apple\?([^"]+)"', page.body)
+    assert found, page.body
+    return parse_qs(html.unescape(found[1].decode()))["return_to"][0]
+
+
+def register(site, client_id: str = "grafana", *options: str, redirect_uri: str = CALLBACK) -> Party:
+    made = json.loads(site.operator.bramley(
+        "clients", "add", client_id, "--redirect-uri", redirect_uri, "--json", *options))
+    return Party(site, made["clientID"], made.get("clientSecret"), redirect_uri)

@@ -1,0 +1,409 @@
+"""The authorization endpoint: demands 1 to 20 of an OpenID provider."""
+
+import html
+import re
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from party import CALLBACK, Browser, call, register, return_target
+from patience import eventually
+
+
+def test_metadata_names_the_issuer_letter_for_letter(site, grafana):
+    document = call(site, "GET", "/.well-known/openid-configuration")
+    assert document.status == 200 and document.headers["Content-Type"] == "application/json"
+    assert document.json()["issuer"] == site.origin
+
+
+def test_the_same_document_is_at_the_place_of_oauth(site, grafana):
+    assert call(site, "GET", "/.well-known/oauth-authorization-server").body == \
+        call(site, "GET", "/.well-known/openid-configuration").body
+
+
+def test_metadata_names_only_what_works(site, grafana):
+    document = call(site, "GET", "/.well-known/openid-configuration").json()
+    assert document["request_uri_parameter_supported"] is False
+    assert document["response_types_supported"] == ["code"] and document["subject_types_supported"] == ["public"]
+    assert document["code_challenge_methods_supported"] == ["S256"]
+    assert document["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    for name, address in document.items():
+        if name.endswith("_endpoint") or name == "jwks_uri":
+            assert address.startswith(site.origin)
+            assert call(site, "GET", urlsplit(address).path).status != 404, name
+
+
+def test_keys_are_rsa_and_have_ids(site, grafana, browser):
+    grafana.tokens(browser)
+    keys = call(site, "GET", "/.well-known/jwks.json").json()["keys"]
+    rsa = [key for key in keys if key["kty"] == "RSA"]
+    assert rsa and all(key["kid"] and key["alg"] == "RS256" and len(key["n"]) >= 342 for key in rsa)
+
+
+def test_get_and_post_begin_the_same_sign_in(grafana, browser):
+    path = grafana.path()
+    posted = browser.send("POST", "/oidc/authorize", path.partition("?")[2])
+    assert posted.status == 303
+    assert browser.own(posted.location).startswith("/oidc/authorize?")
+    assert return_target(browser.get(browser.own(posted.location))).startswith("/oidc/authorize?")
+
+
+@pytest.mark.parametrize("changes", [
+    {"client_id": "nobody"}, {"client_id": None}, {"client_id": "gra fana"},
+    {"redirect_uri": None}, {"redirect_uri": CALLBACK + "/"}, {"redirect_uri": CALLBACK[:-1]},
+    {"redirect_uri": CALLBACK.upper()}, {"redirect_uri": CALLBACK + "?a=b"}, {"redirect_uri": "https://evil.example"},
+    {"redirect_uri": CALLBACK.replace("https", "http")}, {"redirect_uri": "//" + CALLBACK.partition("//")[2]},
+])
+def test_an_unknown_client_or_address_is_a_page(grafana, browser, changes):
+    answer = browser.get(grafana.path(**changes))
+    assert answer.status == 400 and "Location" not in answer.headers
+    assert answer.headers["Content-Type"].startswith("text/html") and b"error-id" in answer.body
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
+def test_a_second_client_or_address_is_a_page(grafana, browser, name):
+    answer = browser.get(grafana.path() + f"&{name}=https%3A%2F%2Fevil.example")
+    assert answer.status == 400 and "Location" not in answer.headers
+
+
+def test_the_loopback_port_of_a_public_client_is_free(site):
+    party = register(site, "desktop", "--public", redirect_uri="http://127.0.0.1:4711/callback")
+    for port in ("4712", "65535"):
+        party.redirect_uri = f"http://127.0.0.1:{port}/callback"
+        assert Browser(site).get(party.path()).status == 200
+    for uri in ("http://127.0.0.1:4711/other", "http://127.0.0.2:4711/callback", "http://127.0.0.1:04711/callback",
+                "http://127.0.0.1:70000/callback", "http://127.0.0.1:4711@evil.example/callback",
+                "https://127.0.0.1:4711/callback"):
+        party.redirect_uri = uri
+        assert Browser(site).get(party.path()).status == 400, uri
+
+
+def test_the_loopback_port_of_a_client_with_a_secret_is_not(site):
+    party = register(site, "service", redirect_uri="http://127.0.0.1:4711/callback")
+    party.redirect_uri = "http://127.0.0.1:4712/callback"
+    assert Browser(site).get(party.path()).status == 400
+
+
+@pytest.mark.parametrize("changes, error", [
+    ({"response_type": None}, "invalid_request"), ({"response_type": "token"}, "unsupported_response_type"),
+    ({"response_type": "code id_token"}, "unsupported_response_type"), ({"response_mode": "fragment"}, "invalid_request"),
+    ({"scope": "profile"}, "invalid_scope"), ({"scope": None}, "invalid_scope"),
+    ({"code_challenge_method": "plain"}, "invalid_request"), ({"code_challenge_method": None}, "invalid_request"),
+    ({"code_challenge": None}, "invalid_request"), ({"code_challenge": "short"}, "invalid_request"),
+    ({"prompt": "none login"}, "invalid_request"), ({"max_age": "-1"}, "invalid_request"),
+    ({"max_age": "soon"}, "invalid_request"), ({"request": "e30."}, "request_not_supported"),
+    ({"request_uri": "https://grafana.example.com/r"}, "request_uri_not_supported"),
+    ({"state": "s-4711", "nonce": "a\0b"}, "invalid_request"),
+])
+def test_other_errors_go_to_the_program(site, grafana, browser, changes, error):
+    answer = browser.get(grafana.path(**changes))
+    assert answer.status == 303 and answer.location.startswith(CALLBACK + "?")
+    told = answer.parameters()
+    assert (told["error"], told["state"], told["iss"]) == (error, "s-4711", site.origin)
+
+
+@pytest.mark.parametrize("name", ["scope", "state", "nonce", "response_type", "code_challenge", "prompt", "max_age",
+                                  "display", "ui_locales", "login_hint", "acr_values", "claims"])
+def test_a_parameter_twice_is_an_error(grafana, browser, name):
+    once = f"&{name}=y" if name in ("display", "ui_locales", "login_hint", "acr_values", "claims") else ""
+    told = browser.get(grafana.path(prompt="login", max_age="9") + f"{once}&{name}=x").parameters()
+    assert told["error"] == "invalid_request"
+
+
+def test_unknown_parameters_are_ignored(grafana, browser):
+    assert browser.get(grafana.path() + "&resource=a&resource=b").status == 200
+
+
+def test_success_names_the_issuer(site, grafana, browser):
+    answer = grafana.authorize(browser)
+    told = answer.parameters()
+    assert answer.location.startswith(CALLBACK + "?")
+    assert (told["state"], told["iss"]) == ("s-4711", site.origin) and told["code"]
+
+
+def test_the_nonce_is_copied_unchanged(grafana, browser):
+    nonce = "ünï %+&=\"'<>"
+    assert grafana.claims(grafana.tokens(browser, nonce=nonce)["id_token"])["nonce"] == nonce
+    assert "nonce" not in grafana.claims(grafana.tokens(browser, nonce=None)["id_token"])
+
+
+def test_prompt_none_shows_nothing(grafana, browser):
+    assert browser.get(grafana.path(prompt="none")).parameters()["error"] == "login_required"
+    browser.sign_in()
+    assert "code" in browser.get(grafana.path(prompt="none")).parameters()
+
+
+def test_prompt_login_goes_to_apple_again(grafana, browser):
+    first = grafana.claims(grafana.tokens(browser)["id_token"])
+    page = browser.get(grafana.path(prompt="login"))
+    assert page.status == 200, "a session answers a request for another sign-in"
+    target = return_target(page)
+    # The session from before still does not answer it.
+    assert browser.get(target).status == 200
+    done = browser.through_apple(target)
+    answer = browser.get(browser.own(done.location))
+    second = grafana.claims(grafana.redeem(answer.parameters()["code"]).json()["id_token"])
+    assert second["auth_time"] >= first["auth_time"] and second["sid"] == first["sid"]
+
+
+@pytest.mark.parametrize("prompt", ["consent", "unheard_of"])
+def test_unknown_prompts_are_ignored(grafana, browser, prompt):
+    browser.sign_in()
+    assert "code" in browser.get(grafana.path(prompt=prompt)).parameters()
+
+
+@pytest.mark.parametrize("prompt", ["select_account", "consent select_account"])
+def test_select_account_asks(grafana, browser, prompt):
+    browser.sign_in()
+    assert browser.get(grafana.path(prompt=prompt)).status == 200
+    assert "code" in grafana.authorize(browser, "boris", prompt=prompt).parameters()
+
+
+def test_prompt_none_shows_no_page_under_the_limit_either(make_site):
+    site = make_site({"log.level": "info", "server.limits.signInsPerMinute": 3})
+    party = register(site, "silent")
+    address = {"X-Forwarded-For": "192.0.2.7"}
+    browser = Browser(site)
+    answers = [browser.send("GET", party.path(prompt="none"), headers=address) for _ in range(6)]
+    assert [answer.parameters()["error"] for answer in answers[:2]] == ["login_required"] * 2
+    assert answers[-1].parameters()["error"] == "temporarily_unavailable"
+    assert browser.send("GET", party.path(), headers=address).status == 429
+
+
+# Opaque values come back whole
+
+def opaque(site, party, browser, changes, method):
+    if method == "GET":
+        return browser.get(party.path(**changes))
+    posted = browser.send("POST", "/oidc/authorize", party.path(**changes).partition("?")[2])
+    return browser.get(browser.own(posted.location)) if posted.status == 303 and "/oidc/authorize" in posted.location else posted
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("signed_in", [True, False])
+@pytest.mark.parametrize("state, nonce", [("s" * 1_025, "n" * 513), ("s" * 4_000, "n" * 2_000), ("ü" * 512, "é" * 256),
+                                          ("s" * 8_192, "n" * 8_192), (";'\"<>&=+%00" * 50, "n")])
+def test_long_opaque_values_come_back_whole(site, grafana, browser, method, signed_in, state, nonce):
+    if method == "GET" and len(state) == 8_192:
+        pytest.skip("longer than a request line")
+    if signed_in:
+        browser.sign_in()
+    answer = opaque(site, grafana, browser, {"state": state, "nonce": nonce}, method)
+    if not signed_in:
+        assert answer.status == 200, answer.body
+        target = return_target(answer)
+        assert len(target) < 3_100
+        done = browser.through_apple(target)
+        answer = browser.get(browser.own(done.location))
+    told = answer.parameters()
+    assert told["state"] == state
+    assert grafana.claims(grafana.redeem(told["code"]).json()["id_token"])["nonce"] == nonce
+
+
+@pytest.mark.parametrize("name", ["state", "nonce"])
+@pytest.mark.parametrize("signed_in", [True, False])
+@pytest.mark.parametrize("value", ["x" * 8_193, "a\nb", "a\x7f", "a\tb"])
+def test_values_that_are_too_long_are_an_error(site, grafana, browser, name, value, signed_in):
+    if signed_in:
+        browser.sign_in()
+    told = opaque(site, grafana, browser, {name: value}, "POST").parameters()
+    assert told["error"] == "invalid_request" and name in told["error_description"]
+
+
+def test_a_cancelled_long_request_tells_the_program(site, grafana, browser):
+    page = opaque(site, grafana, browser, {"state": "s" * 5_000}, "POST")
+    told = browser.cancel(return_target(page)).parameters()
+    assert (told["error"], told["state"]) == ("access_denied", "s" * 5_000)
+
+
+def test_a_kept_request_ends(site, grafana, browser):
+    page = opaque(site, grafana, browser, {"state": "s" * 5_000}, "POST")
+    site.operator.database("UPDATE authorize_request SET expires_at = 1")
+    assert browser.get(return_target(page)).status == 400
+
+
+# Form Post Response Mode
+
+def posted(answer) -> tuple[str, dict[str, str]]:
+    text = answer.body.decode()
+    fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', text)
+    return html.unescape(re.search(r'action="([^"]*)"', text)[1]), {name: html.unescape(value) for name, value in fields}
+
+
+def test_response_mode_form_post_is_answered_by_a_page(site, grafana, browser):
+    state = "s\"<>&'"
+    answer = grafana.authorize(browser, response_mode="form_post", state=state)
+    assert answer.status == 200
+    address, fields = posted(answer)
+    assert address == CALLBACK and set(fields) == {"code", "state", "iss"}
+    assert (fields["state"], fields["iss"]) == (state, site.origin)
+    assert grafana.redeem(fields["code"]).status == 200
+    assert "form-action http: https:" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    # For browsers without scripts; and nobody need have been at Apple.
+    assert b'type="submit"' in answer.body and b"Apple" not in answer.body
+    for changes, error in [({"prompt": "none", "max_age": "0"}, None), ({"scope": "profile"}, "invalid_scope")]:
+        address, fields = posted(browser.get(grafana.path(response_mode="form_post", **changes)))
+        assert address == CALLBACK and fields.get("error") == error or error is None
+    assert "form_post" in call(site, "GET", "/.well-known/openid-configuration").json()["response_modes_supported"]
+
+
+# Each error leaves a line
+
+@pytest.mark.parametrize("changes, reason, says", [
+    ({"scope": "profile"}, "openid_error_returned", "client grafana: invalid_scope"),
+    ({"prompt": "none"}, "openid_error_returned", "client grafana: login_required"),
+    ({"redirect_uri": "https://evil.example/cb"}, "openid_redirect_refused",
+     "redirect_uri is https://evil.example/cb, registered: " + CALLBACK),
+])
+def test_every_error_leaves_a_line(site, grafana, browser, changes, reason, says):
+    before = site.server.text()
+    browser.get(grafana.path(**changes))
+    lines = [line for line in site.server.text()[len(before):].splitlines() if f"reason={reason}" in line]
+    assert len(lines) == 1 and says in lines[0]
+
+
+def test_the_mark_of_one_request_answers_no_other(grafana, browser):
+    browser.sign_in()
+    target = return_target(browser.get(grafana.path(prompt="login")))
+    browser.through_apple(target)
+    mark = target.partition("bramley_mark=")[2]
+    assert browser.get(grafana.path(prompt="login", state="another") + f"&bramley_mark={mark}").status == 200
+    assert browser.get(grafana.path(prompt="login") + "&bramley_mark=AAAA").status == 200
+
+
+def test_max_age(site, grafana, browser):
+    claims = grafana.claims(grafana.tokens(browser, max_age="3600")["id_token"])
+    assert claims["auth_time"] > 0
+    # As if it had been an hour ago.
+    site.operator.database("UPDATE session SET created_at = created_at - 3600000 WHERE id = ?", claims["sid"])
+    # Servers over PostgreSQL remember sessions for a moment.
+    eventually(lambda: browser.get(grafana.path(max_age="3599")).status == 200, "the login page")
+    assert "code" in browser.get(grafana.path(max_age="7200")).parameters()
+    assert browser.get(grafana.path(max_age="3599", prompt="none")).parameters()["error"] == "login_required"
+    assert "code" in grafana.authorize(browser, max_age="0").parameters()
+
+
+@pytest.mark.parametrize("name, value", [
+    ("display", "touch"), ("ui_locales", "de fr"), ("claims_locales", "de"), ("acr_values", "loa4"),
+    ("login_hint", "ada@example.com"), ("claims", "{}")])
+def test_hints_are_no_errors(grafana, browser, name, value):
+    browser.sign_in()
+    assert "code" in browser.get(grafana.path(**{name: value})).parameters()
+
+
+def test_an_id_token_says_who_is_meant(site, grafana, browser):
+    ada = grafana.tokens(browser)["id_token"]
+    assert "code" in browser.get(grafana.path(id_token_hint=ada, prompt="none")).parameters()
+    other = Browser(site)
+    other.sign_in("boris")
+    assert other.get(grafana.path(id_token_hint=ada, prompt="none")).parameters()["error"] == "login_required"
+    # Boris may become Ada; if he stays Boris, the program gets nothing.
+    assert other.get(grafana.path(id_token_hint=ada)).status == 200
+    assert grafana.authorize(other, "boris", id_token_hint=ada).parameters()["error"] == "login_required"
+    assert "code" in grafana.authorize(other, "ada", id_token_hint=ada).parameters()
+
+
+@pytest.mark.parametrize("forge", [
+    lambda token: "nonsense", lambda token: token.rpartition(".")[0] + ".",
+    lambda token: "eyJhbGciOiJub25lIn0." + token.split(".")[1] + ".",
+    lambda token: token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB"),
+])
+def test_a_forged_hint_is_refused(grafana, browser, forge):
+    token = grafana.tokens(browser)["id_token"]
+    assert browser.get(grafana.path(id_token_hint=forge(token))).parameters()["error"] == "login_required"
+
+
+def test_two_tabs_end_each_in_its_own_program(site, grafana, browser):
+    other = register(site, "wiki", redirect_uri="https://wiki.example.com/callback")
+    one, two = (return_target(browser.get(party.path())) for party in (grafana, other))
+    done = browser.through_apple(one)
+    assert browser.get(browser.own(done.location)).location.startswith(CALLBACK)
+    done = browser.through_apple(two)
+    assert browser.get(browser.own(done.location)).location.startswith("https://wiki.example.com/callback?")
+
+
+def test_a_restart_on_the_way_loses_nothing(site, grafana, browser):
+    start = browser.get("/login/apple?" + urlencode({"return_to": return_target(browser.get(grafana.path()))}))
+    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
+    site.stop()
+    site.start()
+    done = browser.send("POST", "/apple/callback", form, {"Origin": site.apple.origin})
+    assert "code" in browser.get(browser.own(done.location)).parameters()
+
+
+def test_nothing_is_stored_before_the_sign_in(site, grafana):
+    before = {table: site.operator.database(f"SELECT count(*) FROM {table}") for table in ("openid_grant", "used_attempt")}
+    for _ in range(100):
+        assert Browser(site).get(grafana.path()).status == 200
+    assert before == {table: site.operator.database(f"SELECT count(*) FROM {table}") for table in before}
+
+
+def test_a_cancelled_sign_in_tells_the_program(site, grafana, browser):
+    told = browser.cancel(return_target(browser.get(grafana.path()))).parameters()
+    assert (told["error"], told["state"]) == ("access_denied", "s-4711")
+
+
+def test_people_outside_the_groups_are_told_and_so_is_the_program(site, browser):
+    party = register(site, "staff-only", "--group", "staff", "--name", "Staff Only")
+    answer = party.authorize(browser)
+    assert answer.status == 403 and b"Staff Only" in answer.body and b"Ada" in answer.body
+    assert f"{CALLBACK}?error=access_denied".encode() in answer.body, "the way back to the program"
+    assert browser.get(party.path(prompt="none")).parameters()["error"] == "access_denied"
+    site.operator.bramley("users", "groups", browser.user(), "--add", "staff")
+    # Another process's write is known within a second, where sessions are cached.
+    eventually(lambda: browser.get(party.path()).status == 303, "the group")
+    assert "code" in browser.get(party.path()).parameters()
+
+
+def test_pages_cannot_be_framed_and_send_no_referer(grafana, browser):
+    page = browser.get(grafana.path())
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    browser.sign_in()
+    assert browser.get(grafana.path()).headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
+    page = browser.get(grafana.path())
+    target = return_target(page)
+    start = browser.get("/login/apple?" + urlencode({"return_to": target}))
+    done = browser.through_apple(target)
+    last = browser.get(browser.own(done.location))
+    refused = browser.get(register(site, "closed", "--group", "nobody").path())
+    assert refused.status == 403 and last.location.startswith(CALLBACK)
+    # Apple's answer comes from elsewhere, without the cookie of this browser: a page that begins again.
+    other = Browser(site)
+    start = other.get("/login/apple?" + urlencode({"return_to": target}))
+    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
+    failed = Browser(site).send("POST", "/apple/callback", form + "&bramley_repost=1", {"Origin": site.origin})
+    assert 400 <= failed.status < 500, failed.body
+    for answer in (page, start, done, last, refused, failed, browser.get("/login?" + urlencode({"return_to": target}))):
+        assert answer.headers.get_all("Cross-Origin-Opener-Policy") == ["unsafe-none"]
+    assert browser.get("/account").headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+def test_two_sessions_at_once_are_no_sign_in(site, grafana, browser):
+    browser.sign_in()
+    name, token = next((name, value) for name, value in browser.cookies.items() if value.startswith("brs_"))
+    for cookie in (f"{name}={token}; {name}={token}", f'{name}="{token}"', f"{name}={token[:-1]}", f"bramley={token}"):
+        answer = call(site, "GET", grafana.path(prompt="none"), {"Cookie": cookie})
+        assert answer.parameters()["error"] == "login_required", cookie
+
+
+def test_an_app_s_token_is_no_sign_in_of_a_browser(site, grafana, browser):
+    browser.sign_in()
+    token = next(value for value in browser.cookies.values() if value.startswith("brs_"))
+    answer = call(site, "GET", grafana.path(prompt="none"), {"Authorization": f"Bearer {token}"})
+    assert answer.parameters()["error"] == "login_required"
+
+
+def test_the_login_page_says_which_program_asks(grafana, browser):
+    page = browser.get(grafana.path(scope="openid email")).body.decode()
+    assert "Grafana" in page and "e-mail address that Apple gave us" in page and "your groups here" not in page
+
+
+def test_a_hostile_name_of_a_program_stays_text(site, browser):
+    party = register(site, "hostile", "--name", "<script>alert(1)</script>")
+    page = browser.get(party.path())
+    assert b"<script>alert" not in page.body and b"&lt;script&gt;" in page.body

@@ -1,0 +1,332 @@
+"""Programs learn that a session has ended: demands 41 and 42 of an OpenID provider.
+
+The tokens are verified with joserfc, by the rules of Back-Channel Logout §2.6.
+"""
+
+import json
+import time
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+from party import CALLBACK, Browser, call, register
+from patience import eventually
+from receiver import Arrival, Receiver, status
+
+EVENT = "http://schemas.openid.net/event/backchannel-logout"
+
+
+class Listener:
+    """A program's back-channel logout endpoint."""
+
+    def __init__(self, site, client_id: str, *options: str):
+        self.receiver = Receiver()
+        self.party = register(
+            site, client_id, "--back-channel-logout-uri", self.receiver.url(f"/{client_id}?from=bramley"), *options)
+
+    def tokens(self) -> list[str]:
+        with self.receiver.changed:
+            return [token(arrival) for arrival in self.receiver.arrivals]
+
+    def wait_for(self, count: int) -> list[str]:
+        self.receiver.wait_for(lambda arrivals: len(arrivals) >= count, f"{count} logout tokens")
+        return self.tokens()
+
+    def claims(self, token: str) -> dict:
+        keys = KeySet.import_key_set(call(self.party.site, "GET", "/.well-known/jwks.json").json())
+        decoded = jwt.decode(token, keys, algorithms=["RS256"])
+        assert decoded.header["typ"] == "logout+jwt"
+        jwt.JWTClaimsRegistry(
+            iss={"essential": True, "value": self.party.site.origin},
+            aud={"essential": True, "value": self.party.client_id}, exp={"essential": True}, iat={"essential": True},
+            jti={"essential": True}).validate(decoded.claims)
+        assert decoded.claims["events"] == {EVENT: {}} and "nonce" not in decoded.claims
+        assert 0 < decoded.claims["exp"] - decoded.claims["iat"] <= 120
+        return decoded.claims
+
+
+def token(arrival: Arrival) -> str:
+    assert arrival.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert not [name for name in arrival.headers if name.startswith("webhook-")]
+    fields = parse_qs(arrival.body.decode(), strict_parsing=True)
+    assert list(fields) == ["logout_token"] and len(fields["logout_token"]) == 1
+    return fields["logout_token"][0]
+
+
+@pytest.fixture
+def listener(site):
+    made = []
+
+    def make(client_id: str, *options: str) -> Listener:
+        made.append(Listener(site, client_id, *options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.receiver.close()
+        site.operator.bramley("clients", "delete", one.party.client_id, "--yes")
+
+
+def sign_out(browser: Browser) -> None:
+    answer = browser.send("POST", "/logout", {}, {"Origin": browser.site.origin})
+    assert answer.status == 303, (answer.status, answer.body)
+
+
+def by_the_program(site, browser, session, id_token):
+    browser.get("/oidc/logout?" + urlencode({"id_token_hint": id_token}))
+
+
+def by_another_person(site, browser, session, id_token):
+    browser.sign_in("boris")
+
+
+ENDS = {
+    "sign-out": lambda site, browser, session, id_token: sign_out(browser),
+    "by-the-program": by_the_program,
+    "another-person": by_another_person,
+    "operator": lambda site, browser, session, id_token: site.operator.bramley(
+        "sessions", "revoke", session, "--yes"),
+    "disabled": lambda site, browser, session, id_token: site.operator.bramley(
+        "users", "disable", browser.user(), "--yes"),
+    "deleted": lambda site, browser, session, id_token: site.operator.bramley(
+        "users", "delete", browser.user(), "--yes"),
+    "consent-revoked": lambda site, browser, session, id_token: site.apple.notify("consent-revoked", "chie"),
+    "account-deleted": lambda site, browser, session, id_token: site.apple.notify("account-deleted", "dana"),
+}
+PEOPLE = {"consent-revoked": "chie", "account-deleted": "dana", "disabled": "erin", "deleted": "erin"}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_every_end_of_a_session_reaches_its_programs(site, listener, browser, way):
+    first, second, other = listener("first"), listener("second"), listener("other")
+    person = PEOPLE.get(way, "ada")
+    tokens = first.party.tokens(browser, person)
+    second.party.tokens(browser, person)
+    user, session = browser.user(), first.party.claims(tokens["id_token"])["sid"]
+    began = time.time()
+    ENDS[way](site, browser, session, tokens["id_token"])
+    for one in (first, second):
+        claims = one.claims(one.wait_for(1)[0])
+        assert (claims["sub"], claims["sid"]) == (user, session)
+        assert claims["iat"] >= int(began)
+        assert one.receiver.arrivals[0].path == f"/{one.party.client_id}?from=bramley"
+    assert first.tokens() != second.tokens()
+    assert not other.tokens(), "a program that took no part is told nothing"
+    eventually(lambda: waiting(site, "first") == 0, "the queue to be empty")
+    assert len(first.tokens()) == len(second.tokens()) == 1
+    if way == "disabled":
+        site.operator.bramley("users", "enable", user)
+
+
+def endpoint(site, client_id: str) -> dict:
+    listed = site.operator.bramley("webhooks", "list", "--json", "--all")
+    return next(item for item in json.loads(listed)["items"] if item["url"] == f"client:{client_id}")
+
+
+def waiting(site, client_id: str) -> int:
+    return endpoint(site, client_id)["waiting"]
+
+
+def test_a_code_that_was_not_redeemed_counts_as_part(site, listener, browser):
+    one = listener("impatient")
+    one.party.code(browser)
+    sign_out(browser)
+    assert one.claims(one.wait_for(1)[0])["sid"].startswith("ses_")
+
+
+def test_only_the_session_that_ended(site, listener):
+    one = listener("two-sessions")
+    browsers = [Browser(site), Browser(site)]
+    sids = [one.party.claims(one.party.tokens(browser)["id_token"])["sid"] for browser in browsers]
+    sign_out(browsers[0])
+    assert one.claims(one.wait_for(1)[0])["sid"] == sids[0]
+    assert one.party.userinfo(one.party.tokens(browsers[1])["access_token"]).status == 200
+    sign_out(browsers[1])
+    assert one.claims(one.wait_for(2)[1])["sid"] == sids[1]
+
+
+def test_signing_in_again_sends_no_logout(site, listener, browser):
+    one = listener("calm")
+    first = one.party.claims(one.party.tokens(browser)["id_token"])
+    browser.sign_in()
+    second = one.party.claims(one.party.tokens(browser)["id_token"])
+    assert second["sid"] == first["sid"] and second["auth_time"] >= first["auth_time"]
+    sign_out(browser)
+    assert one.claims(one.wait_for(1)[0])["sid"] == first["sid"]
+    assert len(one.tokens()) == 1
+
+
+def test_leaving_the_groups_is_told(site, listener, browser):
+    one = listener("members", "--group", "members")
+    browser.sign_in("chie")
+    user = browser.user()
+    site.operator.bramley("users", "groups", user, "--add", "members")
+    eventually(lambda: browser.get(one.party.path()).status == 303, "the group")
+    tokens = one.party.tokens(browser, "chie")
+    site.operator.bramley("users", "groups", user, "--remove", "members")
+    assert one.party.userinfo(tokens["access_token"]).status == 401
+    claims = one.claims(one.wait_for(1)[0])
+    assert claims["sub"] == user and "sid" not in claims
+
+
+def test_a_refused_logout_is_repeated_later(site, listener, browser):
+    """And holds back no other session of the same person."""
+    one = listener("down")
+    one.receiver.answer = lambda arrival: status(500)
+    other = Browser(site)
+    sids = [one.party.claims(one.party.tokens(each)["id_token"])["sid"] for each in (browser, other)]
+    sign_out(browser)
+    first = one.wait_for(1)[0]
+    sign_out(other)
+    one.wait_for(2)
+    eventually(lambda: waiting(site, "down") == 2, "both to wait")
+    state = endpoint(site, "down")
+    assert (state["state"], state["lastFailure"], state["events"]) == ("failing", "status 500", ["session.ended"])
+    one.receiver.answer = lambda arrival: status(200)
+    site.operator.bramley("webhooks", "retry", "--endpoint", "client:down")
+    eventually(lambda: waiting(site, "down") == 0, "the queue to be empty")
+    heard = [one.claims(token) for token in one.tokens()]
+    assert {claims["sid"] for claims in heard[-2:]} == set(sids)
+    assert first not in one.tokens()[1:] and len({claims["jti"] for claims in heard}) == len(heard)
+    assert site.server.text().count("webhook endpoint failing") == 1
+    assert "endpoint=client:down" in site.server.text()
+
+
+@pytest.mark.parametrize("code", [400, 410, 501])
+def test_a_final_answer_ends_that_delivery_alone(site, listener, browser, code):
+    """Nextcloud answers 400 for a session it has ended itself; 410 ends a webhook endpoint, but no logout token."""
+    one = listener("final")
+    one.receiver.answer = lambda arrival: status(code)
+    one.party.tokens(browser)
+    sign_out(browser)
+    one.wait_for(1)
+    eventually(lambda: waiting(site, "final") == 0, "the queue to be empty")
+    assert endpoint(site, "final")["state"] == "ok" and "logout token refused" in site.server.text()
+    one.receiver.answer = lambda arrival: status(200)
+    sid = one.party.claims(one.party.tokens(browser)["id_token"])["sid"]
+    sign_out(browser)
+    assert one.claims(one.wait_for(2)[1])["sid"] == sid
+
+
+def test_nothing_is_lost_when_the_server_is_killed(site, listener, browser):
+    one = listener("killed")
+    held = []
+    one.receiver.answer = lambda arrival: held.append(arrival)  # No answer: it hangs.
+    one.party.tokens(browser)
+    sign_out(browser)
+    one.wait_for(1)
+    site.server.kill()
+    one.receiver.answer = lambda arrival: status(200)
+    site.start()
+    one.wait_for(2)
+    eventually(lambda: waiting(site, "killed") == 0, "the queue to be empty")
+
+
+def test_an_address_that_changes_counts_for_what_waits(site, listener, browser):
+    one, other = listener("moving"), Receiver()
+    one.receiver.answer = lambda arrival: status(503)
+    one.party.tokens(browser)
+    sign_out(browser)
+    one.wait_for(1)
+    site.operator.bramley("clients", "update", "moving", "--back-channel-logout-uri", other.url("/new"))
+    site.operator.bramley("webhooks", "retry", "--endpoint", "client:moving")
+    other.wait_for(lambda arrivals: arrivals, "the token at the new address")
+    assert one.claims(token(other.arrivals[0]))["aud"] == "moving"
+    other.close()
+
+
+def test_without_an_address_nothing_is_sent(site, listener, browser):
+    one = listener("silent")
+    one.party.tokens(browser)
+    site.operator.bramley("clients", "update", "silent", "--no-back-channel-logout-uri")
+    sign_out(browser)
+    assert "client:silent" not in site.operator.bramley("webhooks", "list")
+    browser.sign_in()
+    site.operator.bramley("clients", "update", "silent", "--back-channel-logout-uri", one.receiver.url("/again"))
+    one.party.tokens(browser)
+    sign_out(browser)
+    one.wait_for(1)
+    assert len(one.tokens()) == 1
+
+
+def test_offline_refresh_tokens_outlive_a_sign_out(site, listener, browser):
+    """BL 2.7; but not the other ends: demand 33."""
+    one = listener("phone", "--offline")
+    tokens = one.party.tokens(browser, "chie", scope="openid offline_access")
+    sign_out(browser)
+    one.wait_for(1)
+    again = one.party.refresh(tokens["refresh_token"])
+    assert again.status == 200
+    site.apple.notify("consent-revoked", "chie")
+    eventually(
+        lambda: one.party.refresh(again.json()["refresh_token"]).status == 400, "the refresh token to end")
+
+
+def test_a_logout_token_passes_for_no_other(site, listener, browser):
+    """Nor as a hint of who signs out or in (demand 6)."""
+    one = listener("strict")
+    one.party.tokens(browser)
+    sign_out(browser)
+    told = one.wait_for(1)[0]
+    browser.sign_in()
+    assert browser.get("/oidc/logout?" + urlencode({"id_token_hint": told})).status == 303
+    assert browser.get("/account").status == 200, "still signed in"
+    answer = browser.get(one.party.path(id_token_hint=told, prompt="none"))
+    assert answer.parameters()["error"] == "login_required"
+    assert one.party.userinfo(told).status == 401
+
+
+def test_the_metadata_names_back_channel_logout(site, listener):
+    listener("any")
+    metadata = call(site, "GET", "/.well-known/openid-configuration").json()
+    assert metadata["backchannel_logout_supported"] is True
+    assert metadata["backchannel_logout_session_supported"] is True
+
+
+@pytest.mark.parametrize("uri", [
+    "http://program.example.com/logout", "https://user@program.example.com/", "com.example.app:/logout", "/logout",
+    "https://program.example.com/#here", ""])
+def test_an_address_that_cannot_work_is_refused(site, uri):
+    done = site.operator.run(
+        "clients", "add", "refused", "--redirect-uri", CALLBACK, "--back-channel-logout-uri", uri)
+    assert done.returncode == 64 and "back-channel logout URI" in done.stderr
+
+
+def test_apply_sets_and_forgets_the_address(site, tmp_path):
+    file = tmp_path / "clients.json"
+    client = {"clientID": "applied", "redirectURIs": [CALLBACK], "backChannelLogoutURI": "https://p.example.com/out"}
+
+    def apply() -> dict:
+        file.write_text(json.dumps({"clients": [client]}))
+        return site.operator.json("clients", "apply", str(file))["changes"]
+
+    assert apply()[0]["change"] == "added" and not apply()
+    shown = site.operator.json("clients", "show", "applied")
+    assert shown["backChannelLogoutURI"] == "https://p.example.com/out"
+    del client["backChannelLogoutURI"]
+    assert apply()[0]["members"] == ["backChannelLogoutURI"]
+    site.operator.bramley("clients", "delete", "applied", "--yes")
+
+
+def test_the_api_lists_and_retries_but_does_not_test(site, listener, browser):
+    key = site.operator.json(
+        "api-keys", "create", "hooks", "--scopes", "webhooks:read,webhooks:write")["key"]
+
+    def ask(method: str, path: str, content: dict | None = None):
+        return call(site, method, "/api/v1/webhooks" + path, {
+            "Authorization": f"Bearer {key}", "Content-Type": "application/json"}, content and json.dumps(content))
+
+    one = listener("by-api")
+    one.receiver.answer = lambda arrival: status(500)
+    one.party.tokens(browser)
+    sign_out(browser)
+    eventually(lambda: endpoint(site, "by-api")["state"] == "failing", "the failure")
+    listed = {item["url"]: item for item in ask("GET", "").json()["items"]}
+    assert (listed["client:by-api"]["waiting"], listed["client:by-api"]["lastFailure"]) == (1, "status 500")
+    assert ask("POST", "/test", {"endpoint": "client:by-api"}).status == 404
+    assert ask("POST", "/retry", {"endpoint": "client:nobody"}).status == 404
+    one.receiver.answer = lambda arrival: status(200)
+    assert ask("POST", "/retry", {"endpoint": "client:by-api"}).json() == {"retried": 1}
+    eventually(lambda: waiting(site, "by-api") == 0, "the queue to be empty")

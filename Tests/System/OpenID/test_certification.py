@@ -1,0 +1,365 @@
+"""The OpenID Foundation's certification modules for what is claimed, each by its name in the public suite: Basic, Config,
+Form Post, RP-Initiated Logout and Back-Channel Logout. Transcribed from the modules' descriptions; the suite itself is a
+program of its own that needs a network.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import time
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from party import CALLBACK, FORM, Browser, Party, basic, call, register, return_target
+from receiver import status
+from test_back_channel import Listener
+
+pytestmark = pytest.mark.long
+BACK = "https://suite.example.com/post-logout?foo=bar"
+
+
+@pytest.fixture(scope="module")
+def suite(site) -> Party:
+    made = site.operator.json(
+        "clients", "add", "suite", "--redirect-uri", CALLBACK, "--logout-uri", BACK, "--offline")
+    return Party(site, made["clientID"], made["clientSecret"])
+
+
+class Module:
+    """One program with one browser, in one response mode. As the suite, it sends no code challenge unless a module says."""
+
+    def __init__(self, party: Party, mode: str):
+        self.party, self.mode, self.browser = party, mode, Browser(party.site)
+
+    def request(self, **changes):
+        defaults = {"code_challenge": None, "code_challenge_method": None, "scope": "openid", "nonce": "n-1"}
+        if self.mode == "form_post":
+            defaults["response_mode"] = "form_post"
+        return self.party.path(**defaults | changes)
+
+    def answer(self, response) -> dict | None:
+        """What the program gets; None while the visitor sees a page."""
+        if response.status == 303 and response.location.startswith(CALLBACK):
+            assert self.mode == "query"
+            return response.parameters()
+        found = re.search(r'<form id="repost" method="post" action="([^"]*)"', response.body.decode())
+        if not found:
+            return None
+        assert self.mode == "form_post" and html.unescape(found[1]) == CALLBACK
+        fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', response.body.decode())
+        return {name: html.unescape(value) for name, value in fields}
+
+    def run(self, person: str = "ada", shows_page: bool | None = None, **changes) -> dict:
+        response = self.browser.get(self.request(**changes))
+        told = self.answer(response)
+        if shows_page is not None:
+            assert (told is None) == shows_page, "whether the visitor is asked"
+        if told is not None:
+            return told
+        assert response.status == 200, response.body
+        done = self.browser.through_apple(return_target(response), person)
+        return self.answer(self.browser.get(self.browser.own(done.location)))
+
+    def tokens(self, told: dict, headers: dict | None = None, **changes) -> dict:
+        assert told["state"] == "s-4711" and told["iss"] == self.party.site.origin
+        response = self.party.redeem(told["code"], headers, **{"code_verifier": None} | changes)
+        assert response.status == 200, response.body
+        assert response.headers["Cache-Control"] == "no-store" and response.json()["token_type"] == "Bearer"
+        return response.json()
+
+    def happy(self, **changes) -> dict:
+        """Through all of it; the claims of the ID token and of userinfo."""
+        tokens = self.tokens(self.run(**changes))
+        claims = self.party.claims(tokens["id_token"])
+        if changes.get("nonce", "n-1"):
+            assert claims["nonce"] == changes.get("nonce", "n-1")
+        info = self.party.userinfo(tokens["access_token"])
+        assert info.status == 200 and info.json()["sub"] == claims["sub"]
+        return {"id": claims, "info": info.json(), "tokens": tokens}
+
+
+@pytest.fixture(params=["query", "form_post"])
+def module(request, suite) -> Module:
+    """oidcc-basic-certification-test-plan, and oidcc-formpost-basic-certification-test-plan."""
+    return Module(suite, request.param)
+
+
+def test_oidcc_server(module):
+    claims = module.happy()["id"]
+    assert abs(claims["iat"] - time.time()) < 300 and claims["exp"] > claims["iat"]
+
+
+def test_oidcc_response_type_missing(module):
+    told = module.run(response_type=None)
+    assert told["error"] in ("invalid_request", "unsupported_response_type") and told["state"] == "s-4711"
+
+
+def test_oidcc_idtoken_signature(module):
+    assert jwt_header(module.happy()["tokens"]["id_token"])["alg"] == "RS256"
+
+
+def jwt_header(token: str) -> dict:
+    head = token.split(".")[0]
+    return json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+
+
+def test_oidcc_userinfo_get(module):
+    token = module.happy()["tokens"]["access_token"]
+    assert call(module.party.site, "GET", "/oidc/userinfo", {"Authorization": f"Bearer {token}"}).status == 200
+
+
+def test_oidcc_userinfo_post_header(module):
+    token = module.happy()["tokens"]["access_token"]
+    assert call(module.party.site, "POST", "/oidc/userinfo", {"Authorization": f"Bearer {token}"}).status == 200
+
+
+def test_oidcc_userinfo_post_body(module):
+    token = module.happy()["tokens"]["access_token"]
+    assert call(module.party.site, "POST", "/oidc/userinfo", FORM, urlencode({"access_token": token})).status == 200
+
+
+def test_oidcc_ensure_request_without_nonce_succeeds_for_code_flow(module):
+    assert "nonce" not in module.happy(nonce=None)["id"]
+
+
+@pytest.mark.parametrize("scope, names", [
+    ("profile", {"name", "given_name", "family_name", "updated_at"}), ("email", {"email", "email_verified"}),
+    ("address", set()), ("phone", set()), ("profile email address phone", {"name", "email", "email_verified"}),
+])
+def test_oidcc_scope(module, scope, names):
+    info = module.happy(scope="openid " + scope)["info"]
+    assert names <= set(info)
+
+
+def test_oidcc_ensure_other_scope_order_succeeds(module):
+    assert "email" in module.happy(scope="email openid")["info"]
+
+
+@pytest.mark.parametrize("display", ["page", "popup"])
+def test_oidcc_display(module, display):
+    module.happy(display=display)
+
+
+def test_oidcc_prompt_login(module):
+    first = module.happy()["id"]
+    told = module.run(shows_page=True, prompt="login")
+    second = module.party.claims(module.tokens(told)["id_token"])
+    assert second["auth_time"] >= first["auth_time"] and second["sub"] == first["sub"]
+
+
+def test_oidcc_prompt_none_not_logged_in(module):
+    told = module.run(shows_page=False, prompt="none")
+    assert told["error"] in ("login_required", "interaction_required") and "code" not in told
+
+
+def test_oidcc_prompt_none_logged_in(module):
+    first = module.happy()["id"]
+    second = module.party.claims(module.tokens(module.run(shows_page=False, prompt="none"))["id_token"])
+    assert (first["sub"], first["auth_time"]) == (second["sub"], second["auth_time"])
+
+
+def test_oidcc_max_age_1(module):
+    first = module.happy()["id"]
+    module.party.site.operator.database(
+        "UPDATE session SET created_at = created_at - 5000 WHERE id = ?", first["sid"])
+    time_out = module.browser
+    from patience import eventually
+    eventually(lambda: module.answer(time_out.get(module.request(max_age="1"))) is None, "the login page")
+    second = module.party.claims(module.tokens(module.run(shows_page=True, max_age="1"))["id_token"])
+    assert second["auth_time"] > first["auth_time"] - 5 and second["sub"] == first["sub"]
+
+
+def test_oidcc_max_age_10000(module):
+    first = module.happy()["id"]
+    second = module.party.claims(module.tokens(module.run(shows_page=False, max_age="10000"))["id_token"])
+    assert second["auth_time"] == first["auth_time"]
+
+
+def test_oidcc_ensure_request_with_unknown_parameter_succeeds(module):
+    module.happy(extra="foobar")
+
+
+def test_oidcc_id_token_hint(module):
+    first = module.happy()
+    told = module.run(shows_page=False, prompt="none", id_token_hint=first["tokens"]["id_token"])
+    assert module.party.claims(module.tokens(told)["id_token"])["sub"] == first["id"]["sub"]
+
+
+@pytest.mark.parametrize("name, value", [
+    ("login_hint", "ada@example.com"), ("ui_locales", "se"), ("claims_locales", "se"), ("acr_values", "1 2"),
+    ("claims", '{"userinfo":{"name":{"essential":true}}}'),
+])
+def test_oidcc_hints(module, name, value):
+    """oidcc-login-hint, oidcc-ui-locales, oidcc-claims-locales, oidcc-ensure-request-with-acr-values-succeeds,
+    oidcc-claims-essential."""
+    module.happy(**{name: value})
+
+
+def test_oidcc_codereuse(module):
+    told = module.run()
+    tokens = module.tokens(told)
+    again = module.party.redeem(told["code"], code_verifier=None)
+    assert again.status == 400 and again.json()["error"] == "invalid_grant"
+    # oidcc-codereuse-30seconds: what the code gave has ended (a warning in the suite if not).
+    assert module.party.userinfo(tokens["access_token"]).status == 401
+
+
+def test_oidcc_ensure_registered_redirect_uri(module):
+    response = module.browser.get(module.request(redirect_uri="https://suite.example.com/unregistered"))
+    assert response.status == 400 and "Location" not in response.headers
+
+
+def test_oidcc_server_client_secret_post_and_basic(module):
+    module.tokens(module.run())
+    module.tokens(module.run(), basic(module.party.client_id, module.party.secret))
+
+
+def test_oidcc_unsigned_request_object_supported_correctly_or_rejected_as_unsupported(module):
+    header = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
+    told = module.run(shows_page=False, request=header + ".e30.")
+    assert told["error"] == "request_not_supported"
+
+
+def test_oidcc_ensure_request_object_with_redirect_uri(module):
+    body = base64.urlsafe_b64encode(json.dumps({"redirect_uri": "https://evil.example/"}).encode()).rstrip(b"=").decode()
+    assert module.run(shows_page=False, request=f"eyJhbGciOiJub25lIn0.{body}.")["error"] == "request_not_supported"
+
+
+def test_oidcc_refresh_token(module):
+    first = module.happy(scope="openid offline_access")
+    renewed = module.party.refresh(first["tokens"]["refresh_token"])
+    assert renewed.status == 200
+    claims = module.party.claims(renewed.json()["id_token"])
+    assert (claims["sub"], claims["aud"], claims["auth_time"]) == tuple(first["id"][name] for name in ("sub", "aud", "auth_time"))
+    other = register(module.party.site, f"other-{module.mode.replace('_', '-')}", "--offline")
+    assert other.refresh(renewed.json()["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_oidcc_ensure_request_with_valid_pkce_succeeds(module):
+    verifier = "v" * 43
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    told = module.run(code_challenge=challenge, code_challenge_method="S256")
+    module.tokens(told, code_verifier=verifier)
+
+
+def test_oidcc_two_sessions_of_one_browser_have_one_sid(module):
+    first = module.happy()["id"]
+    second = module.party.claims(module.tokens(module.run(prompt="login"))["id_token"])
+    assert first["sid"] == second["sid"]
+
+
+# Config
+
+def test_oidcc_discovery_endpoint_verification(site, suite):
+    document = call(site, "GET", "/.well-known/openid-configuration").json()
+    assert document["issuer"] == site.origin
+    for name in ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri", "end_session_endpoint"):
+        assert document[name].startswith(site.origin + "/")
+    assert "code" in document["response_types_supported"] and "RS256" in document["id_token_signing_alg_values_supported"]
+    assert {"query", "form_post"} <= set(document["response_modes_supported"])
+    assert "openid" in document["scopes_supported"] and "public" in document["subject_types_supported"]
+    assert {"client_secret_basic", "client_secret_post"} <= set(document["token_endpoint_auth_methods_supported"])
+    assert document["claims_parameter_supported"] is False and document["request_uri_parameter_supported"] is False
+    Browser(site).sign_in()
+    suite.tokens(Browser(site))
+    keys = call(site, "GET", urlsplit(document["jwks_uri"]).path).json()["keys"]
+    assert keys and all("d" not in key and key.get("use") == "sig" for key in keys)
+
+
+# RP-Initiated Logout
+
+@pytest.fixture
+def leaving(suite) -> Module:
+    return Module(suite, "query")
+
+
+def logout(module: Module, **parameters):
+    return module.browser.get("/oidc/logout?" + urlencode(parameters))
+
+
+def is_signed_in(module: Module) -> bool:
+    return "code" in module.run(shows_page=False, prompt="none")
+
+
+def test_oidcc_rp_initiated_logout(leaving):
+    hint = leaving.happy()["tokens"]["id_token"]
+    answer = logout(leaving, id_token_hint=hint, post_logout_redirect_uri=BACK, state="abc")
+    assert answer.status == 303 and answer.location.startswith(BACK)
+    assert parse_qs(urlsplit(answer.location).query) == {"foo": ["bar"], "state": ["abc"]}
+    assert not is_signed_in(leaving)
+
+
+def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(leaving):
+    hint = leaving.happy()["tokens"]["id_token"]
+    answer = logout(leaving, id_token_hint=hint, post_logout_redirect_uri="https://suite.example.com/other", state="abc")
+    assert answer.status == 400 and "Location" not in answer.headers and is_signed_in(leaving)
+
+
+def test_oidcc_rp_initiated_logout_query_added_to_post_logout_redirect_uri(leaving):
+    hint = leaving.happy()["tokens"]["id_token"]
+    answer = logout(leaving, id_token_hint=hint, post_logout_redirect_uri=BACK + "&x=y", state="abc")
+    assert answer.status == 400 and is_signed_in(leaving)
+
+
+@pytest.mark.parametrize("change", ["modified", "bad", "none"])
+def test_oidcc_rp_initiated_logout_id_token_hint(leaving, change):
+    """oidcc-rp-initiated-logout-modified-id-token-hint, -bad-id-token-hint, -no-id-token-hint: a question, no redirect."""
+    hint = leaving.happy()["tokens"]["id_token"]
+    hint = {"modified": hint[:-5] + ("AAAAA" if hint[-5:] != "AAAAA" else "BBBBB"), "bad": "nonsense", "none": None}[change]
+    parameters = {"post_logout_redirect_uri": BACK, "state": "abc"} | ({"id_token_hint": hint} if hint else {})
+    answer = logout(leaving, **parameters)
+    assert leaving.browser.own(answer.location) == "/logout" and is_signed_in(leaving)
+
+
+@pytest.mark.parametrize("names", [[], ["state"]])
+def test_oidcc_rp_initiated_logout_no_params_and_only_state(leaving, names):
+    leaving.happy()
+    answer = logout(leaving, **{name: "abc" for name in names})
+    assert leaving.browser.own(answer.location) == "/logout" and is_signed_in(leaving)
+
+
+def test_oidcc_rp_initiated_logout_no_post_logout_redirect_uri(leaving):
+    hint = leaving.happy()["tokens"]["id_token"]
+    answer = logout(leaving, id_token_hint=hint, state="abc")
+    assert leaving.browser.own(answer.location) == "/logout" and not is_signed_in(leaving)
+
+
+def test_oidcc_rp_initiated_logout_no_state(leaving):
+    hint = leaving.happy()["tokens"]["id_token"]
+    answer = logout(leaving, id_token_hint=hint, post_logout_redirect_uri=BACK)
+    assert answer.location == BACK and not is_signed_in(leaving)
+
+
+# Back-Channel Logout
+
+def test_oidcc_backchannel_logout(site):
+    """oidcc-backchannel-rp-initiated-logout, and the suite's checks of the logout token."""
+    document = call(site, "GET", "/.well-known/openid-configuration").json()
+    assert document["backchannel_logout_supported"] and document["backchannel_logout_session_supported"]
+    one = Listener(site, "suite-listener")
+    one.receiver.answer = lambda arrival: status(200)
+    module = Module(one.party, "query")
+    done = module.happy()
+    module.browser.get("/oidc/logout?" + urlencode({"id_token_hint": done["tokens"]["id_token"]}))
+    token = one.wait_for(1)[0]
+    claims = one.claims(token)
+    assert claims["sub"] == done["id"]["sub"] and claims["sid"] == done["id"]["sid"]
+    assert jwt_header(token)["alg"] == "RS256" and len(claims["jti"]) >= 16
+    one.receiver.close()
+
+
+def test_oidcc_backchannel_logout_is_no_id_token(site):
+    one = Listener(site, "suite-second")
+    module = Module(one.party, "query")
+    hint = module.happy()["tokens"]["id_token"]
+    module.browser.get("/oidc/logout?" + urlencode({"id_token_hint": hint}))
+    token = one.wait_for(1)[0]
+    assert module.run(shows_page=False, prompt="none", id_token_hint=token)["error"] == "login_required"
+    one.receiver.close()
+
+
+def test_every_module_ends_without_an_error_of_the_server(site):
+    assert not re.findall(r"^\S+Z error .*", site.server.text(), re.MULTILINE)

@@ -1,0 +1,132 @@
+"""More programs that others wrote, which take long to install: go-oidc of Debian, JupyterHub with oauthenticator of PyPI."""
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from party import register
+from patience import eventually
+from programs import ROOT, Program, free_port
+from test_real_clients import HERE, RECIPES, Walk, recipe
+
+JUPYTERHUB = ["jupyterhub==6.1.1", "oauthenticator==17.4.0"]
+pytestmark = pytest.mark.long
+
+
+def test_go_oidc_signs_somebody_in(site, tmp_path):
+    subprocess.run(
+        [ROOT / "scripts/packages.sh", "test", "golang-go", "golang-github-coreos-go-oidc-dev",
+         "golang-golang-x-oauth2-dev"], check=True, capture_output=True)
+    binary = tmp_path / "go_program"
+    subprocess.run(
+        ["go", "build", "-o", binary, HERE / "go_program.go"], check=True, capture_output=True,
+        env=os.environ | {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache"),
+                          "GOFLAGS": ""})
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "go", redirect_uri=f"{origin}/callback")
+    program = Program([str(binary), str(port), site.origin, party.secret], tmp_path / "go.log")
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        told = walk.opens("/").json()
+        assert told == {"subject": walk.browser.user(), "userinfo": walk.browser.user(), "email": "ada@example.com"}
+    finally:
+        program.stop()
+
+
+PACKAGE = """// swift-tools-version: 6.1
+import PackageDescription
+
+let package = Package(
+    name: "App",
+    dependencies: [
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "App",
+            dependencies: [
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ])
+    ])
+"""
+
+
+def test_hummingbird_signs_somebody_in(site, tmp_path):
+    """The page's two files, built and run; what others compiled stays for the next time."""
+    port, folder = free_port(), ROOT / ".build/hummingbird-program"
+    origin = f"http://127.0.0.1:{port}"
+    library, program = re.findall(r"```swift\n(.*?)```", (RECIPES / "hummingbird.md").read_text(), re.DOTALL)
+    (folder / "Sources/App").mkdir(parents=True, exist_ok=True)
+    (folder / "Package.swift").write_text(PACKAGE)
+    for name, text in (("Bramley.swift", library), ("main.swift", program)):
+        # requests, unlike a browser, sends no secure cookie to http://127.0.0.1.
+        text = text.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+        (folder / "Sources/App" / name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
+    done = subprocess.run(["swift", "build"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    party = register(site, "hummingbird", redirect_uri=f"{origin}/callback")
+    program = Program([str(folder / ".build/debug/App")], tmp_path / "hummingbird.log",
+                      os.environ | {"CLIENT_SECRET": party.secret})
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        assert walk.opens("/").text.startswith("Hello, Ada")
+        assert walk.get("/").status_code == 200
+        # Another's code and attempt: nobody is signed in, and no session is made.
+        stranger = Walk(site, origin)
+        stranger.get("/login")
+        refused = stranger.get("/callback?code=stolen&state=guessed")
+        assert refused.status_code >= 400 and "session" not in refused.cookies
+        assert Walk(site, origin).get("/callback?error=access_denied&state=x").status_code == 401
+    finally:
+        program.stop()
+
+
+@pytest.fixture(scope="module")
+def hub_programs() -> Path:
+    folder = ROOT / ".build/jupyterhub"
+    if not (folder / "bin/jupyterhub").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run(
+            [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *JUPYTERHUB], check=True)
+    return folder / "bin"
+
+
+def test_jupyterhub_admits_by_groups(site, hub_programs, tmp_path):
+    public, hub = free_port(), free_port()
+    origin = f"http://127.0.0.1:{hub}"
+    party = register(site, "jupyterhub", redirect_uri=f"{origin}/hub/oauth_callback")
+    settings = recipe("jupyterhub.md", "python").replace("https://id.example.com", site.origin)
+    settings = settings.replace("https://hub.example.com", origin).replace("bcs_…", party.secret)
+    file = tmp_path / "jupyterhub_config.py"
+    file.write_text((HERE / "jupyterhub_config.py").read_text() + settings + f"""
+c.JupyterHub.bind_url = "http://127.0.0.1:{public}/"
+c.JupyterHub.hub_bind_url = "{origin}/"
+c.JupyterHub.cookie_secret_file = "{tmp_path}/cookie-secret"
+""")
+    program = Program(
+        [str(hub_programs / "jupyterhub"), "--config", str(file)], tmp_path / "hub.log",
+        os.environ | {"JUPYTERHUB_CRYPT_KEY": secrets.token_hex(32), "PYTHONPATH": ""})
+    program.wait_for(hub)
+    try:
+        walk = Walk(site, origin)
+        eventually(lambda: walk.get("/hub/health").status_code == 200, "the hub")
+        refused = walk.opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+        assert refused.status_code == 403, refused.text
+        site.operator.bramley("users", "groups", walk.browser.user(), "--add", "researchers")
+        page = Walk(site, origin).opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+        assert page.status_code == 200 and walk.browser.user() in page.text
+        assert re.search(r"[Ll]ogout", page.text)
+    finally:
+        program.stop()

@@ -1,0 +1,230 @@
+"""Programs that others wrote sign people in: Authlib in a Flask app, Apache's mod_auth_openidc, mozilla-django-oidc, and
+the library of GitLab and Rails."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+import requests
+
+from flask_program import flask_program
+from party import Browser, register, return_target
+from patience import PATIENCE, eventually
+from programs import Program, free_port
+
+HERE = Path(__file__).resolve().parent
+RECIPES = HERE.parents[2] / "docs/clients"
+
+
+def recipe(page: str, language: str) -> str:
+    """The settings of a program, as its page has them."""
+    return re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
+
+
+class Walk:
+    """One person before a program: its own cookies here, those for Bramley in a Browser."""
+
+    def __init__(self, site, origin: str):
+        self.site, self.origin = site, origin
+        self.browser, self.program = Browser(site), requests.Session()
+
+    def get(self, path: str) -> requests.Response:
+        return self.program.get(self.origin + path, allow_redirects=False, timeout=PATIENCE)
+
+    def opens(self, path: str, person: str = "ada") -> requests.Response:
+        """The page, with a sign-in on the way if the program asks for one."""
+        answer = self.get(path)
+        while answer.status_code in (302, 303, 307):
+            location = requests.compat.urljoin(answer.url, answer.headers["Location"])
+            if not location.startswith(self.site.origin):
+                answer = self.program.get(location, allow_redirects=False, timeout=PATIENCE)
+                continue
+            here = self.browser.get(self.browser.own(location))
+            if here.status == 200:
+                done = self.browser.through_apple(return_target(here), person)
+                here = self.browser.get(self.browser.own(done.location))
+            assert here.status == 303, (here.status, here.body)
+            answer = self.program.get(here.location, allow_redirects=False, timeout=PATIENCE)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def flask_app(site):
+    with flask_program(site) as origin:
+        yield origin
+
+
+def test_authlib_signs_somebody_in(site, flask_app):
+    walk = Walk(site, flask_app)
+    told = walk.opens("/").json()
+    assert told["id_token"]["sub"] == told["userinfo"]["sub"] == walk.browser.user()
+    assert told["userinfo"]["name"].startswith("Ada") and told["userinfo"]["email_verified"] is True
+
+
+@pytest.fixture(scope="module")
+def apache(site, tmp_path_factory):
+    folder: Path = tmp_path_factory.mktemp("apache")
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(
+        site, "apache", "--offline", "--logout-uri", f"{origin}/public/", "--back-channel-logout-uri",
+        f"{origin}/private/callback?logout=backchannel", redirect_uri=f"{origin}/private/callback")
+    modules = "mpm_event authn_core authz_core authz_user alias dir rewrite auth_openidc".split()
+    loads = "\n".join(
+        f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
+    for name in ("private", "public"):
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(name)
+    # As the page has it, with other names.
+    settings = recipe("mod_auth_openidc.md", "apache")
+    for old, new in {
+        "https://id.example.com": site.origin, "https://app.example.com": origin, "bcs_…": party.secret,
+        '"exec:/etc/apache2/oidc-passphrase"': "of-a-test",
+    }.items():
+        assert old in settings
+        settings = settings.replace(old, new)
+    file = folder / "apache.conf"
+    file.write_text(f"""
+ServerRoot {folder}
+ServerName 127.0.0.1
+PidFile {folder}/apache.pid
+ErrorLog {folder}/error.log
+Listen 127.0.0.1:{port}
+{loads}
+DocumentRoot {folder}
+DirectoryIndex index.html
+{settings}
+<Directory {folder}>
+    Require all granted
+</Directory>
+# An access token lives 3600 seconds: each page refreshes.
+<Location /fresh>
+    AuthType openid-connect
+    Require valid-user
+    OIDCRefreshAccessTokenBeforeExpiry 3700 logout_on_error
+</Location>
+Alias /fresh {folder}/private
+Alias /staff {folder}/private
+""")
+    program = Program(["/usr/sbin/apache2", "-f", str(file), "-D", "FOREGROUND"], folder / "apache.log")
+    program.wait_for(port)
+    yield origin
+    program.stop()
+
+
+def test_mod_auth_openidc_signs_somebody_in(site, apache):
+    walk = Walk(site, apache)
+    assert walk.get("/public/").text == "public"
+    assert walk.opens("/private/").text == "private"
+    assert walk.get("/private/").status_code == 200, "its own session holds"
+
+
+def answered(walk: Walk, parameters: dict) -> requests.Response:
+    """What the program makes of an answer to a sign-in that it has just begun."""
+    begun = walk.get("/private/").headers["Location"]
+    state = parse_qs(urlsplit(begun).query)["state"][0]
+    return walk.get("/private/callback?" + urlencode({"state": state, "iss": walk.site.origin} | parameters))
+
+
+def test_mod_auth_openidc_cancelled_sign_in_ends_on_its_page(site, apache):
+    walk = Walk(site, apache)
+    page = walk.browser.get(walk.browser.own(walk.get("/private/").headers["Location"]))
+    back = walk.browser.cancel(return_target(page))
+    assert parse_qs(urlsplit(back.location).query)["error"] == ["access_denied"]
+    answer = walk.program.get(back.location, timeout=PATIENCE)
+    assert (answer.url, answer.text) == (f"{apache}/public/", "public")
+
+
+@pytest.mark.parametrize("error", ["login_required", "temporarily_unavailable", "invalid_scope", "server_error"])
+def test_mod_auth_openidc_error_answers_make_no_loop(site, apache, error):
+    answer = answered(Walk(site, apache), {"error": error, "error_description": "a+b"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"{apache}/public/")
+
+
+def test_mod_auth_openidc_forgotten_sign_in_ends_on_the_default_url(site, apache):
+    answer = answered(Walk(site, apache), {"state": "of-another-hour", "code": "boc_x"})
+    assert (answer.status_code, answer.headers.get("Location")) == (302, f"{apache}/public/")
+
+
+def test_mod_auth_openidc_reads_groups(site, apache):
+    walk = Walk(site, apache)
+    assert walk.opens("/staff/", "boris").status_code == 401
+    site.operator.bramley("users", "groups", walk.browser.user(), "--add", "staff")
+    assert Walk(site, apache).opens("/staff/", "boris").text == "private"
+
+
+def test_mod_auth_openidc_signs_out_here_too(site, apache):
+    walk = Walk(site, apache)
+    walk.opens("/private/")
+    out = walk.get("/private/callback?logout=" + requests.compat.quote(f"{apache}/public/", safe=""))
+    assert out.status_code == 302 and urlsplit(out.headers["Location"]).path == "/oidc/logout"
+    back = walk.browser.get(walk.browser.own(out.headers["Location"]))
+    assert back.location == f"{apache}/public/"
+    assert walk.browser.get("/account").status == 303, "signed out at Bramley"
+    assert walk.get("/private/").status_code == 302, "and at the program"
+
+
+@pytest.mark.parametrize("way", ["sign-out", "consent-revoked"])
+def test_mod_auth_openidc_hears_of_a_sign_out(site, apache, way):
+    walk = Walk(site, apache)
+    walk.opens("/private/", "chie")
+    assert walk.get("/private/").text == "private"
+    if way == "sign-out":
+        walk.browser.send("POST", "/logout", {}, {"Origin": site.origin})
+    else:
+        site.apple.notify("consent-revoked", "chie")
+    eventually(lambda: walk.get("/private/").status_code == 302, "its session to end")
+
+
+def test_mod_auth_openidc_refreshes(site, apache):
+    """Each page with a new token; when there is none any more, its session ends."""
+    walk = Walk(site, apache)
+    walk.opens("/fresh/")
+
+    def refreshed() -> int:
+        return site.operator.database(
+            "SELECT max(refreshed_at) FROM openid_grant WHERE client = 'apache' AND \"user\" = ?",
+            walk.browser.user())[0][0]
+
+    user, before = walk.browser.user(), refreshed()
+    assert walk.get("/fresh/").text == "private" and refreshed() > before
+    site.operator.bramley("users", "disable", user, "--yes")
+    assert "Logged Out" in walk.get("/fresh/").text and walk.get("/fresh/").status_code == 302
+    site.operator.bramley("users", "enable", user)
+
+
+def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "django", redirect_uri=f"{origin}/oidc/callback/")
+    program = Program(
+        [sys.executable, "-B", str(HERE / "django_program.py"), str(port), str(tmp_path / "django.db"),
+         recipe("django.md", "python").replace("https://id.example.com", site.origin)], tmp_path / "django.log",
+        os.environ | {"CLIENT_SECRET": party.secret})
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        assert walk.opens("/").json()["email"] == "ada@example.com"
+        assert walk.get("/").status_code == 200, "its own session holds"
+    finally:
+        program.stop()
+
+
+@pytest.mark.parametrize("name, place", [("gitlab", "/users/auth/openid_connect"), ("rails", "/auth/bramley")])
+def test_omniauth_signs_somebody_in(site, tmp_path, name, place):
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, name, redirect_uri=f"{origin}{place}/callback")
+    program = Program(
+        ["ruby", str(HERE / "omniauth_program.rb"), str(port), site.origin, party.secret, recipe(f"{name}.md", "ruby")],
+        tmp_path / f"{name}.log", os.environ | {"CLIENT_SECRET": party.secret})
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        told = walk.opens("/").json()
+        assert told == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}
+    finally:
+        program.stop()

@@ -1,0 +1,153 @@
+"""docs/clients/spa.md in Chromium, on another site than Bramley: it renews without refresh tokens.
+
+The library's place is taken by a stand-in. By hand with the library, bundled into one module:
+
+    esbuild oidc-client-ts/src/index.ts --bundle --format=esm --outfile=oidc-client-ts.js
+    OIDC_CLIENT_TS=that/file pytest Tests/System/OpenID/test_spa.py
+"""
+
+import http.server
+import os
+import threading
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from party import register
+from programs import free_port
+from test_real_clients import recipe
+from visitor import Visitor, use_fresh_tab
+
+LIBRARY = Path(os.environ.get("OIDC_CLIENT_TS", Path(__file__).with_name("oidc_client_stand_in.js")))
+PAGE = """<!doctype html>
+<html lang="en"><title>App</title><link rel="icon" href="data:,">
+<script type="importmap">{"imports": {"oidc-client-ts": "/oidc-client-ts.js"}}</script>
+<h1>App</h1><p id="who"></p><button id="sign-in">Sign in</button><button id="renew">Renew</button>
+<script type="module">
+import { renew, signIn, start } from "/app.js";
+document.querySelector("#sign-in").onclick = signIn;
+document.querySelector("#renew").onclick = renew;
+const user = await start();
+window.token = user?.access_token;
+document.querySelector("#who").textContent = user ? user.profile.name : "nobody";
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def site(make_shared_site):
+    return make_shared_site({})
+
+
+@pytest.fixture(scope="module")
+def app(site):
+    origin = f"http://127.0.0.1:{free_port()}"
+    register(site, "spa", "--public", "--logout-uri", f"{origin}/", redirect_uri=f"{origin}/callback")
+    code = recipe("spa.md", "js")
+    code = code.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            kind, body = {
+                "/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text()),
+            }.get(self.path, ("text/html", PAGE))
+            self.send_response(200)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(origin.rpartition(":")[2])), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield origin
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def visitor(site, shared_browser):
+    use_fresh_tab(shared_browser)
+    return Visitor(shared_browser, site)
+
+
+def says(visitor, who: str) -> None:
+    visitor.wait(lambda driver: driver.find_element("id", "who").text == who, who)
+
+
+def signs_in(visitor, app, path: str = "/") -> None:
+    visitor.driver.get(app + path)
+    says(visitor, "nobody")
+    visitor.find("#sign-in").click()
+    visitor.goes_through_apple("ada")
+    says(visitor, "Ada Byron")
+
+
+def userinfo(visitor) -> int:
+    return visitor.driver.execute_async_script(
+        "const [address, done] = arguments; fetch(address, {headers: {Authorization: `Bearer ${window.token}`}})"
+        ".then((answer) => done(answer.status))", visitor.site.url("/oidc/userinfo"))
+
+
+def test_a_visitor_signs_in_and_is_back_on_their_page(visitor, app):
+    signs_in(visitor, app, "/deep?page=2")
+    assert visitor.driver.current_url == f"{app}/deep?page=2"
+    assert userinfo(visitor) == 200
+    # In no storage of the browser.
+    token = visitor.script("return window.token")
+    assert token not in visitor.script("return JSON.stringify([{...localStorage}, {...sessionStorage}])")
+
+
+def test_an_expired_token_is_renewed_without_a_page(visitor, app):
+    signs_in(visitor, app, "/deep?page=2")
+    expired = visitor.script("return window.token")
+    visitor.site.operator.database("UPDATE openid_grant SET access_expires_at = access_expires_at - 3600000")
+    assert userinfo(visitor) == 401
+    page = visitor.find("html")
+    visitor.find("#renew").click()
+    visitor.left(page)
+    says(visitor, "Ada Byron")
+    assert visitor.script("return window.token") != expired and userinfo(visitor) == 200
+    assert visitor.driver.current_url == f"{app}/deep?page=2"
+
+
+def test_a_reload_asks_again(visitor, app):
+    signs_in(visitor, app)
+    visitor.driver.refresh()
+    says(visitor, "Ada Byron")
+    assert userinfo(visitor) == 200
+
+
+def test_renewal_after_a_sign_out_is_nobody(visitor, app):
+    signs_in(visitor, app)
+    visitor.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    visitor.find("#renew").click()
+    says(visitor, "nobody")
+    assert visitor.driver.current_url == f"{app}/"
+
+
+def answer_to_a_silent_request(visitor, app) -> str:
+    """The address to which it came back, whatever the page has put in its place."""
+    def come_back(driver):
+        address = driver.execute_script("return performance.getEntriesByType('navigation')[0].name")
+        return address.startswith(f"{app}/callback") and address
+
+    return visitor.wait(come_back, "the way back")
+
+
+def test_a_frame_on_another_site_renews_nothing(visitor, app):
+    """What signinSilent would do."""
+    signs_in(visitor, app)
+    silent = visitor.site.url("/oidc/authorize?") + urlencode({
+        "response_type": "code", "client_id": "spa", "redirect_uri": f"{app}/callback", "scope": "openid", "state": "s",
+        "prompt": "none", "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        "code_challenge_method": "S256"})
+    visitor.script("document.body.append(Object.assign(document.createElement('iframe'), {src: arguments[0]}))", silent)
+    visitor.driver.switch_to.frame(visitor.find("iframe"))
+    assert "error=login_required" in answer_to_a_silent_request(visitor, app)
+    visitor.driver.switch_to.default_content()
+    visitor.driver.get(silent)
+    assert "code=" in answer_to_a_silent_request(visitor, app)

@@ -1,0 +1,106 @@
+"""Matrix Synapse with the settings of docs/clients/synapse.md: a sign-in, and the logout by `sid`. Installs Synapse from
+PyPI into a virtual environment of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from party import register
+from patience import PATIENCE, eventually
+from programs import ROOT, Program, free_port
+from test_real_clients import Walk, recipe
+
+VERSION = "matrix-synapse==1.163.2"
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def python() -> Path:
+    folder = ROOT / ".build/synapse"
+    if not (folder / "bin/synapse_homeserver").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run(
+            [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", VERSION, "authlib"], check=True)
+    return folder / "bin/python"
+
+
+@pytest.fixture(scope="module")
+def synapse(site, python, tmp_path_factory):
+    folder, port = tmp_path_factory.mktemp("synapse"), free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(
+        site, "synapse", "--back-channel-logout-uri", f"{origin}/_synapse/client/oidc/backchannel_logout",
+        redirect_uri=f"{origin}/_synapse/client/oidc/callback")
+    file = folder / "homeserver.yaml"
+    settings = recipe("synapse.md", "yaml").replace("https://id.example.com", site.origin).replace("bcs_…", party.secret)
+    # People here choose no names; and a test is on http.
+    settings = settings.replace("subject_claim: sub", 'subject_claim: sub\n        localpart_template: "{{ user.sub }}"')
+    settings = settings.replace("    issuer:", "    skip_verification: true\n    issuer:")
+    file.write_text(f"""
+server_name: matrix.example.com
+public_baseurl: {origin}/
+pid_file: {folder}/pid
+signing_key_path: {folder}/signing.key
+media_store_path: {folder}/media
+macaroon_secret_key: of a test
+report_stats: false
+trusted_key_servers: []
+listeners: [{{port: {port}, bind_addresses: [127.0.0.1], type: http, resources: [{{names: [client]}}]}}]
+database: {{name: sqlite3, args: {{database: {folder}/homeserver.db}}}}
+{settings}
+""")
+    subprocess.run([python, "-m", "synapse.app.homeserver", "-c", file, "--generate-keys"], check=True)
+    program = Program([str(python), "-m", "synapse.app.homeserver", "-c", str(file)], folder / "synapse.log")
+    program.wait_for(port)
+    yield origin
+    program.stop()
+
+
+class Visit(requests.Session):
+    """Synapse's cookies are for https; a browser takes 127.0.0.1 for as good."""
+
+    def send(self, request, **options):
+        answer = super().send(request, **options)
+        for cookie in self.cookies:
+            cookie.secure = False
+        return answer
+
+
+def sign_in(walk: Walk, person: str) -> str:
+    """An access token of Matrix."""
+    walk.program = Visit()
+    page = walk.opens(
+        "/_matrix/client/v3/login/sso/redirect/oidc-apple?redirectUrl=https%3A%2F%2Fclient.example.com%2F", person)
+    assert page.status_code == 200, page.text
+    link = re.search(r'https://client\.example\.com/\?loginToken=[^"&<]+', page.text)
+    assert link, page.text
+    token = parse_qs(urlsplit(link[0]).query)["loginToken"][0]
+    done = requests.post(f"{walk.origin}/_matrix/client/v3/login", timeout=PATIENCE, data=json.dumps(
+        {"type": "m.login.token", "token": token}))
+    assert done.status_code == 200, done.text
+    return done.json()["access_token"]
+
+
+def who(walk: Walk, token: str) -> requests.Response:
+    return requests.get(f"{walk.origin}/_matrix/client/v3/account/whoami", timeout=PATIENCE,
+                        headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.mark.parametrize("way", ["sign-out", "consent-revoked"])
+def test_a_matrix_session_ends_with_bramley_s(site, synapse, way):
+    walk, other = Walk(site, synapse), Walk(site, synapse)
+    person = {"sign-out": "ada", "consent-revoked": "chie"}[way]
+    token, elsewhere = sign_in(walk, person), sign_in(other, "boris" if way == "consent-revoked" else person)
+    assert who(walk, token).json()["user_id"] == f"@{walk.browser.user()}:matrix.example.com"
+    if way == "sign-out":
+        walk.browser.send("POST", "/logout", {}, {"Origin": site.origin})
+    else:
+        site.apple.notify("consent-revoked", person)
+    eventually(lambda: who(walk, token).status_code == 401, "the Matrix session to end")
+    assert who(other, elsewhere).status_code == 200, "of another session, or another person, it goes on"

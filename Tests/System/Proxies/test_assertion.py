@@ -1,0 +1,66 @@
+"""Signed assertions through a proxy, with the lines of docs/assertion.md put into the files of docs/proxies."""
+
+import base64
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from patience import PATIENCE
+from programs import ROOT
+from proxies import DOMAIN, Caddy, Nginx
+
+PAGE = (ROOT / "docs/assertion.md").read_text()
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+    return text.replace(old, new)
+
+
+class AssertingNginx(Nginx):
+    def write(self, name: str, text: str) -> Path:
+        if name == "site.conf":
+            lines = re.search(r"```nginx\n(.*?)```", PAGE, re.DOTALL)[1]
+            for_site, for_bramley = (
+                [line for line in part.splitlines() if not line.startswith("#")] for part in lines.split("\n\n"))
+            kept = next(line for line in for_site if line.startswith("auth_request_set"))
+            text = replaced(text, "auth_request /.bramley/verify;", f"auth_request /.bramley/verify; {kept}")
+            emptied = re.search(r'proxy_set_header X-Auth-Request-Assertion +"";', text)[0]
+            text = replaced(text, emptied, " ".join(line for line in for_site if line != kept))
+            text = replaced(text, "proxy_pass http://bramley/auth/verify;", " ".join(for_bramley))
+        return super().write(name, text)
+
+
+class AssertingCaddy(Caddy):
+    def write(self, name: str, text: str) -> Path:
+        if name == "Caddyfile":
+            address = re.search(
+                r"^Caddy, .*?: `(uri [^`]+)`, and `(X-Auth-Request-Assertion)` among `copy_headers`", PAGE, re.MULTILINE)
+            text = replaced(text, "uri /auth/verify?redirect=true", address[1])
+            text = replaced(text, "copy_headers ", f"copy_headers {address[2]} ")
+        return super().write(name, text)
+
+
+@pytest.mark.parametrize("kind", [AssertingNginx, AssertingCaddy])
+def test_the_assertion_arrives_and_none_of_a_visitors_own(arrange, kind):
+    place = arrange(kind, {"assertion.audience": "backend"})
+    page = f"https://app.{DOMAIN}:{place.ports.secure}/public/page"
+    forged = [("X-Auth-Request-Assertion", "forged")]
+    assert place.client().send(page, fields=forged).seen.all("X-Auth-Request-Assertion") in ([], [""])
+    client = place.signed_in()
+    seen = client.send(page, fields=forged).seen
+    # As many groups as there may be: longer than what proxies take by default.
+    groups = ",".join(f"{number:02}{'g' * 62}" for number in range(64))
+    subprocess.run(
+        [place.site.binaries / "bramley", "users", "groups", seen.one("X-Auth-Request-User"), "--set", groups,
+         "--config", place.site.folder / "config.json"], check=True, capture_output=True, timeout=PATIENCE)
+
+    def assertion() -> dict:
+        token = client.send(page, fields=forged).seen.one("X-Auth-Request-Assertion")
+        payload = token.split(".")[1]
+        return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+
+    assert assertion()["sub"] == seen.one("X-Auth-Request-User") and assertion()["aud"] == "backend"

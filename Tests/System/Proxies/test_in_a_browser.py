@@ -1,0 +1,83 @@
+"""A person with a real browser behind each proxy."""
+
+import json
+
+import pytest
+
+from proxies import DOCS, DOMAIN
+from visitor import Visitor, start_browser
+
+
+@pytest.fixture(scope="module")
+def driver(place):
+    browser = start_browser(arguments=(
+        f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1", "--ignore-certificate-errors",
+        "--window-size=900,900"))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def visitor(place, driver):
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    visitor = Visitor(driver, place.site)
+    # The simulated Apple speaks http, the pages here https.
+    visitor.allow_complaint(r"Mixed Content: .* requested an insecure element 'http://127\.0\.0\.1:")
+    yield visitor
+    visitor.check()
+
+
+def application(visitor) -> dict:
+    """What the application says it saw, as the browser shows it."""
+    return json.loads(visitor.find("pre").text)
+
+
+def test_from_a_link_through_apple_to_the_page_and_out_again(place, visitor):
+    app = f"https://app.{DOMAIN}:{place.ports.secure}"
+    page = f"{app}/a%20b/?q=1&r=%2Fx%3Fy%3Dz&u=%E6%9D%8E#part"
+    visitor.open(page)
+    visitor.arrives("/login")
+    visitor.goes_through_apple("ada")
+    visitor.wait(lambda driver: driver.current_url == page.split("#")[0], page)
+    assert application(visitor)["target"] == "/a%20b/?q=1&r=%2Fx%3Fy%3Dz&u=%E6%9D%8E"
+    assert "ada@example.com" in visitor.text()
+
+    # What a page does: fetch, a form, a WebSocket.
+    fetched = "const done = arguments[0]; fetch('/data').then((answer) => done(answer.status), () => done('failed'))"
+    assert visitor.driver.execute_async_script(fetched) == 200
+    assert visitor.driver.execute_async_script("""
+        const done = arguments[0];
+        const socket = new WebSocket(`wss://${location.host}/socket`);
+        socket.onopen = () => socket.send("apple");
+        socket.onmessage = (event) => done(event.data);
+        socket.onerror = () => done("failed");
+        """) == "apple"
+
+    visitor.open("/logout")
+    visitor.press("form button")
+    visitor.reads("You are signed out")
+    visitor.open(f"{app}/public/page")
+    assert visitor.driver.execute_async_script(fetched) == 401
+
+
+def test_turned_away_and_in_as_somebody_else(place, visitor):
+    app = f"https://app.{DOMAIN}:{place.ports.secure}"
+    visitor.open(f"{app}/ada/notes?n=1")
+    visitor.arrives("/login")
+    visitor.goes_through_apple("boris")
+    visitor.reads("You don’t have access to this page")
+    assert visitor.driver.current_url == f"{app}/ada/notes?n=1"
+    # The style inside the page holds: the policy lets it through, and nothing else is needed.
+    radius = "return getComputedStyle(document.querySelector('.card')).borderTopLeftRadius"
+    assert visitor.script(radius) == "20px"
+    pictures = DOCS.parents[1] / ".build/screenshots"
+    pictures.mkdir(parents=True, exist_ok=True)
+    (pictures / f"forbidden-behind-{place.proxy.name}.png").write_bytes(visitor.driver.get_screenshot_as_png())
+
+    assert "You are signed in as Boris" in visitor.text()
+    # One button: out, and to the login page for the very same page.
+    visitor.press("button.primary")
+    visitor.arrives("/login")
+    visitor.goes_through_apple("ada")
+    visitor.wait(lambda driver: driver.current_url == f"{app}/ada/notes?n=1", "the page asked for at first")
+    assert "ada@example.com" in visitor.text()

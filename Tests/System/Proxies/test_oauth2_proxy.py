@@ -1,0 +1,248 @@
+"""Coming from oauth2-proxy: its documented nginx configurations, of which the upstream alone is another."""
+
+import json
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from application import Application
+from client import FETCH, PAGE, Client
+from programs import Site, write_private
+from proxies import DOCS, DOMAIN, Nginx, filled, free_ports
+from visitor import Visitor, start_browser
+
+APP = f"https://app.{DOMAIN}"
+# Every character that nginx's $request_uri has as it came.
+PAGE_WITH_QUERY = "/a%20b/x?q=1&r=%2Fx%3Fy%3Dz&rd=/other&u=%E6%9D%8E&s=a+b"
+RULES = {"rules": [
+    {"host": f"app.{DOMAIN}", "path": "/public/*", "allow": "public"},
+    {"host": f"app.{DOMAIN}", "path": "/admin/*", "allow": {"groups": ["admins"]}},
+    {"host": f"app.{DOMAIN}", "path": "/put", "methods": ["PUT"], "allow": "public"},
+    {"host": f"open.{DOMAIN}", "allow": "public"},
+]}
+
+
+class DocumentedNginx(Nginx):
+    """nginx with one of the files for those who come from oauth2-proxy. `others` are further servers."""
+
+    def __init__(self, folder, ports, file: str, others: str = ""):
+        super().__init__(folder, ports)
+        self.file = file
+        self.others = others
+
+    def site(self) -> str:
+        return filled(f"oauth2-proxy/{self.file}.after.conf", {
+            "listen 443 ssl": f"listen 127.0.0.1:{self.ports.secure} ssl",
+        } | self.places()) + self.others.format(folder=self.folder, ports=self.ports)
+
+
+class UsualPort(Client):
+    """A client for whom the proxy is at 443, as `$host` without a port wants it."""
+
+    def __init__(self, folder, port: int, public_url: str):
+        super().__init__(folder, 443)
+        self.real = port
+        self.app = APP
+        self.id = public_url
+
+    def open(self, url):
+        import socket
+        from urllib.parse import urlsplit
+        plain = socket.create_connection(("127.0.0.1", self.real))
+        return self.context.wrap_socket(plain, server_hostname=urlsplit(url).hostname)
+
+
+class Place:
+    def __init__(self, binaries, folder, file: str, public_url: str, others: str = "", settings: dict | None = None):
+        # The simulator keeps its key, and the server its data, in a folder of this place.
+        folder = Path(tempfile.mkdtemp(prefix="oauth2-proxy-", dir=folder))
+        folder.chmod(0o755)
+        self.application = Application()
+        self.ports = free_ports(0, self.application.port)
+        write_private(folder / "rules.json", json.dumps(RULES).encode())
+        self.site = Site(binaries, folder, {
+            "server.trustedProxies": ["127.0.0.1"], "forwardAuth.rulesFile": str(folder / "rules.json"),
+        } | (settings or {}), origin=public_url)
+        self.public_url = public_url
+        self.ports.bramley = self.site.port
+        self.proxy = DocumentedNginx(folder, self.ports, file, others)
+        self.apple = self.site.apple
+
+    def start(self):
+        self.site.start()
+        self.proxy.start()
+        return self
+
+    def end(self):
+        self.proxy.stop()
+        self.site.end()
+        self.application.stop()
+
+    def client(self) -> UsualPort:
+        return UsualPort(self.proxy.folder, self.ports.secure, self.public_url)
+
+
+# Bramley on a host of its own, beside the site's.
+OWN_HOST = f"""
+server {{{{
+    listen 127.0.0.1:{{ports.secure}} ssl;
+    server_name id.{DOMAIN};
+    ssl_certificate     {{folder}}/example.pem;
+    ssl_certificate_key {{folder}}/example.key;
+    location / {{{{
+        proxy_pass http://127.0.0.1:{{ports.bramley}};
+        proxy_set_header Host            $http_host;
+        proxy_set_header X-Forwarded-For $remote_addr;
+    }}}}
+}}}}
+"""
+
+
+@pytest.fixture(scope="module", params=["sign-in-page", "redirect"])
+def shared(request, binaries, folder):
+    """Bramley below /oauth2/ of the site's own host: not a line but the upstreams is changed."""
+    place = Place(binaries, folder, request.param, f"{APP}/oauth2")
+    try:
+        yield place.start()
+    finally:
+        place.end()
+
+
+@pytest.fixture(scope="module", params=["sign-in-page", "redirect"])
+def beside(request, binaries, folder):
+    """Bramley on a host of its own, which the site's shares the cookie with."""
+    place = Place(binaries, folder, request.param, f"https://id.{DOMAIN}", OWN_HOST, {
+        "sessions.cookieDomain": DOMAIN, "login.allowedReturnOrigins": [APP]})
+    try:
+        yield place.start()
+    finally:
+        place.end()
+
+
+@pytest.fixture(scope="module")
+def driver():
+    drivers = {}
+
+    def driver(place):
+        if place not in drivers:
+            drivers[place] = start_browser(arguments=(
+                f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1:{place.ports.secure}", "--ignore-certificate-errors",
+                "--window-size=900,900"))
+        return drivers[place]
+
+    yield driver
+    for browser in drivers.values():
+        browser.quit()
+
+
+@pytest.mark.parametrize("name", ["sign-in-page", "redirect"])
+def test_nothing_but_the_upstream_is_another(name):
+    before = (DOCS / f"oauth2-proxy/{name}.before.conf").read_text()
+    after = (DOCS / f"oauth2-proxy/{name}.after.conf").read_text()
+    assert before.count("127.0.0.1:4180") == 2
+    assert before.replace("127.0.0.1:4180", "127.0.0.1:8080") == after
+
+
+def test_signed_out_signed_in_and_what_the_application_hears(shared):
+    client = shared.client()
+    # Whoever loads a page is shown or sent to the login page; a form or a script is not let in either.
+    for method, fields in (("GET", PAGE), ("GET", FETCH), ("POST", PAGE)):
+        answer = client.send(f"{APP}/form?a=1&b=2", fields, method, b"x=y" if method == "POST" else None)
+        assert answer.status in (302, 403)
+        assert not shared.application.seen
+    assert client.send(f"{APP}/public/x").seen.target == "/public/x"
+    client.sign_in(shared.apple, "ada")
+    seen = client.send(APP + "/page?a=1", PAGE + [
+        ("X-User", "root"), ("X-Email", "root@example.com"), ("X-Access-Token", "forged")]).seen
+    assert seen.target == "/page?a=1"
+    assert seen.one("X-User").startswith("usr_")
+    assert seen.one("X-Email") == seen.one("X-Preferred-Username") == "ada@example.com"
+    assert not seen.all("X-Access-Token")
+    info = client.send(f"{APP}/oauth2/userinfo", FETCH)
+    assert info.status == 200 and json.loads(info.body)["email"] == "ada@example.com"
+    # By rules, with what those files send of a request.
+    assert client.send(f"{APP}/admin/x").status == 403
+
+
+@pytest.mark.parametrize("claims", [
+    [("X-Forwarded-Host", f"open.{DOMAIN}")],
+    [("X-Forwarded-Host", f"app.{DOMAIN}"), ("X-Forwarded-Method", "PUT")],
+    [("X-Forwarded-Uri", "/public/x")], [("X-Original-URL", f"https://open.{DOMAIN}/")],
+    [("X-Forwarded-Proto", "http"), ("X-Auth-Request-Redirect", "/public/x")],
+    [("Host", f"open.{DOMAIN}")], [("Host", f"open.{DOMAIN}"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
+    [("Host", "127.0.0.1:8080"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
+    [("Host", "unknown"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
+])
+def test_what_a_visitor_claims_opens_nothing(shared, claims):
+    client = shared.client()
+    count = len(shared.application.seen)
+    for path in ("/admin/x", "/put", "/x"):
+        assert client.send(APP + path, PAGE + claims).status in (302, 403)
+    client.sign_in(shared.apple, "ada")
+    for path in ("/admin/x", "/put"):
+        assert client.send(APP + path, PAGE + claims).status == 403
+    assert len(shared.application.seen) == count
+
+
+@pytest.mark.parametrize("query", [
+    "rd=https://evil.example/", "rd=//evil.example/", "rd=https://app.orchard.test@evil.example/x&y=z",
+    f"rd={quote('https://evil.example/', safe='')}"])
+def test_rd_leads_to_no_other_site(shared, query):
+    client = shared.client()
+    for path in ("sign_in", "start", "sign_out"):
+        answer = client.send(f"{APP}/oauth2/{path}?{query}")
+        assert answer.status == 400 and "evil" not in str(answer.headers) + answer.text
+
+
+def picture(driver, name: str) -> None:
+    pictures = DOCS.parents[1] / ".build/screenshots"
+    pictures.mkdir(parents=True, exist_ok=True)
+    (pictures / f"{name}.png").write_bytes(driver.get_screenshot_as_png())
+
+
+def visitor(place, driver) -> Visitor:
+    browser = driver(place)
+    browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    visitor = Visitor(browser, place.site)
+    # The simulated Apple speaks http, the pages here https.
+    visitor.allow_complaint(r"Mixed Content: .* requested an insecure element 'http://127\.0\.0\.1:")
+    return visitor
+
+
+def walk(place, driver, name: str, in_place: bool, signs_in) -> None:
+    person = visitor(place, driver)
+    page = APP + PAGE_WITH_QUERY
+    person.open(page)
+    person.reads("Sign in to Orchard Club")
+    # In place of the page, at its own address; or at /oauth2/sign_in.
+    assert (person.driver.current_url == page) == in_place
+    picture(person.driver, name)
+    signs_in(person)
+    person.wait(lambda driver: driver.current_url == page, page)
+    seen = json.loads(person.find("pre").text)
+    assert seen["target"] == PAGE_WITH_QUERY.replace("%20", " ").replace(" ", "%20")
+    assert ["X-Email", "ada@example.com"] in seen["headers"]
+
+    person.open(f"{APP}/oauth2/sign_out?rd={APP}/public/bye?a=1&b=2")
+    person.press("form button")
+    person.wait(lambda driver: driver.current_url == f"{APP}/public/bye?a=1&b=2", "where rd leads")
+    person.open(page)
+    person.reads("Sign in to Orchard Club")
+    person.check()
+
+
+def test_the_whole_way_in_a_browser(shared, driver):
+    name = shared.proxy.file
+    walk(shared, driver, f"oauth2-proxy-{name}", name == "sign-in-page", lambda person: person.goes_through_apple("ada"))
+
+
+def test_the_whole_way_with_bramley_on_a_host_of_its_own(beside, driver):
+    def signs_in(person):
+        person.press(".apple-button")
+        person.chooses("ada")
+        person.consents()
+
+    name = beside.proxy.file
+    walk(beside, driver, f"oauth2-proxy-{name}-own-host", name == "sign-in-page", signs_in)

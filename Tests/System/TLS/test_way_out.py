@@ -1,0 +1,114 @@
+"""Out through a proxy: HTTPS_PROXY and NO_PROXY, as the commands and the server read them."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from secure_site import SecureSite
+
+HOST = "id.orchard.test"
+
+
+class Tunnels:
+    """A proxy that opens tunnels, whatever the name, to this machine; it keeps what it was asked for."""
+
+    def __init__(self):
+        self.asked: list[str] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                stream, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(stream,), daemon=True).start()
+
+    def serve(self, stream: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            if not (piece := stream.recv(4096)):
+                return
+            head += piece
+        line = head.split(b"\r\n")[0].decode()
+        self.asked.append(line)
+        target = socket.create_connection(("127.0.0.1", int(line.split()[1].rsplit(":", 1)[1])))
+        stream.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+        def pump(source: socket.socket, sink: socket.socket) -> None:
+            try:
+                while piece := source.recv(65536):
+                    sink.sendall(piece)
+                sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+
+        threading.Thread(target=pump, args=(target, stream), daemon=True).start()
+        pump(stream, target)
+
+    def stop(self) -> None:
+        self.listener.close()
+
+
+@pytest.fixture
+def tunnels():
+    proxy = Tunnels()
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def site(binaries, tmp_path, authority, monkeypatch) -> SecureSite:
+    """On a name that nothing but the proxy knows."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.write_root(tmp_path / "trusted.pem")))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    site = SecureSite(binaries, folder, {}, authority, authority.issue(HOST, "localhost"))
+    file = folder / "config.json"
+    configuration = json.loads(file.read_text())
+    configuration["publicURL"] = f"https://{HOST}:{site.port}"
+    file.write_text(json.dumps(configuration))
+    yield site.start()
+    site.end()
+
+
+def run(site, *command: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [str(site.binaries / "bramley"), *command, "--config", str(site.folder / "config.json")],
+        env=os.environ | environment, capture_output=True, text=True, timeout=60)
+
+
+def checks(site, **environment: str) -> dict[str, dict]:
+    return {item["check"]: item for item in json.loads(run(site, "doctor", "--json", **environment).stdout)["items"]}
+
+
+def test_https_goes_through_the_proxy_and_its_tls_is_with_the_server(site, tunnels):
+    address = f"http://127.0.0.1:{tunnels.port}"
+    found = checks(site, HTTPS_PROXY=address)
+    assert found["tls"]["state"] == "good"
+    assert found["callback"]["state"] == found["notifications"]["state"] == "good"
+    assert f"127.0.0.1:{tunnels.port}" in found["outbound_proxy"]["detail"]
+    assert set(tunnels.asked) == {f"CONNECT {HOST}:{site.port} HTTP/1.1"}
+    # Nothing that is plain, and nothing on this machine.
+    assert "is reached without it" in found["outbound_proxy"]["detail"]
+
+
+def test_no_proxy_makes_an_exception(site, tunnels):
+    found = checks(site, HTTPS_PROXY=f"http://127.0.0.1:{tunnels.port}", NO_PROXY="orchard.test")
+    assert found["public_url"]["finding"] == "public_url_unreachable" or "tls" not in found
+    assert tunnels.asked == []
+    assert "outbound_proxy" not in checks(site)
+
+
+@pytest.mark.parametrize("value", ["https://proxy.example", "socks5://127.0.0.1:1", "http://user:secret%zz@proxy", "http://"])
+def test_an_invalid_proxy_is_an_error_that_hides_its_password(site, value):
+    asked = run(site, "check", HTTPS_PROXY=value)
+    assert asked.returncode == 1
+    assert "error: HTTPS_PROXY: cannot be used" in asked.stderr
+    assert "secret" not in asked.stderr

@@ -1,0 +1,86 @@
+"""The example and the checks of docs/events.md are run as they stand there."""
+
+import base64
+import datetime
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from patience import PATIENCE
+from programs import ROOT
+
+PAGE = (ROOT / "docs/events.md").read_text()
+SECRET = re.search(r"`(whsec_[^`]+)`", PAGE.replace("`whsec_`", ""))[1]
+OTHER = "whsec_" + base64.b64encode(b"k" * 32).decode()
+BODY = '{"type":"user.created","data":{"user":"usr_ü"}}'.encode()
+
+
+def fence(language: str) -> str:
+    return re.search(rf"```{language}\n(.*?)```", PAGE, re.S)[1]
+
+
+def signed(secret: str, body: bytes = BODY, age: int = 0, identifier: str = "evt_1") -> dict:
+    moment = datetime.datetime.fromtimestamp(int(time.time()) - age, datetime.UTC)
+    return {
+        "webhook-id": identifier, "webhook-timestamp": str(int(moment.timestamp())),
+        "webhook-signature": Webhook(secret).sign(identifier, moment, body.decode()),
+    }
+
+
+def good_and_bad() -> list[tuple[str, dict, bytes, bool]]:
+    """Signed now: signatures are good for five minutes, and tests may begin later than they are collected."""
+    good = signed(SECRET)
+    two = good | {"webhook-signature": signed(OTHER)["webhook-signature"] + " " + good["webhook-signature"]}
+    return [
+        ("good", good, BODY, True), ("two secrets", two, BODY, True), ("old", signed(SECRET, age=301), BODY, False),
+        ("of the future", signed(SECRET, age=-3600), BODY, False), ("another secret", signed(OTHER), BODY, False),
+        ("another body", good, BODY + b" ", False), ("another id", good | {"webhook-id": "evt_2"}, BODY, False),
+        ("another version", good | {"webhook-signature": good["webhook-signature"].replace("v1,", "v2,")}, BODY, False),
+        ("no signature", good | {"webhook-signature": ""}, BODY, False),
+        ("an empty one", good | {"webhook-signature": "v1,"}, BODY, False),
+        ("a moved time", good | {"webhook-timestamp": str(int(good["webhook-timestamp"]) - 1)}, BODY, False),
+        ("no time", good | {"webhook-timestamp": "soon"}, BODY, False),
+    ]
+
+
+@pytest.fixture(params=[case[0] for case in good_and_bad()])
+def case(request) -> tuple[dict, bytes, bool]:
+    return next(case[1:] for case in good_and_bad() if case[0] == request.param)
+
+
+def test_the_documented_request_verifies():
+    head, body = fence("http").strip().split("\n\n")
+    headers = dict(line.split(": ", 1) for line in head.split("\n")[1:])
+    moment = datetime.datetime.fromtimestamp(int(headers["webhook-timestamp"]), datetime.UTC)
+    assert Webhook(SECRET).sign(headers["webhook-id"], moment, body) == headers["webhook-signature"]
+    assert json.loads(body)["data"]["id"] == headers["webhook-id"]
+
+
+def test_the_documented_python_check_verifies(case):
+    headers, body, is_good = case
+    names: dict = {}
+    exec(fence("python"), names)  # The page is ours.
+    if is_good:
+        names["verify"](SECRET, headers, body)
+    else:
+        with pytest.raises(ValueError):
+            names["verify"](SECRET, headers, body)
+
+
+def test_the_documented_node_check_verifies(case, tmp_path):
+    headers, body, is_good = case
+    (tmp_path / "verify.mjs").write_text(fence("js"))
+    (tmp_path / "run.mjs").write_text(
+        'import { readFileSync } from "node:fs";\nimport { verify } from "./verify.mjs";\n'
+        "const { secret, headers, body } = JSON.parse(readFileSync(0));\n"
+        'verify(secret, headers, Buffer.from(body, "base64"));\n')
+    run = subprocess.run(
+        ["node", str(tmp_path / "run.mjs")], capture_output=True, timeout=PATIENCE, env={"PATH": os.environ["PATH"]},
+        input=json.dumps({"secret": SECRET, "headers": headers, "body": base64.b64encode(body).decode()}).encode())
+    assert (run.returncode == 0) == is_good, run.stderr
+    assert is_good or b"Error: too old" in run.stderr or b"Error: not genuine" in run.stderr

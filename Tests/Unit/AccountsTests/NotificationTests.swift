@@ -1,0 +1,116 @@
+import Coding
+import LogRecording
+import Storage
+import Stores
+import Testing
+
+@testable import Accounts
+
+@Suite struct NotificationTests {
+    private static let time = Timestamp(seconds: 1_800_000_000)
+
+    private func notification(_ kind: AppleNotification.Kind, subject: String? = "ann") -> AppleNotification {
+        AppleNotification(
+            id: "jti-1", kind: kind, type: "t", clientID: ClientID("web"), subject: subject.map { AppleSubject($0) },
+            eventTime: Self.time, payload: "{}")
+    }
+
+    @Test("made-up key IDs do not fill the log: one line a minute, with their number")
+    func tellsOfUnverifiedOnes() async {
+        let bench = SignInBench()
+        let log = LogRecorder()
+        let notifications = Notifications(
+            provider: bench.apple, database: bench.store, clock: bench.clock, logger: log.logger)
+        bench.apple.set { $0.notificationResult = .failure(.keysUnavailable("unknown kid")) }
+        for (seconds, count) in [(Int64(0), 1), (30, nil), (29, nil), (1, 3)] as [(Int64, Int?)] {
+            let before = log.lines.count
+            bench.clock.advance(seconds: seconds)
+            await #expect(throws: NotificationFailure.keysUnavailable("unknown kid")) {
+                try await notifications.receive([])
+            }
+            let lines = log.lines.dropFirst(before)
+            #expect(lines.count == (count == nil ? 0 : 1))
+            if let count { #expect(lines.first?.contains("\"count\": \(count)") == true, "\(lines)") }
+        }
+    }
+
+    @Test("the operator is told of another app's at once, then once a minute with their number")
+    func tellsOfOtherAudiences() async {
+        let bench = SignInBench()
+        let log = LogRecorder()
+        let notifications = Notifications(
+            provider: bench.apple, database: bench.store, clock: bench.clock, logger: log.logger)
+        func receive(_ audience: String, after seconds: Int64) async -> [String] {
+            let before = log.lines.count
+            bench.clock.advance(seconds: seconds)
+            bench.apple.set { $0.notificationResult = .failure(.otherAudience(audience)) }
+            await #expect(throws: NotificationFailure.otherAudience(audience)) { try await notifications.receive([]) }
+            return Array(log.lines.dropFirst(before))
+        }
+        let first = await receive("com.example.primary", after: 0)
+        #expect(first.count == 1)
+        #expect(first[0].hasPrefix("warning notification refused for an unlisted app"))
+        for part in ["com.example.primary", "apple.bundleIDs", #""count": 1"#, "notification_refused"] {
+            #expect(first[0].contains(part), "\(first[0])")
+        }
+        #expect(await receive("com.example.primary", after: 59).isEmpty)
+        #expect(await receive("com.example.other", after: 0).isEmpty)
+        let later = await receive("com.example.other", after: 1)
+        #expect(later.count == 1 && later[0].contains("com.example.other") && later[0].contains(#""count": 3"#))
+        #expect(await receive("com.example.other", after: 30).isEmpty)
+        #expect(
+            notifications.unlistedAudiences().map { "\($0.audience) \($0.count)" }
+                == ["com.example.primary 2", "com.example.other 3"])
+        // A clock set back by a day.
+        #expect(await receive("com.example.other", after: -86_400).count == 1)
+    }
+
+    /// Regression: `/readyz` and `doctor` named the last one for good, so that the owner of any app could hide the others.
+    @Test func keepsTheFirstUnlistedAppsOfADay() {
+        var list = UnlistedAudiences()
+        let start = Self.time
+        for number in 0..<UnlistedAudiences.maximumCount { list.record("com.example.\(number)", at: start) }
+        list.record("com.example.one-more", at: start.adding(seconds: 1))
+        list.record("com.example.0", at: start.adding(seconds: 10))
+        let names = list.recent(at: start.adding(seconds: 10)).map(\.audience)
+        #expect(names == (0..<8).map { "com.example.\($0)" })
+        #expect(list.recent(at: start.adding(seconds: 86_400)).map(\.count) == [2])
+        #expect(list.recent(at: start.adding(seconds: 86_410)).isEmpty)
+    }
+}
+
+@Suite struct UserChangesTests {
+    static let ann = PersonName(given: "Ann", family: "Lee")
+    static let bob = PersonName(given: "Bob", family: "Ray")
+
+    @Test(
+        "a name fills only an empty place and never mixes two people's halves",
+        arguments: [
+            (PersonName(), ann, ann), (PersonName(given: "Ann"), ann, ann), (PersonName(family: "Lee"), ann, ann),
+            (PersonName(given: "Ann"), bob, PersonName(given: "Ann")),
+            (PersonName(family: "Lee"), bob, PersonName(family: "Lee")),
+            (ann, bob, ann), (ann, PersonName(), ann), (PersonName(), PersonName(), PersonName()),
+        ])
+    func fillsNames(stored: PersonName, new: PersonName, result: PersonName) {
+        var name = stored
+        name.fill(from: new)
+        #expect(name == result)
+    }
+
+    @Test("a token without an address keeps the known one; another address forgets whether the relay forwards")
+    func absorbsEmail() {
+        let claims = IdentityClaims(
+            issuer: "i", clientID: ClientID("c"), subject: AppleSubject("s"), issuedAt: Timestamp(seconds: 1))
+        var user = User(
+            id: UserID(unchecked: "usr_1"), state: .active,
+            email: EmailAddress(address: "a@x", isVerified: true, isPrivate: true), emailForwarding: false,
+            appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
+        var told = LastTold()
+        #expect(user.absorb(claims, firstConsent: nil, told: &told) == [])
+        #expect(user.email?.address == "a@x")
+        var moved = claims
+        moved.email = EmailAddress(address: "b@x", isVerified: true, isPrivate: true)
+        #expect(user.absorb(moved, firstConsent: nil, told: &told) == ["email", "emailForwarding"])
+        #expect(user.emailForwarding == nil)
+    }
+}

@@ -1,0 +1,131 @@
+import Coding
+import Foundation
+import Testing
+
+@testable import Bramley
+
+/// docs/metrics.md and docs/operations name what there is, and all of it.
+///
+/// To write the tables anew after a change: `GOLDEN=write swift test --filter MetricsDocumentTests`, then read them.
+struct MetricsDocumentTests {
+    private static let families = MetricFamilies.groups.flatMap(\.families)
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
+    }
+
+    // MARK: The tables
+
+    private static let begin = "<!-- The tables below are written by MetricsDocumentTests. -->\n"
+
+    private static var tables: String {
+        MetricFamilies.groups.map { group in
+            let rows = group.families.map { family in
+                "| `\(family.name)` | \(family.kind.rawValue) | \(family.help) | \(labels(of: family)) |\n"
+            }
+            return "\n## \(group.title)\n\n| Metric | Type | Meaning | Labels |\n|---|---|---|---|\n" + rows.joined()
+        }.joined()
+    }
+
+    private static func labels(of family: MetricFamily) -> String {
+        family.labels.map { label in
+            if let described = label.described { return "`\(label.name)`: \(described)" }
+            return "`\(label.name)`: " + label.values.map { $0.isEmpty ? "empty" : "`\($0)`" }.joined(separator: ", ")
+        }.joined(separator: "<br>")
+    }
+
+    @Test func thePageHasEveryMetricWithItsLabels() throws {
+        let page = try text("docs/metrics.md")
+        let start = try #require(page.range(of: Self.begin))
+        if ProcessInfo.processInfo.environment["GOLDEN"] == "write" {
+            try (page[..<start.upperBound] + Self.tables).write(
+                to: packageRoot.appending(path: "docs/metrics.md"), atomically: true, encoding: .utf8)
+            return
+        }
+        #expect(page[start.upperBound...] == Self.tables[...], "write them anew: see above")
+    }
+
+    @Test func namesAreThoseOfPrometheus() {
+        #expect(Set(Self.families.map(\.name)).count == Self.families.count)
+        for family in Self.families {
+            #expect(family.name.wholeMatch(of: /bramley_[a-z0-9_]+/) != nil, "\(family.name)")
+            #expect((family.kind == .counter) == family.name.hasSuffix("_total"), "\(family.name)")
+            #expect(family.help.hasSuffix("."), "\(family.name)")
+            for label in family.labels {
+                #expect(label.name.wholeMatch(of: /[a-z]+/) != nil && label.name != "le", "\(family.name)")
+            }
+        }
+    }
+
+    // MARK: What queries them
+
+    /// Names of ours in a text that are no metric, with the series of histograms told apart.
+    private func unknown(in text: String) -> Set<String> {
+        let names = Self.families.flatMap { family in
+            family.kind == .histogram
+                ? ["_bucket", "_sum", "_count", ""].map { family.name + $0 } : [family.name]
+        }
+        return Set(text.matches(of: /bramley_[a-z0-9_]+/).map { String($0.0) }).subtracting(names)
+    }
+
+    @Test(arguments: [
+        "docs/operations/alerts.yml", "docs/operations/incidents.md", "Tests/System/Commands/alerts.test.yml",
+    ])
+    func everyMetricThatIsNamedExists(path: String) throws {
+        let found = try text(path)
+        #expect(found.contains("bramley_"))
+        #expect(unknown(in: found) == [])
+    }
+
+    @Test func everyQueryOfTheDashboardHasItsMetric() throws {
+        let data = try Data(contentsOf: packageRoot.appending(path: "docs/operations/grafana-dashboard.json"))
+        let dashboard = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let panels = try #require(dashboard["panels"] as? [[String: Any]])
+        var (queried, ids): (Set<String>, Set<Int>) = ([], [])
+        for panel in panels {
+            let title = try #require(panel["title"] as? String)
+            #expect(ids.insert(try #require(panel["id"] as? Int)).inserted, "\(title)")
+            guard panel["type"] as? String != "row" else { continue }
+            #expect((panel["datasource"] as? [String: Any])?["uid"] as? String == "${datasource}", "\(title)")
+            let targets = try #require(panel["targets"] as? [[String: Any]], "\(title)")
+            #expect(!targets.isEmpty, "\(title)")
+            for target in targets {
+                let query = try #require(target["expr"] as? String)
+                #expect(unknown(in: query) == [], "\(title)")
+                // A histogram is queried by its series, never by its own name.
+                for family in Self.families where family.kind == .histogram {
+                    #expect(!query.contains(family.name + "{"), "\(title)")
+                }
+                queried.formUnion(query.matches(of: /bramley_[a-z0-9_]+/).map { String($0.0) })
+            }
+        }
+        // And each metric is on it somewhere.
+        let missing = Self.families.map(\.name).filter { name in !queried.contains { $0.hasPrefix(name) } }
+        #expect(missing == [])
+        let variables = (dashboard["templating"] as? [String: Any])?["list"] as? [[String: Any]] ?? []
+        #expect(variables.contains { $0["name"] as? String == "datasource" && $0["type"] as? String == "datasource" })
+    }
+
+    @Test func everyAlertHasItsChapter() throws {
+        let alerts = try text("docs/operations/alerts.yml")
+        let incidents = try text("docs/operations/incidents.md")
+        let names = alerts.matches(of: /- alert: (\w+)/).map { String($0.1) }
+        #expect(names.count > 15 && Set(names).count == names.count)
+        #expect(incidents.matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)
+        let runbooks = alerts.matches(of: /runbook: docs\/operations\/incidents\.md#(\w+)\n/).map { String($0.1) }
+        #expect(runbooks == names.map { $0.lowercased() })
+        #expect(alerts.matches(of: /\n          summary: "/).count == names.count)
+        for name in names {
+            let chapter = incidents.components(separatedBy: "\n## \(name)\n").last ?? ""
+            let end = chapter.range(of: "\n## ")?.lowerBound ?? chapter.endIndex
+            for part in ["**It means**", "**Look at**", "**Do**"] {
+                #expect(chapter[..<end].contains(part), "\(name) \(part)")
+            }
+        }
+    }
+
+    @Test func unknownNamesOfMetricsAreFound() {
+        #expect(unknown(in: "rate(bramley_nothing_total[5m])") == ["bramley_nothing_total"])
+        #expect(unknown(in: "bramley_ready_bucket") == ["bramley_ready_bucket"])
+    }
+}

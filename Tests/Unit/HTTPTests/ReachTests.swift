@@ -1,0 +1,105 @@
+import HTTP
+import HTTPTypes
+import Sockets
+import Synchronization
+import Testing
+
+/// Which addresses a request may be sent to: it is decided by the address that is connected to, not by its spelling.
+@Suite struct ReachTests {
+    private final class Recorder: Sendable {
+        private let state = Mutex((answers: [String](), connections: 0))
+        var outcome: (answers: [String], connections: Int) { state.withLock { $0 } }
+        func note(_ answer: String) { state.withLock { $0.answers.append(answer) } }
+        func noteConnection() { state.withLock { $0.connections += 1 } }
+    }
+
+    /// The requests of one client, in order, to a server at 127.0.0.1 that answers each.
+    /// - Parameter behindProxy: the server is a proxy, asked for tunnels.
+    private static func run(
+        _ requests: [(url: String, reach: Reach)], behindProxy: Bool = false
+    ) async throws -> (answers: [String], connections: Int) {
+        let group = try EventLoopGroup(count: 1)
+        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+        let port = sockets.address.port
+        let proxy = behindProxy ? ProxySettings(server: ProxyServer(host: "127.0.0.1", port: port)) : .direct
+        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test/1.0", proxy: proxy)
+        let recorder = Recorder()
+        try await group.run { loop in
+            _ = try? Listener.start(
+                sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
+            async let root: Void = loop.runRoot { stream in
+                recorder.noteConnection()
+                await serve(stream)
+            }
+            for (text, reach) in requests {
+                recorder.note(await send(text.replacing("PORT", with: "\(port)"), reach, by: client))
+            }
+            group.beginDrain()
+            group.abort()
+            await root
+        }
+        return recorder.outcome
+    }
+
+    private static func send(_ text: String, _ reach: Reach, by client: HTTPClient) async -> String {
+        guard let url = ClientURL(text) else { return "no address" }
+        var request = ClientRequest(method: .get, url: url)
+        request.reach = reach
+        do throws(HTTPClientError) {
+            return "\(try await client.send(request).status.code)"
+        } catch {
+            return error == .inside ? "inside" : "\(error)"
+        }
+    }
+
+    private static func serve(_ stream: SocketStream) async {
+        stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
+        defer { stream.close() }
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+            let answer = "HTTP/1.1 418 Here\r\nContent-Length: 0\r\n\r\n"
+            guard (try? await stream.write(Array(answer.utf8))) != nil else { return }
+        }
+    }
+
+    /// Numbers are names to the client: the system's resolver reads them as inet_aton(3) does.
+    private static let spellings = [
+        "127.0.0.1", "localhost", "LOCALHOST", "localhost.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]",
+        "[64:ff9b::127.0.0.1]", "2130706433", "0x7f000001", "0x7f.1", "127.1", "0177.0.0.1", "0", "169.254.169.254",
+    ]
+
+    @Test("an address that is not public is not connected to, however it is written", arguments: spellings)
+    func inside(host: String) async throws {
+        for scheme in ["http", "https"] {
+            let run = try await Self.run([("\(scheme)://\(host):PORT/", .publicOnly)])
+            #expect(run.answers == ["inside"] && run.connections == 0)
+        }
+    }
+
+    @Test("an operator's address may be one")
+    func operators() async throws {
+        let run = try await Self.run([("http://127.0.0.1:PORT/", .anywhere), ("http://0x7f.1:PORT/", .anywhere)])
+        #expect(run.answers == ["418", "418"])
+    }
+
+    @Test("a connection that is kept from an operator's request leads nobody else inside")
+    func keptConnection() async throws {
+        let run = try await Self.run([
+            ("http://2130706433:PORT/", .anywhere), ("http://2130706433:PORT/", .publicOnly),
+            ("http://2130706433:PORT/", .anywhere),
+        ])
+        #expect(run.answers == ["418", "inside", "418"] && run.connections == 1)
+    }
+
+    @Test("no proxy is asked for an address inside", arguments: spellings)
+    func proxies(host: String) async throws {
+        let run = try await Self.run([("https://\(host)/", .publicOnly)], behindProxy: true)
+        #expect(run.answers == ["inside"] && run.connections == 0)
+    }
+
+    @Test("a name that does not resolve here is the proxy's to resolve")
+    func unresolved() async throws {
+        let run = try await Self.run([("https://nobody.invalid/", .publicOnly)], behindProxy: true)
+        #expect(run.connections == 1 && run.answers != ["inside"])
+    }
+}

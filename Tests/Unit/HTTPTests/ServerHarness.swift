@@ -1,0 +1,135 @@
+import HTTP
+import HTTPTypes
+import Logging
+import Sockets
+import Synchronization
+
+/// A server on 127.0.0.1 with its loops, for the time of `body`, which runs on the first loop.
+/// - Parameters:
+///   - arriving: called for each task that a connection gets.
+///   - version: the client needs no TLS to choose HTTP/2.
+func withServer<Value: Sendable>(
+    configuration: HTTPServerConfiguration = HTTPServerConfiguration(), loops: Int = 1,
+    handler: any RequestHandler = EchoHandler(), immediate: (@Sendable () -> any ImmediateResponder)? = nil,
+    version: SpokenVersion = .http1, arriving: @escaping @Sendable () -> Void = {},
+    admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000),
+    logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+    _ body: @escaping @Sendable (Peer) async throws -> Value
+) async throws -> Value {
+    let group = try EventLoopGroup(count: loops)
+    let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: loops)
+    let result = Mutex<Result<Value, any Error>?>(nil)
+    try await group.run { loop in
+        let server = HTTPLoop(
+            loop: loop, configuration: configuration, handler: handler, immediate: immediate?(),
+            wallClock: { 1_767_225_600_000 }, logger: logger)
+        _ = try? Listener.start(
+            sockets, on: loop, admission: admission,
+            firstByteTimeout: version == .http1 ? server.firstByteTimeout : nil)
+        async let root: Void = loop.runRoot { stream in
+            arriving()
+            switch version {
+            case .http1: await server.serve(stream)
+            case .http2: await server.serveHTTP2(stream)
+            }
+        }
+        if loop.index == 0 {
+            do {
+                let value = try await body(Peer(address: sockets.address, loop: loop, group: group))
+                result.withLock { $0 = .success(value) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
+            group.beginDrain()
+            group.abort()
+        }
+        await root
+    }
+    guard let outcome = result.withLock({ $0 }) else { throw StreamError.aborted }
+    return try outcome.get()
+}
+
+enum SpokenVersion: Sendable {
+    case http1, http2
+}
+
+/// The other end of the server under test.
+struct Peer: Sendable {
+    let address: SocketAddress
+    let loop: EventLoop
+    let group: EventLoopGroup
+
+    func connect(timeout: Int64 = 30_000) async throws -> SocketStream {
+        let deadline = Deadline.now.adding(milliseconds: timeout)
+        let stream = try await SocketStream.connect(to: [address], on: loop, deadline: deadline)
+        stream.setDeadline(deadline)
+        return stream
+    }
+
+    /// Sends the pieces one write each, half-closes unless told otherwise, and reads to the end.
+    func exchange(_ pieces: [String], halfClose: Bool = true) async throws -> String {
+        let stream = try await connect()
+        defer { stream.close() }
+        for piece in pieces {
+            guard (try? await stream.write(Array(piece.utf8))) != nil else { break }
+            await Task.yield()
+        }
+        if halfClose { stream.shutdownWrite() }
+        return await readAll(stream)
+    }
+
+    func readAll(_ stream: SocketStream) async -> String {
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+            all.append(contentsOf: buffer[..<count])
+        }
+        return String(decoding: all, as: UTF8.self)
+    }
+}
+
+/// Tells what it was asked: `METHOD path?query body`; `/stream` in chunks, `/cut` a stream that breaks off, `/204`.
+struct EchoHandler: RequestHandler {
+    func respond(to request: ServerRequest) async -> ServerResponse {
+        switch request.path {
+        case "/stream":
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    for part in ["one ", "two ", "three"] { try await writer.write(Array(part.utf8)) }
+                })
+        case "/cut":
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    try await writer.write(Array("part".utf8))
+                    throw StreamError.aborted
+                })
+        case "/204":
+            return ServerResponse(status: .noContent, body: .bytes(Array("no content may follow".utf8)))
+        case "/client":
+            return ServerResponse(status: .ok, body: .bytes(Array("\(request.client)".utf8)))
+        default:
+            let text =
+                "\(request.method.rawValue) \(request.head.path ?? "") \(String(decoding: request.body, as: UTF8.self))"
+            return ServerResponse(status: .ok, fields: [.contentType: "text/plain"], body: .bytes(Array(text.utf8)))
+        }
+    }
+}
+
+/// One whole response with a length, however few bytes each read brings.
+func readResponse(from stream: SocketStream) async throws -> String {
+    var all: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        let count = try await stream.read(into: &buffer, at: 0)
+        guard count > 0 else { throw StreamError.aborted }
+        all.append(contentsOf: buffer[..<count])
+        let text = String(decoding: all, as: UTF8.self)
+        guard let end = text.firstRange(of: "\r\n\r\n"),
+            let field = text[..<end.lowerBound].firstRange(of: "Content-Length: ")
+        else { continue }
+        let length = Int(text[field.upperBound..<end.lowerBound].prefix { $0.isNumber }) ?? 0
+        if text[end.upperBound...].utf8.count >= length { return text }
+    }
+}

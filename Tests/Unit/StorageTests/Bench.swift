@@ -1,0 +1,173 @@
+import Coding
+import Crypto
+import Foundation
+import Logging
+import Stores
+import Strangers
+import Synchronization
+import Testing
+
+@testable import Accounts
+@testable import Storage
+
+/// A temporary folder, gone when the test is.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func mode(_ name: String) -> Int? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path + "/" + name)
+        return (attributes?[.posixPermissions] as? Int).map { $0 & 0o777 }
+    }
+
+    func setMode(_ mode: Int, _ name: String = "bramley.db") throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path + "/" + name)
+    }
+}
+
+/// A real database: SQLite in a temporary folder, or PostgreSQL in a schema of its own.
+struct Bench {
+    static let limits = {
+        var limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+        limits.perUser = .max
+        return limits
+    }()
+    static let team = TeamID("TEAM123456")
+    static let web = ClientID("com.example.web")
+    static let key = SealingKey.generate()
+
+    let folder: TemporaryFolder
+    let postgres: PostgresOptions?
+    let clock = ManualClock()
+    static let keyring = SealingKeyring(current: key, previous: [])
+    var keyring = Bench.keyring
+
+    init(isPostgres: Bool = TestEngine.isPostgres) throws {
+        folder = try TemporaryFolder()
+        postgres = isPostgres ? try #require(PostgresCluster.shared).makeSchema() : nil
+    }
+
+    func options(
+        directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
+        busyTimeout: Int = 20_000, retention: RetentionPolicy = RetentionPolicy()
+    ) -> DatabaseOptions {
+        var options = DatabaseOptions(
+            StoreOptions(
+                directory: directory ?? folder.path, postgres: postgres, origin: origin, busyTimeout: busyTimeout),
+            sessionLimits: Self.limits, retention: retention, onAccountDeleted: onAccountDeleted)
+        // Of no test's concern but where it is: the machine may be slow.
+        options.store.notePatience = .seconds(60)
+        return options
+    }
+
+    private var runtime: Runtime {
+        Runtime(clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Accounts.Database {
+        try Database(
+            options: options ?? self.options(), keyring: keyring, runtime: runtime)
+    }
+
+    /// After `secrets.sealingKeyFile` was replaced, and the old key named as a previous one.
+    func openAfterKeyRotation() throws(StorageOpenError) -> Accounts.Database {
+        try Database(
+            options: options(), keyring: SealingKeyring(current: .generate(), previous: [Self.key]), runtime: runtime)
+    }
+
+    /// Another program's connection to the same database.
+    func stranger() throws -> any StoreStranger {
+        guard let postgres else { return try Stranger(folder.path + "/bramley.db") }
+        return PostgresStranger(try #require(PostgresCluster.shared).connect(to: postgres))
+    }
+}
+
+/// A sign-in ready to be stored; each has its own attempt and session.
+func record(
+    _ subject: String = "ann", issuedAt: Timestamp? = nil, policy: SignUpPolicy = .open, replacing: SessionID? = nil,
+    email: String? = nil, attempt: Digest256? = nil, attemptIssuedAt: Timestamp? = nil, binding: Digest256? = nil,
+    window: BrowserBinding? = nil, at now: Timestamp
+) -> SignInRecord {
+    let identifiers = RandomIdentifier(random: SystemRandom())
+    return SignInRecord(
+        attempt: attempt ?? newAttempt(at: now), bindingHash: window?.hash ?? binding ?? randomDigest(),
+        attemptIssuedAt: attemptIssuedAt ?? now, attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
+        claims: IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),
+            issuedAt: issuedAt ?? now,
+            email: EmailAddress(address: email ?? "\(subject)@example.com", isVerified: true, isPrivate: false)),
+        sealedRefreshToken: [1, 2, 3], policy: policy, newUser: identifiers.make(),
+        session: NewSession(
+            id: identifiers.make(),
+            token: window.map { .ofBrowser(BrowserTokens(of: $0, with: Bench.keyring)) } ?? .made(randomDigest()),
+            kind: .browser,
+            device: Device(userAgent: "Test", address: "127.0.0.1"), expiresAt: now.adding(seconds: 86_400)),
+        replacing: replacing, now: now)
+}
+
+extension SignInRecord {
+    /// Of the session's token, if this makes a new session.
+    var tokenHash: Digest256 { session.token.hash(of: session.id, since: now) }
+}
+
+/// An attempt's identifier, which begins with its time.
+func newAttempt(at now: Timestamp) -> Digest256 {
+    var digest = randomDigest()
+    digest.words.0 = UInt64(now.milliseconds) << 16 | digest.words.0 & 0xFFFF
+    return digest
+}
+
+func randomDigest() -> Digest256 { SHA256.hash(SystemRandom().bytes(32)) }
+
+func notification(
+    _ kind: AppleNotification.Kind, id: String = UUID().uuidString, subject: String? = "ann", time: Timestamp
+) -> AppleNotification {
+    let type =
+        switch kind {
+        case .emailDisabled: "email-disabled"
+        case .emailEnabled: "email-enabled"
+        case .consentRevoked: "consent-revoked"
+        case .accountDeleted: "account-delete"
+        case .unknown(let text): text
+        }
+    return AppleNotification(
+        id: id, kind: kind, type: type, clientID: Bench.web, subject: subject.map { AppleSubject($0) },
+        eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
+}
+
+extension SignInResult {
+    var session: Session? {
+        if case .signedIn(_, let session, _) = self { session } else { nil }
+    }
+    var user: User? {
+        if case .signedIn(let user, _, _) = self { user } else { nil }
+    }
+}
+
+extension Bench {
+    /// Everything on disk of the database.
+    func databaseBytes() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for name in ["bramley.db", "bramley.db-wal"] {
+            let path = folder.path + "/" + name
+            // Foundation leaks four KiB with every empty file it reads, such as a log that was just emptied.
+            guard let file = FileHandle(forReadingAtPath: path), let data = try? file.readToEnd() else { continue }
+            bytes += data
+        }
+        return bytes
+    }
+}
+
+extension Accounts.Database {
+    /// Runs SQL on the writing connection, between transactions, to limit or break it.
+    func executeOnWriter(_ sql: String) throws {
+        try store.engine.writer.sync { connection in try connection.execute(sql: sql) }
+    }
+}

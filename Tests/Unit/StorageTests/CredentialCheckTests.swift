@@ -1,0 +1,378 @@
+import Coding
+import Crypto
+import Storage
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+
+/// The daily checks in the database: plans, marks, answers.
+@Suite struct CredentialCheckTests {
+    private static let scope = CheckScope(team: Bench.team, clients: [Bench.web, ClientID("com.example.app")])
+    private static let day: Int64 = 86_400
+
+    private let bench: Bench
+    private let database: Accounts.Database
+    private let schedule = CheckSchedule(random: SystemRandom())
+    private var now: Timestamp { bench.clock.now() }
+
+    init() throws {
+        bench = try Bench()
+        database = try bench.open()
+    }
+
+    @discardableResult
+    private func signIn(_ subject: String = "ann", client: ClientID = Bench.web) async throws -> Session {
+        var new = StorageTests.record(subject, at: now)
+        new.claims.clientID = client
+        new.firstCheckAt = schedule.afterSignIn(at: now)
+        return try #require(try await database.completeSignIn(new).session)
+    }
+
+    private func begin(_ limit: Int = 100, _ other: Accounts.Database? = nil) async throws -> [DueCheck] {
+        try await (other ?? database).beginChecks(Self.scope, limit: limit, schedule: schedule, at: now)
+    }
+
+    /// One credential, asked about: two days after its sign-in.
+    private func begun(_ subject: String = "ann") async throws -> DueCheck {
+        try await signIn(subject)
+        bench.clock.advance(seconds: 2 * Self.day)
+        return try #require(try await begin().first)
+    }
+
+    private func record(_ answer: CheckAnswer, _ check: DueCheck) async throws -> CheckOutcome {
+        try await database.recordCheck(answer, of: check, at: now)
+    }
+
+    private func value(_ sql: String) throws -> String? {
+        try bench.stranger().read { try $0.text(sql) }
+    }
+
+    private func plans() throws -> [Int64] {
+        try bench.stranger().read { try $0.integers("SELECT next_check_at FROM apple_credential").map { Int64($0) } }
+    }
+
+    /// A write of another program's.
+    private func execute(_ sql: String) throws {
+        try bench.stranger().write { try $0.execute(sql) }
+    }
+
+    private func isLive(_ session: Session) async throws -> Bool {
+        try await database.signedIn(token: session.tokenHash, at: now) != nil
+    }
+
+    private func hasDue() async throws -> Bool {
+        try await database.checkWork(Self.scope, at: now).hasDue
+    }
+
+    // MARK: At most once a day
+
+    @Test("a sign-in is a check itself: nothing is due for a day, and something within two")
+    func afterSignIn() async throws {
+        try await signIn()
+        bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
+        #expect(try await !hasDue())
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(milliseconds: Self.day * 1_000)
+        #expect(try await hasDue())
+        #expect(try await begin().count == 1)
+    }
+
+    @Test("ten days: at most once in 24 hours, and once in every 25, with a restart at every hour")
+    func tenDays() async throws {
+        for person in 0..<20 { try await signIn("p\(person)") }
+        var moments: [String: [Int64]] = [:]
+        var current = database
+        for _ in 0..<240 {
+            bench.clock.advance(seconds: 3_600)
+            current.close()
+            current = try bench.open()
+            for check in try await begin(100, current) {
+                moments[check.subject.rawValue, default: []].append(now.milliseconds)
+                // Half of the answers are lost with the process.
+                if check.subject.rawValue.utf8.last.map({ $0 % 2 == 0 }) == true {
+                    _ = try await current.recordCheck(.alive, of: check, at: now)
+                }
+            }
+        }
+        #expect(moments.count == 20)
+        for (subject, times) in moments {
+            let gaps = zip(times, times.dropFirst()).map { ($1 - $0) / 1_000 }
+            #expect(gaps.allSatisfy { $0 >= Self.day }, "\(subject)")
+            // The clock moves by hours here: up to one more than the jitter.
+            #expect(gaps.allSatisfy { $0 <= Self.day + 2 * 3_600 }, "\(subject)")
+            #expect(times.count >= 8, "\(subject)")
+        }
+    }
+
+    @Test("two processes take each credential once, whoever comes first")
+    func twoProcesses() async throws {
+        for person in 0..<40 { try await signIn("p\(person)") }
+        bench.clock.advance(seconds: 2 * Self.day)
+        let other = try bench.open()
+        async let here = begin(30)
+        async let there = begin(30, other)
+        let taken = try await here + there
+        let rest = try await begin() + begin(100, other)
+        #expect((taken + rest).count == 40)
+        #expect(Set((taken + rest).map(\.subject)).count == 40)
+    }
+
+    @Test("the longest waiting first, of all clients, and no more than asked for")
+    func order() async throws {
+        for person in 0..<6 {
+            try await signIn("p\(person)", client: Self.scope.clients[person % 2])
+            bench.clock.advance(seconds: 2 * Self.day)
+        }
+        var seen: [String] = []
+        for _ in 0..<3 { seen += try await begin(2).map(\.subject.rawValue) }
+        #expect(seen == (0..<6).map { "p\($0)" })
+    }
+
+    @Test("a plan that says otherwise does not make two checks of a day")
+    func guarded() async throws {
+        _ = try await begun()
+        try execute("UPDATE apple_credential SET next_check_at = 1")
+        bench.clock.advance(seconds: 3_600)
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(seconds: 23 * 3_600 + 3_600)
+        #expect(try await begin().count == 1)
+    }
+
+    // MARK: Plans
+
+    @Test("credentials without a plan get one within a day, and only once")
+    func unplanned() async throws {
+        for person in 0..<50 { try await signIn("p\(person)") }
+        try execute("UPDATE apple_credential SET next_check_at = NULL")
+        #expect(try await hasDue())
+        #expect(try await begin().isEmpty)
+        let plans = try plans()
+        #expect(plans.count == 50)
+        #expect(plans.allSatisfy { $0 >= now.milliseconds && $0 < now.adding(seconds: Self.day).milliseconds })
+        // Fifty of a day in one hour would be a strange chance.
+        #expect(Set(plans.map { $0 / 3_600_000 }).count > 8)
+        bench.clock.advance(seconds: Self.day)
+        #expect(try await begin().count == 50)
+    }
+
+    @Test("a clock set back by a month: asked about again a day from now, not a month")
+    func clockSetBack() async throws {
+        _ = try await begun()
+        bench.clock.advance(seconds: -30 * Self.day)
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(seconds: Self.day)
+        #expect(try await begin().count == 1)
+    }
+
+    @Test("a clock set ahead and back again: nobody is asked about twice in a day")
+    func clockSetAhead() async throws {
+        _ = try await begun()
+        bench.clock.advance(seconds: 365 * Self.day)
+        #expect(try await begin().count == 1)
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(seconds: -365 * Self.day)
+        #expect(try await begin().isEmpty)
+        bench.clock.advance(seconds: Self.day - 1)
+        #expect(try await begin().isEmpty)
+    }
+
+    @Test("credentials of other teams and clients are not checked and delay nobody's check")
+    func others() async throws {
+        try await signIn("stranger", client: ClientID("com.example.gone"))
+        var other = StorageTests.record("ann", at: now)
+        other.team = TeamID("OTHERTEAM1")
+        _ = try await database.completeSignIn(other)
+        try await signIn("ann")
+        bench.clock.advance(seconds: 2 * Self.day)
+        var found: [DueCheck] = []
+        for _ in 0..<3 { found += try await begin(1) }
+        #expect(found.map(\.subject.rawValue) == ["ann"])
+        #expect(try await !hasDue())
+    }
+
+    // MARK: Answers
+
+    @Test("dead: the token goes, its sessions end as token_dead, the person stays", .onSQLite)
+    func dead() async throws {
+        let session = try await signIn()
+        bench.clock.advance(milliseconds: 1_800_000)
+        let check = try await forceDue("ann")
+        #expect(try await record(.dead, check) == .died(session.user, sessions: 1))
+        #expect(try await !isLive(session))
+        let entries = try await database.events(after: nil, limit: 100)
+        let ended = try #require(entries.first { $0.kind == .sessionEnded })
+        #expect(ended.cause == .tokenDead)
+        #expect(entries.contains { $0.kind == .userUpdated && $0.fields == ["credentialState"] })
+        let user = try #require(try await database.user(session.user))
+        #expect(user.state == .active)
+        #expect(user.credentialState == .revoked)
+        #expect(
+            try value("SELECT state || ' ' || cause || ' ' || (sealed_refresh_token IS NULL) FROM apple_credential")
+                == "revoked token_dead 1")
+        // The same answer again is about nothing.
+        #expect(try await record(.dead, check) == .superseded)
+        // A sign-in brings everything back.
+        let back = try await signIn()
+        #expect(try await isLive(back))
+        #expect(try await database.user(session.user)?.credentialState == .authorized)
+    }
+
+    /// Marks a credential as asked about now, whatever its plan; sessions of the bench live for an hour.
+    private func forceDue(_ subject: String) async throws -> DueCheck {
+        try execute("UPDATE apple_credential SET next_check_at = 1, checked_at = NULL")
+        return try #require(try await begin().first { $0.subject == AppleSubject(subject) })
+    }
+
+    @Test("one client's dead credential ends that client's sessions and leaves the other's")
+    func twoClients() async throws {
+        let web = try await signIn()
+        let app = try await signIn(client: Self.scope.clients[1])
+        try execute("UPDATE apple_credential SET next_check_at = 1")
+        let check = try #require(try await begin().first { $0.clientID == Bench.web })
+        #expect(try await record(.dead, check) == .died(web.user, sessions: 1))
+        #expect(try await !isLive(web))
+        #expect(try await isLive(app))
+        #expect(try await database.user(web.user)?.credentialState == .authorized)
+    }
+
+    @Test("alive changes nothing but that it was counted")
+    func alive() async throws {
+        let session = try await signIn()
+        let check = try await forceDue("ann")
+        #expect(try await record(.alive, check) == .noted)
+        #expect(try await isLive(session))
+        let status = try await database.checkStatus(Self.scope, at: now)
+        #expect(status.alive == 1 && status.dead == 0 && status.live == 1 && status.due == 0)
+    }
+
+    @Test("not made: due again at the given time, and the attempts are counted until one is answered")
+    func notMade() async throws {
+        try await signIn()
+        var check = try await forceDue("ann")
+        for failures in 0..<3 {
+            #expect(check.failures == failures)
+            let retryAt = now.adding(seconds: 3_600)
+            #expect(try await record(.notMade(retryAt: retryAt), check) == .noted)
+            bench.clock.advance(milliseconds: 3_599_999)
+            #expect(try await begin().isEmpty)
+            bench.clock.advance(milliseconds: 1)
+            check = try #require(try await begin().first)
+        }
+        _ = try await record(.alive, check)
+        bench.clock.advance(seconds: 2 * Self.day)
+        #expect(try await begin().first?.failures == 0)
+    }
+
+    // MARK: What happens while Apple is asked
+
+    @Test(
+        "a sign-in meanwhile, in the same second by Apple's clock: the dead answer is about the older token", .onSQLite)
+    func signInMeanwhile() async throws {
+        let old = try await signIn()
+        let check = try await forceDue("ann")
+        var again = StorageTests.record("ann", issuedAt: check.issuedAt, at: now)
+        again.sealedRefreshToken = [9, 9, 9]
+        let new = try #require(try await database.completeSignIn(again).session)
+        #expect(try await record(.dead, check) == .superseded)
+        #expect(try await isLive(new))
+        #expect(try await isLive(old))
+        #expect(try value("SELECT hex(sealed_refresh_token) FROM apple_credential") == "090909")
+        #expect(try await database.checkStatus(Self.scope, at: now).dead == 0)
+    }
+
+    @Test("a sign-in that is older by Apple's clock keeps the token, and the answer counts")
+    func olderSignIn() async throws {
+        try await signIn()
+        let check = try await forceDue("ann")
+        let late = StorageTests.record("ann", issuedAt: check.issuedAt.adding(seconds: -60), at: now)
+        _ = try await database.completeSignIn(late)
+        guard case .died(_, sessions: 2) = try await record(.dead, check) else {
+            Issue.record("the token that was asked about is still the one that is kept")
+            return
+        }
+    }
+
+    @Test("a notification meanwhile wins, whatever the answer", .onSQLite, arguments: [CheckAnswer.alive, .dead])
+    func notificationMeanwhile(answer: CheckAnswer) async throws {
+        try await signIn()
+        let check = try await forceDue("ann")
+        bench.clock.advance(seconds: 1)
+        let told = notification(.consentRevoked, time: now)
+        #expect(try await database.apply(told, team: Bench.team, at: now) == .applied)
+        #expect(try await record(answer, check) == .superseded)
+        #expect(try value("SELECT cause || (next_check_at IS NULL) FROM apple_credential") == "consent_revoked1")
+    }
+
+    /// One client's token is found dead while another's seems to live, and then Apple's late word of an end before the
+    /// last sign-in takes that one: nothing carries the consent any more.
+    @Test("a late notification that takes the last token: what the check found dead was the sign-in that counts")
+    func lateNotificationAboutTheOtherToken() async throws {
+        let app = try await signIn(client: Self.scope.clients[1])
+        bench.clock.advance(seconds: 2)
+        let end = now
+        bench.clock.advance(seconds: 2)
+        let web = try await signIn()
+        try execute("UPDATE apple_credential SET next_check_at = 1 WHERE client_id = 'com.example.web'")
+        let check = try #require(try await begin().first)
+        #expect(try await record(.dead, check) == .died(web.user, sessions: 1))
+        #expect(try await database.user(web.user)?.credentialState == .authorized)
+        #expect(
+            try await database.apply(notification(.consentRevoked, time: end), team: Bench.team, at: now) == .applied)
+        #expect(try await !isLive(app))
+        #expect(try value("SELECT credential_state || credential_cause FROM apple_identity") == "revokedtoken_dead")
+    }
+
+    /// The same word of Apple's, and the sign-in it is older than still stands.
+    @Test("a late notification that leaves a token alive: the person is authorized")
+    func lateNotificationBesideALiveToken() async throws {
+        try await signIn(client: Self.scope.clients[1])
+        bench.clock.advance(seconds: 2)
+        let end = now
+        bench.clock.advance(seconds: 2)
+        let web = try await signIn()
+        #expect(
+            try await database.apply(notification(.consentRevoked, time: end), team: Bench.team, at: now) == .applied)
+        #expect(try await isLive(web))
+        #expect(try await database.user(web.user)?.credentialState == .authorized)
+    }
+
+    @Test("a deletion meanwhile, and the same person new under the same row")
+    func deletionMeanwhile() async throws {
+        let session = try await signIn()
+        let check = try await forceDue("ann")
+        #expect(try await database.deleteUser(session.user, at: now) != .unknown)
+        #expect(try await record(.dead, check) == .superseded)
+        try await signIn("bob")
+        let fresh = try #require(
+            try await database.completeSignIn(StorageTests.record("ann", issuedAt: check.issuedAt, at: now)).session)
+        #expect(try await record(.dead, check) == .superseded)
+        #expect(try await isLive(fresh))
+    }
+
+    @Test("a check whose answer comes after the next one has begun counts no more")
+    func lateAnswer() async throws {
+        let late = try await begun()
+        bench.clock.advance(seconds: 2 * Self.day)
+        let next = try #require(try await begin().first)
+        #expect(try await record(.dead, late) == .superseded)
+        guard case .died = try await record(.dead, next) else {
+            Issue.record("the answer to the check under way counts")
+            return
+        }
+    }
+
+    @Test("a check in flight at a kill is this day's: not repeated, and its answer is lost")
+    func killed() async throws {
+        let check = try await begun()
+        database.close()
+        let reopened = try bench.open()
+        bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
+        #expect(try await begin(100, reopened).isEmpty)
+        bench.clock.advance(seconds: 3_600)
+        #expect(try await begin(100, reopened).map(\.subject) == [check.subject])
+    }
+}

@@ -1,0 +1,216 @@
+import Coding
+import Crypto
+import Storage
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+
+/// "Already have an account?": asked once of somebody nobody knows, in the browser that brought them.
+@Suite struct ExistingAccountTests {
+    private func ask(_ bench: LinkBench, _ subject: String = "ann") async throws -> (WaitingPerson, form: [UInt8]) {
+        let attempt = bench.signIn.begin(
+            binding: bench.browser, returnTo: LinkBench.targets.validate("/notes") ?? LinkBench.targets.defaultTarget,
+            replacing: nil)
+        let form = bench.form(attempt, subject, user: "Ann")
+        guard case .asksExisting(let person) = await bench.post(form) else { throw LinkBench.Unexpected() }
+        return (person, form)
+    }
+
+    private func ticket(_ bench: LinkBench, _ person: WaitingPerson) async throws -> LinkTicket {
+        let answer = try await bench.signIn.answerExisting(
+            person.id, .connect, binding: .value(bench.browser), device: bench.device)
+        guard case .connect(let ticket) = answer else { throw LinkBench.Unexpected() }
+        return ticket
+    }
+
+    @Test("the question makes nobody; reloaded, it is the same; I'm new makes the user and the session, once")
+    func new() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, form) = try await ask(bench)
+        #expect(person.email?.address == "ann@example.com" && person.name == PersonName(given: "Ann"))
+        #expect(try await bench.events().isEmpty)
+        bench.clock.advance(seconds: 31)
+        let next = try bench.restarted(asksExisting: true)
+        guard case .asksExisting(person) = await next.post(form) else { throw LinkBench.Unexpected() }
+        #expect(bench.apple.exchanged.count == 1)
+        let answer = try await next.signIn.answerExisting(
+            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        guard case .signIn(.signedIn(let token, let session, let target)) = answer else {
+            throw LinkBench.Unexpected()
+        }
+        #expect(target.location == "/notes" && session.kind == .browser)
+        // A double tap has the same cookie.
+        let again = try await next.signIn.answerExisting(
+            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        guard case .signIn(.signedIn(let same, _, _)) = again else { throw LinkBench.Unexpected() }
+        #expect(same.reveal() == token.reveal())
+        #expect(try await next.events() == ["user.created", "session.created"])
+        #expect(try await next.database.user(session.user)?.name == PersonName(given: "Ann"))
+        // Known now: not asked again.
+        guard case .signedIn = await next.signInWithApple() else { throw LinkBench.Unexpected() }
+    }
+
+    @Test("connected: the ticket's link is authorized in the same browser without a second trip to Apple")
+    func connects() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        let ticket = try await ticket(bench, person)
+        #expect(try await self.ticket(bench, person).reveal() == ticket.reveal())
+        let link = try await bench.link(waiting: ticket)
+        try await bench.open(link)
+        let page = try await bench.linking.link(link.id)
+        let binding = BindingCookie.value(bench.browser)
+        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == person)
+        let location = try await bench.linking.connectWaiting(link.id, binding: binding)
+        #expect(try await bench.linking.connectWaiting(link.id, binding: binding) == location)
+        let code = try #require(location.split(separator: "code=").last.map(String.init))
+        let user = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+        #expect(user.externalID == "account-1" && user.name == PersonName(given: "Ann"))
+        #expect(try await bench.events() == ["user.created", "account.linked"])
+        #expect(bench.apple.exchanged.count == 1)
+    }
+
+    /// The attacker lets their own identity wait, makes the victim open the password page with the attacker's ticket, and
+    /// the application begins a link of the victim's account with it.
+    @Test("an identity that waits in another browser cannot be connected")
+    func foreignTicket() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench, "attacker")
+        let link = try await bench.link("victims-account", waiting: try await ticket(bench, person))
+        let page = try await bench.linking.link(link.id)
+        let victim = BindingCookie.value(BrowserBinding.make(random: SystemRandom()))
+        for binding in [victim, .absent, .invalid] {
+            #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
+            #expect(
+                await reason {
+                    _ = try await bench.linking.connectWaiting(link.id, binding: binding)
+                } == "link_unknown")
+            for choice in ExistingAccountChoice.allCases {
+                #expect(
+                    await reason {
+                        _ = try await bench.signIn.answerExisting(
+                            person.id, choice, binding: binding, device: bench.device)
+                    } == "link_unknown")
+            }
+        }
+        #expect(try await bench.events().isEmpty)
+        // Apple's button is there as ever.
+        _ = try await bench.begin(link)
+    }
+
+    @Test("one waiting identity serves one link")
+    func servesOnce() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        let ticket = try await ticket(bench, person)
+        let (first, second) = (
+            try await bench.link("a", waiting: ticket), try await bench.link("b", waiting: ticket)
+        )
+        let binding = BindingCookie.value(bench.browser)
+        for link in [first, second] { try await bench.open(link) }
+        _ = try await bench.linking.connectWaiting(first.id, binding: binding)
+        #expect(
+            await reason { _ = try await bench.linking.connectWaiting(second.id, binding: binding) } == "link_unknown")
+        #expect(try await bench.row(second.id).state == .open)
+        // The second one's page has Apple's button in place of a "Connect" that would lead back to it.
+        let page = try await bench.linking.link(second.id)
+        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
+    }
+
+    @Test("\"I'm new\" sent again after signing out: the cookie of the session that ended is not handed out")
+    func newThenSignedOut() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        func answer() async throws -> SignInOutcome {
+            guard
+                case .signIn(let outcome) = try await bench.signIn.answerExisting(
+                    person.id, .new, binding: .value(bench.browser), device: bench.device)
+            else { throw LinkBench.Unexpected() }
+            return outcome
+        }
+        guard case .signedIn(_, let session, _) = try await answer() else { throw LinkBench.Unexpected() }
+        _ = try await bench.database.endSession(session.id, cause: .signOut, at: bench.now)
+        guard case .failed(Failure(.replayed), _, _) = try await answer() else { throw LinkBench.Unexpected() }
+    }
+
+    @Test("a known person who comes from another team is not asked about an existing account")
+    func transferred() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        guard case .asksExisting(let person) = await bench.signInWithApple("ann") else { throw LinkBench.Unexpected() }
+        _ = try await bench.signIn.answerExisting(
+            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        try bench.bench.stranger().write { connection in
+            try connection.execute(
+                """
+                UPDATE apple_identity SET team = 'OLDTEAM001', transfer_target = ?, transfer_subject = 'moved.ann'
+                """,
+                [Bench.team.rawValue])
+        }
+        guard case .asksExisting = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple("new-ann") else {
+            throw LinkBench.Unexpected()
+        }
+        #expect(try await bench.database.user(session.user) != nil)
+        #expect(try await bench.events().filter { $0 == "user.created" }.count == 1)
+    }
+
+    @Test("a waiting identity is gone from the database after ten minutes")
+    func expires() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        let link = try await bench.link(waiting: try await ticket(bench, person))
+        bench.clock.advance(seconds: 600)
+        let binding = BindingCookie.value(bench.browser)
+        for choice in ExistingAccountChoice.allCases {
+            #expect(
+                await reason {
+                    _ = try await bench.signIn.answerExisting(
+                        person.id, choice, binding: binding, device: bench.device)
+                } == "link_expired")
+        }
+        #expect(await reason { _ = try await bench.linking.connectWaiting(link.id, binding: binding) } != "ok")
+        #expect(try await bench.database.maintain(at: bench.now).waitingIdentities == 1)
+    }
+
+    @Test("known people, apps and links are not asked, and nobody where it is not configured")
+    func notAsked() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let link = try await bench.link()
+        let attempt = try await bench.begin(link)
+        guard case .linkAuthorized = await bench.post(bench.form(attempt)) else { throw LinkBench.Unexpected() }
+        let challenge = bench.signIn.beginNative()
+        let claim = Hexadecimal.encode(SHA256.hash(utf8: challenge.nonce).bytes)
+        let native = await bench.signIn.completeNative(
+            NativeSignInRequest(
+                identityToken: "bob|\(claim)|code-n", authorizationCode: "code-n", nonce: challenge.nonce),
+            device: bench.device)
+        guard case .signedIn = native else { throw LinkBench.Unexpected() }
+        guard case .signedIn = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
+        guard case .signedIn = await (try LinkBench()).signInWithApple() else { throw LinkBench.Unexpected() }
+    }
+
+    @Test("with sign-up closed, an account can be connected and none be made")
+    func closed() async throws {
+        let bench = try LinkBench(signUp: .closed, asksExisting: true)
+        let (person, _) = try await ask(bench)
+        let answer = try await bench.signIn.answerExisting(
+            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        guard case .signIn(.refused(.closed, nil)) = answer else { throw LinkBench.Unexpected() }
+        #expect(try await bench.events().isEmpty)
+    }
+
+    @Test("sealed: neither address nor token is in the database, and a deletion erases what waits")
+    func sealed() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        let bytes = String(decoding: try bench.bench.databaseBytes(), as: UTF8.self)
+        #expect(!bytes.contains("ann@example.com") && !bytes.contains("r.ann."))
+        // The same person signs in elsewhere, is known thereby, and deletes their account.
+        let other = try bench.beside()
+        guard case .signedIn(_, let session, _) = await other.signInWithApple() else { throw LinkBench.Unexpected() }
+        _ = try await bench.database.deleteUser(session.user, at: bench.now)
+        #expect(try await bench.database.waiting(person.id, at: bench.now) == nil)
+    }
+}

@@ -1,0 +1,53 @@
+import Coding
+import Stores
+import Testing
+
+@testable import Accounts
+@testable import Storage
+
+/// What a reader of the journal notices of entries that it cannot see.
+@Suite struct JournalMarkTests {
+    /// What caches are told to forget.
+    private func changes(
+        _ database: Accounts.Database, after mark: ChangePosition
+    ) async throws -> [SessionInvalidations.Entry] {
+        let caches = SessionInvalidations()
+        try await database.read { try $0.changes(after: mark, caches).forget() }
+        return caches.entries(after: 0).entries
+    }
+
+    @Test("numbers that are given again after entries were lost are noticed, however far the journal has come since")
+    func numbersGivenAgain() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let user = try #require(try await database.completeSignIn(record("ann", at: bench.clock.now())).session).user
+        for _ in 0..<3 { try await database.write { try $0.record(.emailEnabled, user: user) } }
+        let mark = try await database.read { try $0.journalEnd() }
+        #expect(try await changes(database, after: mark).isEmpty)
+        try await database.write { transaction in
+            try transaction.record(.emailDisabled, user: user)
+        }
+        #expect(try await changes(database, after: mark) == [.user(user)])
+        // Another primary, on which the last ones never arrived.
+        let salt = [UInt8](repeating: 7, count: 10)
+        try await database.write { try $0.run("UPDATE event SET salt = ? WHERE sequence >= ?", [salt, mark.number]) }
+        #expect(try await changes(database, after: mark) == [.all])
+        try await database.write { try $0.run("DELETE FROM event WHERE sequence > ?", [mark.number]) }
+        #expect(try await changes(database, after: mark) == [.all])
+        try await database.write { try $0.run("DELETE FROM event WHERE sequence >= ?", [mark.number]) }
+        #expect(try await changes(database, after: mark) == [.all])
+    }
+
+    @Test func beginningOfTheJournalIsKnown() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let mark = try await database.read { try $0.journalEnd() }
+        #expect(mark == ChangePosition(number: 0, salt: nil))
+        let user = try #require(try await database.completeSignIn(record("ann", at: bench.clock.now())).session).user
+        #expect(try await changes(database, after: mark).isEmpty, "who signs in was not known before")
+        try await database.write { try $0.record(.emailDisabled, user: user) }
+        #expect(try await changes(database, after: mark) == [.user(user)])
+        try await database.write { try $0.run("DELETE FROM event WHERE sequence = 1") }
+        #expect(try await changes(database, after: mark) == [.all])
+    }
+}

@@ -1,0 +1,220 @@
+import Coding
+import Crypto
+import Storage
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+
+/// What may happen between the steps of a link: the process ends, the person goes, the configuration changes.
+@Suite struct LinkBetweenStepsTests {
+    private static let otherTeam = TeamID("OTHER12345")
+
+    @Test("the process ends between any two steps: the next one goes on where it was", arguments: LinkKind.allCases)
+    func restarted(kind: LinkKind) async throws {
+        var bench = try LinkBench()
+        let link = try await bench.link(kind: kind)
+        bench = try bench.restarted()
+        let code = try await bench.authorize(link, given: "Ann")
+        bench = try bench.restarted()
+        // The answer was lost: the app asks again.
+        #expect(try await bench.authorize(link, given: "Ann").reveal() == code.reveal())
+        let user = try await bench.complete(link, code)
+        bench = try bench.restarted()
+        #expect(try await bench.complete(link, code) == user)
+        #expect(user.name == PersonName(given: "Ann"))
+        #expect(try await bench.told().count == 1)
+        #expect(bench.apple.exchanged.count == 1)
+    }
+
+    @Test("killed while it completes, a link is completed later", .onSQLite)
+    func killed() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: .upgrade)
+        let code = try await bench.authorize(link)
+        let stranger = try bench.bench.stranger()
+        try stranger.write {
+            try $0.execute(
+                """
+                CREATE TRIGGER killed BEFORE UPDATE OF state ON account_link WHEN NEW.state = 'done'
+                BEGIN SELECT RAISE(ABORT, 'killed'); END
+                """)
+        }
+        #expect(await reason { _ = try await bench.complete(link, code) } == "storage")
+        #expect(try await bench.user() == nil)
+        try stranger.write { try $0.execute("DROP TRIGGER killed") }
+        let next = try bench.restarted()
+        #expect(try await next.complete(link, code).externalID == "account-1")
+        #expect(try await next.told() == ["account.upgraded \(link.id)"])
+    }
+
+    // MARK: While an identity waits
+
+    /// What happens while a link waits for its code.
+    enum Meanwhile: String, CaseIterable, Sendable {
+        case disabled, pending, deleted, consentRevoked, erasedByApple, disabledByApple
+
+        var expected: String {
+            switch self {
+            case .disabled: "user_disabled"
+            case .pending: "user_pending"
+            // What waited is erased with its person.
+            case .deleted, .erasedByApple: "link_unknown"
+            case .consentRevoked, .disabledByApple: "revoked"
+            }
+        }
+    }
+
+    @Test(
+        "a person deleted, disabled or revoked before the code is brought makes the link fail for good",
+        arguments: Meanwhile.allCases)
+    func meanwhile(meanwhile: Meanwhile) async throws {
+        let bench = try LinkBench(onAccountDeleted: meanwhile == .disabledByApple ? .disable : .erase)
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        let link = try await bench.link(kind: .upgrade)
+        let code = try await bench.authorize(link)
+        bench.clock.advance(seconds: 60)
+        func tell(_ kind: AppleNotification.Kind) async throws {
+            _ = try await bench.database.apply(notification(kind, time: bench.now), team: Bench.team, at: bench.now)
+        }
+        switch meanwhile {
+        case .disabled:
+            _ = try await bench.database.patchUser(session.user, UserPatch(state: .disabled), at: bench.now)
+        case .pending:
+            _ = try await bench.database.patchUser(session.user, UserPatch(state: .pending), at: bench.now)
+        case .deleted: _ = try await bench.database.deleteUser(session.user, at: bench.now)
+        case .consentRevoked: try await tell(.consentRevoked)
+        case .erasedByApple, .disabledByApple: try await tell(.accountDeleted)
+        }
+        for _ in 0..<2 { #expect(await reason { _ = try await bench.complete(link, code) } == meanwhile.expected) }
+        #expect(try await bench.user() == nil)
+        #expect(try await bench.told().isEmpty)
+        #expect(try bench.dump().filter { $0.hasPrefix("session") && $0.contains("native") }.isEmpty)
+    }
+
+    @Test("somebody new whose consent ended before the code was brought is nobody")
+    func newcomerRevoked() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let code = try await bench.authorize(link)
+        bench.clock.advance(seconds: 60)
+        _ = try await bench.database.apply(
+            notification(.consentRevoked, time: bench.now), team: Bench.team, at: bench.now)
+        for _ in 0..<2 { #expect(await reason { _ = try await bench.complete(link, code) } == "revoked") }
+        #expect(try await bench.database.users(UserFilter(), after: nil, limit: 10).items.isEmpty)
+    }
+
+    // MARK: Another configuration
+
+    @Test("an identity of the team before completes nothing", arguments: LinkKind.allCases)
+    func teamChanged(kind: LinkKind) async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: kind)
+        let code = try await bench.authorize(link)
+        let other = try bench.restarted(team: Self.otherTeam)
+        for _ in 0..<2 { #expect(await reason { _ = try await other.complete(link, code) } == "link_ended") }
+        #expect(try await other.row(link.id).failure == "team_changed")
+        #expect(try await other.user() == nil)
+        #expect(try other.dump().isEmpty)
+    }
+
+    @Test(
+        "an identity of the former team is not offered an existing account", arguments: ExistingAccountChoice.allCases)
+    func teamChangedWhileWaiting(choice: ExistingAccountChoice) async throws {
+        let bench = try LinkBench(asksExisting: true)
+        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        let other = try bench.restarted(asksExisting: true, team: Self.otherTeam)
+        #expect(
+            await reason {
+                _ = try await other.signIn.answerExisting(
+                    person.id, choice, binding: .value(other.browser), device: other.device)
+            } == "link_expired")
+        #expect(try other.dump().isEmpty)
+    }
+
+    @Test("after a change of the sealing key an identical request still has the same code, and the code completes")
+    func survivesKeyChange() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let code = try await bench.authorize(link)
+        let rotated = try bench.restarted(SealingKeyring(current: .generate(), previous: [Bench.key]))
+        #expect(try await rotated.authorize(link).reveal() == code.reveal())
+        #expect(try await rotated.complete(link, code).externalID == "account-1")
+        #expect(try await rotated.authorize(link).reveal() == code.reveal())
+    }
+
+    @Test("resealed under a new key, what waits for its code is completed without the old one")
+    func resealed() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: .upgrade)
+        let code = try await bench.authorize(link)
+        let new = SealingKey.generate()
+        let rotated = try bench.restarted(SealingKeyring(current: new, previous: [Bench.key]))
+        let report = try await Resealing(database: rotated.database, keyring: rotated.keyring, clock: bench.clock).run()
+        #expect(report.isComplete && report.unreadable.isEmpty && report.tokens == 1)
+        let alone = try rotated.restarted(SealingKeyring(current: new, previous: []))
+        #expect(try await alone.complete(link, code).externalID == "account-1")
+        #expect(try await alone.told() == ["account.upgraded \(link.id)"])
+    }
+
+    @Test("an identity that no key of the ring opens completes nothing")
+    func keyIsGone() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let code = try await bench.authorize(link)
+        let new = SealingKey.generate()
+        let alone = try bench.restarted(SealingKeyring(current: new, previous: [Bench.key]))
+            .restarted(SealingKeyring(current: new, previous: []))
+        for _ in 0..<2 { #expect(await reason { _ = try await alone.complete(link, code) } == "link_ended") }
+        #expect(try await alone.row(link.id).failure == "unreadable")
+        #expect(try await alone.user() == nil)
+    }
+
+    // MARK: What the identity brings
+
+    @Test("a deletion tells Apple of the token that the link brought, and of the one before", arguments: [false, true])
+    func deletionTellsApple(isKnown: Bool) async throws {
+        let bench = try LinkBench()
+        if isKnown { _ = await bench.signInWithApple() }
+        let user = try await bench.linked()
+        let tokens = try bench.dump().filter { $0.hasPrefix("apple_credential") }.count
+        #expect(tokens == (isKnown ? 2 : 1))
+        #expect(try await bench.database.deleteUser(user.id, at: bench.now) == .deleted(revocations: tokens))
+    }
+
+    @Test("a name given with the consent of a refused link is not lost")
+    func keepsName() async throws {
+        let bench = try LinkBench()
+        _ = try await bench.linked("account-1", "owner")
+        let link = try await bench.link()
+        let code = try await bench.authorize(link, given: "Ann")
+        #expect(await reason { _ = try await bench.complete(link, code) } == "account-already-linked")
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        #expect(try await bench.database.user(session.user)?.name == PersonName(given: "Ann"))
+    }
+
+    @Test(
+        "maintenance looks links up by index", .onSQLite,
+        arguments: [
+            (
+                """
+                SELECT id FROM account_link WHERE expires_at <= 1 AND ended_at IS NULL ORDER BY expires_at LIMIT 200
+                """, "account_link_end (expires_at<?)"
+            ),
+            ("SELECT id FROM account_link WHERE ended_at <= 1 LIMIT 200", "account_link_ended (ended_at<?)"),
+        ])
+    func usesIndexes(query: String, expected: String) async throws {
+        let bench = try LinkBench()
+        let (plan, partial) = try bench.bench.stranger().read { connection in
+            (
+                try connection.rows("EXPLAIN QUERY PLAN \(query)").map { $0["detail"].text ?? "" },
+                try connection.texts(
+                    "SELECT name FROM pragma_index_list('account_link') WHERE partial = 1")
+            )
+        }
+        // What has ended is in the one alone, what has not in the other.
+        #expect(partial.contains { expected.hasPrefix("\($0) ") })
+        #expect(plan.count == 1 && plan.allSatisfy { $0.hasPrefix("SEARCH") && $0.contains(expected) }, "\(plan)")
+    }
+}

@@ -1,0 +1,271 @@
+import Coding
+import Crypto
+import LogRecording
+import Stores
+import Testing
+
+@testable import Accounts
+@testable import Storage
+
+/// How programs learn that a session has ended (Back-Channel Logout), with a clock that can be set. What they receive is
+/// in Tests/System/OpenID.
+@Suite struct LogoutDeliveryTests {
+    private static let uri = "https://program.example.com/logout"
+
+    private let bench: Bench
+    private let database: Accounts.Database
+    private let log = LogRecorder()
+    private var now: Timestamp { bench.clock.now() }
+
+    init() async throws {
+        bench = try Bench()
+        database = try bench.open()
+        try await register("program", "other")
+    }
+
+    private func register(_ names: String..., uri: String? = LogoutDeliveryTests.uri) async throws {
+        let made = names.map { name in
+            OpenIDClient(
+                id: OpenIDClientID(unchecked: name), name: name, secrets: nil,
+                redirectURIs: ["https://program.example.com/callback"], backChannelLogoutURI: uri, createdAt: now,
+                updatedAt: now)
+        }
+        _ = try await database.changeOpenIDClients(at: now) { clients in
+            clients.filter { client in !made.contains { $0.id == client.id } } + made
+        }
+    }
+
+    private func signIn(_ subject: String = "ann", team: TeamID = Bench.team) async throws -> Session {
+        var record = record(subject, at: now)
+        record.team = team
+        return try #require(try await database.completeSignIn(record).session)
+    }
+
+    /// The session's person uses a program.
+    @discardableResult
+    private func use(_ session: Session, _ client: String = "program", number: UInt8 = 1) async throws -> Grant.ID {
+        let id = try #require(Grant.ID(bytes: Array(session.id.rawValue.utf8.suffix(15)) + [number]))
+        let grant = Grant(
+            id: id, client: OpenIDClientID(unchecked: client), user: session.user, session: session.id,
+            redirectURI: "", scopes: [.openid], nonce: nil, challenge: nil, authenticatedAt: now,
+            code: Grant.Token(hash: SHA256.hash(utf8: "code"), expiresAt: now.adding(seconds: 60)),
+            expiresAt: session.expiresAt)
+        #expect(try await database.saveGrant(grant, at: now))
+        return id
+    }
+
+    private func dispatcher(_ receiver: FakeReceiver) -> WebhookDispatcher {
+        WebhookDispatcher(
+            database: database, sender: receiver, targets: [], logoutTokens: FakeLogoutTokens(),
+            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
+    }
+
+    private func drain(_ receiver: FakeReceiver) async {
+        let dispatcher = dispatcher(receiver)
+        while true {
+            let (deliveries, hasMore) = await dispatcher.round()
+            for delivery in deliveries { await dispatcher.deliver(delivery) }
+            if deliveries.isEmpty, !hasMore { return }
+        }
+    }
+
+    private func told(_ session: Session, _ client: String = "program", at time: Timestamp? = nil) -> String {
+        "\(Self.uri) \(client) \(session.user) \(session.id) \((time ?? now).seconds)"
+    }
+
+    @Test("whether an address came by the API goes with each delivery")
+    func reach() async throws {
+        let dispatcher = dispatcher(FakeReceiver())
+        for isPublicOnly in [false, true] {
+            _ = try await database.changeOpenIDClients(at: now) { clients in
+                clients.map { client in
+                    var client = client
+                    client.nameBackChannel(nil, by: .command)
+                    client.nameBackChannel(Self.uri, by: isPublicOnly ? .api : .command)
+                    return client
+                }
+            }
+            let session = try await signIn()
+            try await use(session)
+            _ = try await database.endSession(session.id, cause: .signOut, at: now)
+            let (deliveries, _) = await dispatcher.round()
+            #expect(deliveries.map(\.logout) == [LogoutAddress(uri: Self.uri, isPublicOnly: isPublicOnly)])
+            for delivery in deliveries { await dispatcher.deliver(delivery) }
+        }
+    }
+
+    @Test("a session that expires is told of, once for each program that took part")
+    func expiry() async throws {
+        let session = try await signIn()
+        try await use(session)
+        try await use(session, number: 2)
+        bench.clock.advance(seconds: 40 * 86_400)
+        #expect(try await database.maintain(at: now).sessions == 1)
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts == [told(session)])
+    }
+
+    @Test("a credential that Apple no longer knows is told of")
+    func deadCredential() async throws {
+        let session = try await signIn()
+        try await use(session, "other")
+        bench.clock.advance(seconds: 2 * 86_400)
+        let scope = CheckScope(team: Bench.team, clients: [Bench.web])
+        let check = try #require(
+            try await database.beginChecks(
+                scope, limit: 1, schedule: CheckSchedule(random: SystemRandom()), at: now
+            ).first)
+        _ = try await database.recordCheck(.dead, of: check, at: now)
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts == [told(session, "other")])
+    }
+
+    @Test("a grant whose tokens ended early still tells its client")
+    func endedGrant() async throws {
+        let session = try await signIn()
+        let id = try await use(session)
+        try await database.changeGrant(id, at: now) { _ in (.end, ()) }
+        #expect(try await database.grant(id, at: now) == nil)
+        #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts == [told(session)])
+    }
+
+    @Test("a failed logout call is repeated by the webhooks' schedule with a new token, and delays no other")
+    func schedule() async throws {
+        let (first, second) = (try await signIn(), try await signIn())
+        let stranger = try await signIn("bob")
+        for session in [first, second, stranger] { try await use(session) }
+        for session in [first, second, stranger] {
+            #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        }
+        let failing = FakeReceiver { _ in .status(500) }
+        let began = now
+        await drain(failing)
+        #expect(failing.logouts.sorted() == [told(first), told(second), told(stranger)].sorted())
+        await drain(failing)
+        #expect(failing.logouts.count == 3, "not before its time")
+        bench.clock.advance(seconds: 6)
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(
+            receiver.logouts.sorted() == [told(first), told(second), told(stranger)].sorted() && began != now)
+        #expect(log.lines.filter { $0.contains("webhook endpoint failing") }.count == 1)
+    }
+
+    @Test("a program that never answers is given up as a webhook is, and can be retried")
+    func deadLetter() async throws {
+        let session = try await signIn()
+        try await use(session)
+        #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        let gone = FakeReceiver { _ in .status(503) }
+        for _ in 0..<12 {
+            await drain(gone)
+            bench.clock.advance(seconds: 2 * 86_400)
+        }
+        #expect(gone.logouts.count > 1)
+        let dead = try await database.deadWebhooks(after: nil, limit: 10).items
+        #expect(dead.map(\.url) == ["client:program"] && dead.map(\.failure) == ["status 503"])
+        #expect(try await database.retryWebhooks(.endpoint(url: "client:program"), at: now) == 1)
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts == [told(session)])
+    }
+
+    @Test(
+        "an answer that is final ends that delivery alone: the session's, not the person's",
+        arguments: [400, 401, 403, 404, 410, 422, 501])
+    func refused(status: Int) async throws {
+        let (first, second) = (try await signIn(), try await signIn())
+        for session in [first, second] {
+            try await use(session)
+            #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        }
+        let receiver = FakeReceiver { _ in .status(status) }
+        await drain(receiver)
+        #expect(receiver.logouts.sorted() == [told(first), told(second)].sorted())
+        #expect(try await database.webhookEndpoints().map(\.backlog).reduce(0, +) == 0)
+        #expect(try await database.deadWebhooks(after: nil, limit: 9).items.isEmpty)
+        #expect(log.lines.filter { $0.contains("logout token refused") && $0.contains("status \(status)") }.count == 2)
+        #expect(!log.lines.contains { $0.contains("webhook endpoint failing") })
+    }
+
+    @Test("timeouts and rate limits do not end a delivery", arguments: [408, 425, 429, 500, 502, 503])
+    func notYet(status: Int) async throws {
+        let session = try await signIn()
+        try await use(session)
+        #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        await drain(FakeReceiver { _ in .status(status) })
+        #expect(try await database.webhookEndpoints().map(\.backlog).reduce(0, +) == 1)
+    }
+
+    @Test("leaving a client's groups ends everything of the person there")
+    func leaving() async throws {
+        _ = try await database.changeOpenIDClients(at: now) { clients in
+            clients.map { client in
+                var client = client
+                if client.id.rawValue == "program" { client.groups = ["staff", "cooks"] }
+                return client
+            }
+        }
+        let session = try await signIn()
+        func put(_ groups: String...) async throws {
+            _ = try await database.patchUser(session.user, UserPatch(groups: groups), at: now)
+        }
+        try await put("staff")
+        let id = try await use(session)
+        try await use(session, "other", number: 2)
+        try await put("cooks")
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts.isEmpty)
+        try await put("others")
+        await drain(receiver)
+        #expect(receiver.logouts == ["\(Self.uri) program \(session.user) all \(now.seconds)"])
+        #expect(try await database.grant(id, at: now) == nil)
+        #expect(try await database.signedIn(token: session.tokenHash, at: now) != nil)
+    }
+
+    @Test("configured webhooks and clients' endpoints leave each other alone")
+    func beside() async throws {
+        try database.setWebhookEndpoints([WebhookBench.one], at: now)
+        try database.setWebhookEndpoints([], at: now)
+        let urls = try await database.webhookEndpoints().map(\.url)
+        #expect(urls.sorted() == ["client:other", "client:program"])
+        let session = try await signIn()
+        try await use(session)
+        #expect(try await database.webhookEndpoints().allSatisfy { $0.backlog == 0 }, "the journal is not theirs")
+        #expect(try await database.endSession(session.id, cause: .signOut, at: now))
+        #expect(try await database.webhookEndpoints().map(\.backlog).reduce(0, +) == 1)
+        #expect(try await database.counts(CheckScope(team: Bench.team, clients: []), at: now).webhooksWaiting == 1)
+        // Without an address, or without the client, nothing waits.
+        try await register("program", uri: nil)
+        #expect(try await database.webhookEndpoints().map(\.url) == ["client:other"])
+        #expect(try await database.webhookWork(at: now).due.isEmpty)
+    }
+
+    @Test("an account that is joined to another ends its sessions with programs, which know it by its own id")
+    func join() async throws {
+        let new = TeamID("TEAM654321")
+        let first = try await signIn()
+        bench.clock.advance(seconds: 60)
+        let (second, plain) = (try await signIn("new-ann", team: new), try await signIn("new-ann", team: new))
+        try await use(second)
+        let person = try #require(
+            try await database.peopleToExport(of: Bench.team, to: new, again: false, after: nil, limit: 9).first)
+        let answer = TransferAnswer(person: person, outcome: .value(TransferSubject("t.ann")))
+        #expect(try await database.keepExports([answer], of: Bench.team, to: new, at: now) == 0)
+        let result = try await database.move(
+            TransferSubject("t.ann"), to: TransferredIdentity(subject: AppleSubject("new-ann"), email: nil), of: new,
+            joins: true, at: now)
+        #expect(result == .joined(first.user, from: second.user))
+        let receiver = FakeReceiver()
+        await drain(receiver)
+        #expect(receiver.logouts == [told(second)])
+        #expect(try await database.signedIn(token: second.tokenHash, at: now) == nil)
+        #expect(try await database.signedIn(token: plain.tokenHash, at: now)?.user.id == first.user)
+    }
+}

@@ -1,0 +1,399 @@
+import Coding
+import Crypto
+import Foundation
+import Storage
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+
+/// Deleted people: what is queued for Apple, what a sign-in beside it does, and what is left.
+@Suite struct RevocationTests {
+    private static let token = "r.0123456789abcdef.apple"
+
+    /// A sign-in with a refresh token sealed as `SignIn` seals it.
+    private func sealedRecord(_ subject: String, _ bench: Bench) -> SignInRecord {
+        var new = record(subject, at: bench.clock.now())
+        new.sealedRefreshToken = bench.keyring.seal(
+            Array(Self.token.utf8), purpose: .refreshToken,
+            context: RefreshToken.sealingContext(
+                team: Bench.team, subject: AppleSubject(subject), clientID: Bench.web))
+        return new
+    }
+
+    private func delete(_ subject: String, _ database: Accounts.Database, _ bench: Bench) async throws -> UserID {
+        let user = try #require(try await database.completeSignIn(sealedRecord(subject, bench)).user)
+        #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 1))
+        return user.id
+    }
+
+    private func due(_ database: Accounts.Database, _ bench: Bench) async throws -> [QueuedRevocation] {
+        try await database.dueRevocations(at: bench.clock.now(), limit: 10)
+    }
+
+    private func value(_ sql: String, _ bench: Bench) throws -> String? {
+        try bench.stranger().read { try $0.text(sql) }
+    }
+
+    @Test("the queued token opens without the person's subject, for this entry alone, and under an old key too")
+    func reseals() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        _ = try await delete("bob", database, bench)
+        database.close()
+        let entries = try await due(bench.open(), bench)
+        try #require(entries.count == 2)
+        let rings = [bench.keyring, SealingKeyring(current: .generate(), previous: [Bench.key])]
+        for (entry, other) in [(entries[0], entries[1]), (entries[1], entries[0])] {
+            let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
+            for ring in rings {
+                let opened = try ring.open(entry.sealedRefreshToken, purpose: .refreshToken, context: context)
+                #expect(String(decoding: opened, as: UTF8.self) == Self.token)
+            }
+            #expect(throws: SealingError.self) {
+                try bench.keyring.open(other.sealedRefreshToken, purpose: .refreshToken, context: context)
+            }
+        }
+    }
+
+    @Test("a sign-in while Apple is asked is refused and leaves nothing; afterwards it is a first one")
+    func signInMeanwhile() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let old = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        // Nobody else begins it too.
+        #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        let attempt = sealedRecord("ann", bench)
+        #expect(try await database.completeSignIn(attempt) == .refused(.revoked, nil))
+        #expect(try value("SELECT count(*) FROM user", bench) == "0")
+        #expect(try value("SELECT count(*) FROM session", bench) == "0")
+        // Used all the same.
+        guard case .alreadyUsed = try await database.completeSignIn(attempt) else {
+            Issue.record("the attempt was not used up")
+            return
+        }
+        // Others come and go.
+        #expect(try await database.completeSignIn(sealedRecord("bob", bench)).session != nil)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        // An attempt of before may carry what Apple has just ended; one that begins now is a first one.
+        bench.clock.advance(seconds: 1)
+        let back = try #require(try await database.completeSignIn(sealedRecord("ann", bench)).user)
+        #expect(back.id != old)
+        #expect(try value("SELECT count(*) FROM revocation", bench) == "0")
+    }
+
+    /// The worker holds what was due while Apple is slow with another; the person comes back, somebody else is deleted.
+    @Test("an entry's id never means another person's")
+    func idsAreNotReused() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        _ = try await delete("bob", database, bench)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        #expect(try await due(database, bench).count == 1)
+    }
+
+    /// Apple confirmed the code, then acted on our revocation, and the sign-in is stored last.
+    @Test("a sign-in that Apple confirmed before it acted is refused, one that begins afterwards is not")
+    func signInAcross() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        var across = sealedRecord("ann", bench)
+        try await database.saveFirstConsent(
+            team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: "Ann"), at: bench.clock.now())
+        bench.clock.advance(seconds: 2)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        across.now = bench.clock.now()
+        #expect(try await database.completeSignIn(across) == .refused(.revoked, nil))
+        // Apple may have acted before the person consented anew, and will not say the name again.
+        #expect(try value("SELECT given_name FROM first_consent", bench) == "Ann")
+        bench.clock.advance(seconds: 1)
+        let back = try await database.completeSignIn(sealedRecord("ann", bench))
+        #expect(back.session != nil)
+        #expect(back.user?.name == PersonName(given: "Ann"))
+        #expect(try value("SELECT count(*) FROM first_consent", bench) == "0")
+    }
+
+    @Test(
+        "a notification during the exchange of somebody deleted here ends what comes of it", arguments: [true, false])
+    func notificationMeanwhile(isDeletion: Bool) async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        bench.clock.advance(seconds: 60)
+        var attempt = sealedRecord("ann", bench)
+        bench.clock.advance(seconds: 2)
+        let told = notification(
+            isDeletion ? .accountDeleted : .consentRevoked, subject: "ann", time: bench.clock.now())
+        #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .unknownSubject)
+        attempt.now = bench.clock.now()
+        #expect(try await database.completeSignIn(attempt) == .refused(.revoked, nil))
+        bench.clock.advance(seconds: 1)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+    }
+
+    @Test("a mark from before the clock was set back keeps nobody out")
+    func clockSetBack() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let now = bench.clock.now()
+        #expect(try await database.beginRevocation(entry.id, at: now, until: now.adding(seconds: 30)))
+        bench.clock.advance(seconds: -7200)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+    }
+
+    @Test("a finished revocation stays finished, whatever a late worker reports", .onSQLite)
+    func lateWorker() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        try await database.postponeRevocation(entry.id, until: bench.clock.now(), failure: "provider_unavailable")
+        #expect(try value("SELECT failure || (next_attempt_at IS NULL) FROM revocation", bench) == "done1")
+    }
+
+    @Test("a process that dies while Apple is asked keeps nobody out for longer than the flight")
+    func crash() async throws {
+        let bench = try Bench()
+        let first = try bench.open()
+        _ = try await delete("ann", first, bench)
+        let entry = try #require(try await due(first, bench).first)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await first.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        first.close()
+        let database = try bench.open()
+        bench.clock.advance(milliseconds: 29_999)
+        #expect(try await due(database, bench).isEmpty)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)) == .refused(.revoked, nil))
+        bench.clock.advance(milliseconds: 1)
+        #expect(try await due(database, bench).map(\.id) == [entry.id])
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        #expect(try await due(database, bench).isEmpty)
+    }
+
+    @Test("a refused attempt that is postponed lets the next sign-in stop it")
+    func postponed() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let now = bench.clock.now()
+        #expect(try await database.beginRevocation(entry.id, at: now, until: now.adding(seconds: 30)))
+        try await database.postponeRevocation(entry.id, until: now.adding(seconds: 5), failure: "provider_unavailable")
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        bench.clock.advance(seconds: 5)
+        #expect(try await due(database, bench).isEmpty)
+    }
+
+    @Test("notifications about deleted people are kept without payload and subject; about strangers with both")
+    func echo() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        // One whose token was dead already is remembered too.
+        _ = try await database.completeSignIn(sealedRecord("cat", bench))
+        bench.clock.advance(seconds: 60)
+        _ = try await database.apply(
+            notification(.consentRevoked, subject: "cat", time: bench.clock.now()), team: Bench.team,
+            at: bench.clock.now())
+        let cat = try #require(try await database.user(team: Bench.team, subject: AppleSubject("cat")))
+        #expect(try await database.deleteUser(cat.id, at: bench.clock.now()) == .deleted(revocations: 0))
+        for (subject, isKept) in [("ann", false), ("cat", false), ("stranger", true)] {
+            let told = notification(.emailDisabled, id: "n-\(subject)", subject: subject, time: bench.clock.now())
+            let outcome = try await database.apply(told, team: Bench.team, at: bench.clock.now())
+            #expect(outcome == .unknownSubject)
+            let kept = try value(
+                "SELECT payload IS NOT NULL AND subject IS NOT NULL FROM notification WHERE jti = 'n-\(subject)'", bench
+            )
+            #expect(kept == (isKept ? "1" : "0"), "\(subject)")
+            // Known for a duplicate all the same.
+            #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .duplicate)
+        }
+    }
+
+    @Test("deletions are forgotten after 90 days, those still under way never")
+    func retention() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        _ = try await delete("bob", database, bench)
+        bench.clock.advance(milliseconds: 90 * 86_400_000 - 1)
+        #expect(try await database.maintain(at: bench.clock.now()).revocations == 0)
+        bench.clock.advance(milliseconds: 1)
+        #expect(try await database.maintain(at: bench.clock.now()).revocations == 1)
+        #expect(try await due(database, bench).count == 1)
+    }
+
+    enum Deletion: CaseIterable {
+        case here, byCommand, byCommandAlone, byApple
+    }
+
+    @Test(
+        "nothing of a deleted person is left in the files, while the server still runs", .onSQLite,
+        arguments: Deletion.allCases)
+    func noTrace(_ way: Deletion) async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let subject = "000777.f00dfeedf00dfeedf00dfeedf00dfeed.0777"
+        let traces = [
+            subject, "Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith/7.77", "203.0.113.77",
+        ]
+        try await database.saveFirstConsent(
+            team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: "Zyxomma", family: "Petiolatum"),
+            at: bench.clock.now())
+        var new = sealedRecord(subject, bench)
+        new.claims.email = EmailAddress(address: "zyxomma@example.com", isVerified: true, isPrivate: false)
+        new.session.device = Device(userAgent: "Gastrolith/7.77", address: "203.0.113.77")
+        let user = try #require(try await database.completeSignIn(new).user)
+        _ = try await database.patchUser(
+            user.id, UserPatch(externalID: "External-4711", groups: ["Zyxomma"]), at: bench.clock.now())
+        // Again, with a name that no finished sign-in takes.
+        try await database.saveFirstConsent(
+            team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: "Zyxomma"), at: bench.clock.now())
+        _ = try await database.apply(
+            notification(.emailDisabled, subject: subject, time: bench.clock.now()), team: Bench.team,
+            at: bench.clock.now())
+        let before = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+        for trace in traces { #expect(before.contains(trace), "\(trace) was never there") }
+        bench.clock.advance(seconds: 1)
+        switch way {
+        case .here: #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)
+        case .byCommand, .byCommandAlone:
+            if way == .byCommandAlone { database.close() }
+            var options = bench.options()
+            options.store.use = .command
+            let command = try bench.open(options)
+            #expect(try await command.deleteUser(user.id, at: bench.clock.now()) != .unknown)
+            command.close()
+        case .byApple:
+            _ = try await database.apply(
+                notification(.accountDeleted, id: "gone", subject: subject, time: bench.clock.now()), team: Bench.team,
+                at: bench.clock.now())
+        }
+        if way == .byCommandAlone {
+            let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+            for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
+            return
+        }
+        // The echo of our own revocation.
+        _ = try await database.apply(
+            notification(.consentRevoked, subject: subject, time: bench.clock.now()), team: Bench.team,
+            at: bench.clock.now())
+        database.store.tick(at: bench.clock.now())
+        _ = try await database.maintain(at: bench.clock.now())
+        let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+        for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
+        #expect(after.contains(user.id.rawValue), "the journal keeps ids")
+        #expect(after.contains("External-4711"), "the application's own id as well: account.deleted carries it")
+    }
+
+    @Test("another process refuses the deleted person's sessions once it has looked, its cache too", .onSQLite)
+    func otherProcess() async throws {
+        let bench = try Bench()
+        let (here, there) = (try bench.open(), try bench.open())
+        let session = try #require(try await here.completeSignIn(sealedRecord("ann", bench)).session)
+        let cache = SessionCache(
+            reader: try there.makeReader(), invalidations: there.invalidations, limits: Bench.limits, capacity: 10)
+        there.store.tick(at: bench.clock.now())
+        func look() throws -> String? {
+            try cache.text(of: session.tokenHash, at: bench.clock.now()) { $0.user.id.rawValue }?.text
+        }
+        #expect(try look() == session.user.rawValue)
+        #expect(try await here.deleteUser(session.user, at: bench.clock.now()) != .unknown)
+        // `serve` calls this every 250 ms.
+        there.store.tick(at: bench.clock.now())
+        #expect(try look() == nil)
+    }
+}
+
+@Suite struct LeaseTests {
+    /// Milliseconds. PostgreSQL's clock goes on, so that the databases of one test are seconds apart when it is slow.
+    static let margin: Int64 = TestEngine.isPostgres ? 25_000 : 1
+
+    @Test("one holder at a time, until it gives back or its time is over")
+    func oneHolder() async throws {
+        let bench = try Bench()
+        let (first, second) = (try bench.open(), try bench.open())
+        func hold(_ database: Accounts.Database, _ holder: String) async throws -> Bool {
+            try await database.holdLease(.revocations, holder: holder, seconds: 60, at: bench.clock.now())
+        }
+        #expect(try await hold(first, "a"))
+        #expect(try await hold(first, "a"))
+        #expect(try await !hold(second, "b"))
+        #expect(try await second.holdLease(.webhooks, holder: "b", seconds: 60, at: bench.clock.now()))
+        bench.clock.advance(milliseconds: 60_000 - Self.margin)
+        #expect(try await !hold(second, "b"))
+        bench.clock.advance(milliseconds: 2 * Self.margin - 1)
+        #expect(try await hold(second, "b"))
+        #expect(try await !hold(first, "a"))
+        // Another's is not given back.
+        try await first.releaseLease(.revocations, holder: "a")
+        #expect(try await !hold(first, "a"))
+        try await second.releaseLease(.revocations, holder: "b")
+        #expect(try await hold(first, "a"))
+    }
+
+    @Test("a clock read a moment earlier takes nothing; one set back by hours is not waited for")
+    func clockSetBack() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        #expect(try await database.holdLease(.revocations, holder: "a", seconds: 60, at: bench.clock.now()))
+        bench.clock.advance(seconds: -30)
+        #expect(try await !database.holdLease(.revocations, holder: "b", seconds: 60, at: bench.clock.now()))
+        bench.clock.advance(seconds: -3_600)
+        #expect(try await database.holdLease(.revocations, holder: "b", seconds: 60, at: bench.clock.now()))
+    }
+}
+
+@Suite struct AccountRecordTests {
+    @Test("everything about the person and nothing about others", arguments: StoreKind.allCases)
+    func record(kind: StoreKind) async throws {
+        let subject = try StoreContractTests.Subject(kind)
+        let session = try await subject.signIn("ann")
+        _ = try await subject.signIn("bob")
+        try await subject.store.saveFirstConsent(
+            team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: "Ann"), at: subject.now)
+        for person in ["ann", "bob"] {
+            _ = try await subject.store.apply(
+                notification(.emailDisabled, subject: person, time: subject.now), team: Bench.team, at: subject.now)
+        }
+        let record = try #require(try await subject.store.accountRecord(of: session.user, newest: 100, at: subject.now))
+        #expect(try await record.user == subject.store.user(session.user))
+        #expect(record.sessions == [session])
+        #expect(record.identities.map(\.subject.rawValue) == ["ann"])
+        #expect(record.identities.first?.team == Bench.team)
+        #expect(record.identities.first?.lastSignInAt == session.issuedAt)
+        #expect(record.identities.first?.unfinishedName == PersonName(given: "Ann"))
+        #expect(record.identities.first?.credentials.map(\.clientID) == [Bench.web])
+        #expect(record.identities.first?.credentials.first?.holdsToken == true)
+        #expect(record.notifications.map(\.type) == ["email-disabled"])
+        #expect(record.notifications.first?.outcome == "applied")
+        #expect(record.events.map(\.kind) == [.emailDisabled, .sessionCreated, .userCreated])
+        #expect(record.events.allSatisfy { $0.user == session.user })
+        #expect(record.isComplete)
+        // A session past its end is no session.
+        subject.clock.advance(seconds: 3_600)
+        #expect(
+            try await subject.store.accountRecord(of: session.user, newest: 100, at: subject.now)?.sessions.isEmpty
+                == true)
+        #expect(try await subject.store.deleteUser(session.user, at: subject.now) == .deleted(revocations: 1))
+        #expect(try await subject.store.accountRecord(of: session.user, newest: 100, at: subject.now) == nil)
+    }
+}

@@ -1,0 +1,79 @@
+import Coding
+import Crypto
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+@testable import Storage
+
+/// What the store knows of a machine that takes no writes.
+@Suite struct StoreTroubleTests {
+    private func save(_ database: Accounts.Database, _ subject: String, size: Int = 3) async -> StoreError? {
+        do throws(StoreError) {
+            try await database.saveFirstConsent(
+                team: Bench.team, subject: AppleSubject(subject),
+                name: PersonName(given: String(repeating: "x", count: size)), at: Timestamp(seconds: 1))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(
+        "a full disk is known until a write as large as a sign-in succeeds: a small one that does proves nothing",
+        .onSQLite)
+    func aSmallWriteDoesNotEndAFullDisk() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20_000))
+        let now = bench.clock.now()
+        try await database.store.ready(at: now)
+        #expect(database.store.trouble == nil)
+        let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
+        // Room for a page or two.
+        try database.executeOnWriter("PRAGMA max_page_count = \(pages + 3)")
+        guard case .unavailable = await save(database, "large", size: 60_000) else {
+            Issue.record("the disk did not fill")
+            return
+        }
+        let trouble = try #require(database.store.trouble)
+        #expect(trouble.failures == 1 && !trouble.isLock)
+        #expect(await save(database, "small") == nil)
+        #expect(database.store.trouble == trouble)
+        await #expect(throws: StoreError.self) { try await database.store.ready(at: now) }
+        #expect(database.store.trouble?.failures == 2)
+        #expect(database.store.trouble?.since == trouble.since)
+
+        try database.executeOnWriter("PRAGMA max_page_count = 1073741823")
+        try await database.store.ready(at: now)
+        #expect(database.store.trouble == nil)
+    }
+
+    @Test("another process's lock is over with any write that succeeds", .onSQLite)
+    func anyWriteEndsALock() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20))
+        let stranger = try bench.stranger()
+        try stranger.execute("BEGIN IMMEDIATE")
+        guard case .busy = await save(database, "s") else {
+            Issue.record("not busy")
+            return
+        }
+        #expect(database.store.trouble?.isLock == true)
+        try stranger.execute("ROLLBACK")
+        #expect(await save(database, "s") == nil)
+        #expect(database.store.trouble == nil)
+    }
+
+    @Test("a write that breaks a rule of its own says nothing of the machine")
+    func aConstraintIsNoTrouble() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20))
+        await #expect(throws: StoreError.self) {
+            try await database.write { transaction in
+                try transaction.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
+            }
+        }
+        #expect(database.store.trouble == nil)
+    }
+}

@@ -1,0 +1,283 @@
+import Coding
+import Foundation
+import Stores
+import Strangers
+import Testing
+
+@testable import Accounts
+@testable import Storage
+
+@Suite struct WebhookQueueTests {
+    private func count(_ table: String, _ bench: WebhookBench) throws -> Int {
+        try bench.bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
+    }
+
+    // MARK: Endpoints
+
+    @Test("a new endpoint begins at the end of the journal, whenever it is added")
+    func beginsAtTheEnd() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        #expect(try await bench.database.webhookWork(at: bench.now) == WebhookWork(hasNewEvents: false, due: []))
+        try await bench.tell(0)
+        try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
+        try await bench.tell(1)
+        try await bench.queue()
+        let events = try await bench.events(2)
+        #expect(try await bench.due(WebhookBench.one).map(\.entry) == events)
+        #expect(try await bench.due(WebhookBench.two).map(\.entry) == [events[1]])
+    }
+
+    @Test("an emptied journal has an end as well")
+    func beginsAtTheEndOfAnEmptiedJournal() async throws {
+        let bench = try await WebhookBench(endpoints: [])
+        try bench.bench.stranger().write { try $0.execute("DELETE FROM event") }
+        try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
+        #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
+        try await bench.tell(0)
+        try await bench.queue()
+        #expect(try await bench.due().count == 1)
+    }
+
+    @Test("deliveries for a removed endpoint are dropped; named again it begins anew")
+    func dropsARemovedEndpoint() async throws {
+        let bench = try await WebhookBench()
+        try await bench.tell(0)
+        try await bench.queue()
+        let stale = try #require(try await bench.due(WebhookBench.two).first)
+        try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
+        #expect(try count("webhook_delivery", bench) == 1)
+        try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
+        #expect(try await bench.due(WebhookBench.two).isEmpty)
+        // An answer that was on its way reaches nobody else.
+        try await bench.tell(0)
+        try await bench.queue()
+        _ = try await bench.database.record(.delivered, of: stale, at: bench.now)
+        #expect(try await bench.due(WebhookBench.two).count == 1)
+        #expect(try await bench.due(WebhookBench.one).count == 1)
+    }
+
+    @Test("only the events asked for are queued, and the others are passed by")
+    func filters() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        try await bench.tell(0)
+        _ = try await bench.database.endSessions(of: bench.people[1], except: nil, cause: .signOut, at: bench.now)
+        try await bench.queue([.sessionEnded])
+        #expect(try await bench.due().map(\.entry.kind) == [.sessionEnded])
+        #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
+    }
+
+    @Test("the journal is taken in batches of any size, in order, without a gap", arguments: [1, 2, 3, 100])
+    func batches(limit: Int) async throws {
+        let bench = try await WebhookBench(people: 7, endpoints: [WebhookBench.one])
+        for person in 0..<7 { try await bench.tell(person) }
+        // A hole in the sequence, as retention leaves it.
+        try bench.bench.stranger().write {
+            try $0.execute("DELETE FROM event WHERE sequence = (SELECT max(sequence) - 3 FROM event)")
+        }
+        let events = try await bench.events(6)
+        try await bench.queue(limit: limit)
+        #expect(try await bench.due().map(\.entry) == events)
+        #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
+    }
+
+    // MARK: Order
+
+    @Test("of each user the first alone is due, until it is delivered or dead", arguments: [true, false])
+    func oneLineAUser(isDelivered: Bool) async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        for person in [0, 1, 0, 0, 1] { try await bench.tell(person) }
+        try await bench.queue(limit: 2)
+        let events = try await bench.events(5)
+        let end: WebhookRecord = isDelivered ? .delivered : .failed("status 500", next: nil, pausedUntil: nil)
+        var seen: [[EventID]] = []
+        while case let due = try await bench.due(), !due.isEmpty {
+            seen.append(due.map(\.entry.id))
+            for delivery in due { _ = try await bench.database.record(end, of: delivery, at: bench.now) }
+        }
+        #expect(seen == [[events[0].id, events[1].id], [events[2].id, events[4].id], [events[3].id]])
+        #expect(try count("webhook_delivery", bench) == (isDelivered ? 0 : 5))
+    }
+
+    @Test("one that failed keeps its place until it is due again, and those behind it wait")
+    func failedKeepsItsPlace() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        for person in [0, 0, 1] { try await bench.tell(person) }
+        try await bench.queue()
+        let events = try await bench.events(3)
+        let first = try #require(try await bench.due().first)
+        let next = bench.now.adding(milliseconds: 5_000)
+        _ = try await bench.database.record(
+            .failed("timeout", next: next, pausedUntil: nil), of: first, at: bench.now)
+        #expect(try await bench.due().map(\.entry) == [events[2]])
+        // New events do not overtake either.
+        try await bench.tell(0)
+        try await bench.queue()
+        #expect(try await bench.due().map(\.entry) == [events[2]])
+        bench.bench.clock.advance(milliseconds: 5_000)
+        let again = try await bench.due()
+        #expect(Set(again.map(\.entry)) == [events[0], events[2]])
+        #expect(again.first { $0.entry == events[0] }?.attempts == 1)
+    }
+
+    @Test("a replayed dead letter goes before what waits, and what had failed meanwhile waits behind it")
+    func replayGoesFirst() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        for _ in 0..<3 { try await bench.tell(0) }
+        try await bench.queue()
+        let events = try await bench.events(3)
+        let first = try #require(try await bench.due().first)
+        _ = try await bench.database.record(.failed("x", next: nil, pausedUntil: nil), of: first, at: bench.now)
+        let second = try #require(try await bench.due().first)
+        #expect(second.entry == events[1])
+        // The second is on its way when the first is replayed; then it fails.
+        #expect(try await bench.database.retryWebhooks(.event(events[0].id), at: bench.now) == 1)
+        #expect(try await bench.due().map(\.entry) == [events[0]])
+        _ = try await bench.database.record(
+            .failed("x", next: bench.now, pausedUntil: nil), of: second, at: bench.now)
+        #expect(try await bench.due().map(\.entry) == [events[0]])
+        var order: [JournalEntry] = []
+        while let next = try await bench.due().first {
+            order.append(next.entry)
+            _ = try await bench.database.record(.delivered, of: next, at: bench.now)
+        }
+        #expect(order == events)
+    }
+
+    // MARK: Retention
+
+    @Test("retention takes no event that an endpoint waits for, and every other at its time")
+    func retentionWaits() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        try await bench.tell(0)
+        try await bench.tell(1)
+        let age: Int64 = 91 * 86_400
+        bench.bench.clock.advance(seconds: age)
+        // Not queued yet: everything behind the cursor stays.
+        #expect(try await bench.database.maintain(at: bench.now).events == 6)
+        #expect(try count("event", bench) == 2 + 3)  // and three sessions that expired meanwhile
+        try await bench.queue([.userUpdated])
+        let due = try await bench.due()
+        try #require(due.count == 2)
+        #expect(try await bench.database.maintain(at: bench.now).events == 0)
+        _ = try await bench.database.record(.delivered, of: due[0], at: bench.now)
+        #expect(try await bench.database.maintain(at: bench.now).events == 1)
+        // A dead letter is kept as long as any event, and no longer.
+        _ = try await bench.database.record(.failed("x", next: nil, pausedUntil: nil), of: due[1], at: bench.now)
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).items.count == 1)
+        #expect(try await bench.database.maintain(at: bench.now).events == 1)
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).items.isEmpty)
+        #expect(try count("webhook_delivery", bench) == 0)
+    }
+
+    @Test("an endpoint that stopped, or none, holds nothing back", arguments: [true, false])
+    func retentionGoesOn(isStopped: Bool) async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        try await bench.tell(0)
+        try await bench.queue()
+        if isStopped {
+            let due = try #require(try await bench.due().first)
+            #expect(try await bench.database.record(.gone, of: due, at: bench.now) == .stopped)
+        } else {
+            try bench.database.setWebhookEndpoints([], at: bench.now)
+        }
+        bench.bench.clock.advance(seconds: 91 * 86_400)
+        #expect(try await bench.database.maintain(at: bench.now).events == 7)
+    }
+
+    // MARK: Leases
+
+    @Test func aLeaseHasOneHolderUntilItEnds() async throws {
+        let bench = try await WebhookBench(people: 0)
+        let other = try bench.bench.open()
+        func hold(_ holder: String, _ database: Accounts.Database) async throws -> Bool {
+            try await database.holdLease(.webhooks, holder: holder, seconds: 60, at: bench.now)
+        }
+        #expect(try await hold("a", bench.database))
+        #expect(try await hold("b", other) == false)
+        bench.bench.clock.advance(milliseconds: 40_000)
+        #expect(try await hold("a", bench.database))
+        bench.bench.clock.advance(milliseconds: 60_000 - LeaseTests.margin)
+        #expect(try await hold("b", other) == false)
+        bench.bench.clock.advance(milliseconds: 2 * LeaseTests.margin - 1)
+        #expect(try await hold("b", other))
+        #expect(try await hold("a", bench.database) == false)
+        // Giving back what is another's gives back nothing.
+        try await bench.database.releaseLease(.webhooks, holder: "a")
+        #expect(try await hold("a", bench.database) == false)
+        try await other.releaseLease(.webhooks, holder: "b")
+        #expect(try await hold("a", bench.database))
+        // The clock is set back by a day: the old end is nobody's.
+        bench.bench.clock.advance(seconds: -86_400)
+        #expect(try await hold("b", other))
+    }
+
+    // MARK: What the operator sees
+
+    @Test func reports() async throws {
+        let bench = try await WebhookBench()
+        let added = bench.now
+        let empty = try await bench.database.webhookEndpoints()
+        #expect(empty.map(\.url) == [WebhookBench.one, WebhookBench.two])
+        #expect(
+            empty.allSatisfy { $0.backlog == 0 && $0.oldest == nil && $0.addedAt == added && $0.lastFailure == nil })
+        for person in [0, 1, 2] {
+            bench.bench.clock.advance(seconds: 1)
+            try await bench.tell(person)
+        }
+        #expect(try await bench.database.webhookEndpoints().map(\.backlog) == [3, 3])
+        try await bench.queue()
+        let due = try await bench.due()
+        bench.bench.clock.advance(seconds: 10)
+        _ = try await bench.database.record(.delivered, of: due[0], at: bench.now)
+        let pause = bench.now.adding(seconds: 60)
+        _ = try await bench.database.record(
+            .failed("status 503", next: pause, pausedUntil: pause), of: due[1], at: bench.now)
+        _ = try await bench.database.record(.failed("timeout", next: nil, pausedUntil: nil), of: due[2], at: bench.now)
+        let report = try await bench.database.webhookEndpoints()
+        #expect(
+            report[0]
+                == WebhookEndpoint(
+                    url: WebhookBench.one, addedAt: added, backlog: 1, oldest: added.adding(seconds: 2),
+                    deadLetters: 1, lastSuccessAt: bench.now, lastFailureAt: bench.now, lastFailure: "timeout",
+                    failingSince: bench.now, stoppedAt: nil, pausedUntil: pause))
+        #expect(report[1].backlog == 3)
+        #expect(report[1].failingSince == nil)
+        let dead = try await bench.database.deadWebhooks(after: nil, limit: 9).items
+        #expect(
+            dead == [
+                DeadWebhook(
+                    place: DeadWebhookPlace(
+                        diedAt: bench.now, sequence: due[2].sequence, endpoint: due[2].endpoint),
+                    url: WebhookBench.one, entry: due[2].entry, attempts: 1, failure: "timeout")
+            ])
+    }
+
+    @Test("retry takes one event, all dead letters, or all of an endpoint, and nothing else")
+    func retries() async throws {
+        let bench = try await WebhookBench()
+        for person in [0, 1, 2] { try await bench.tell(person) }
+        try await bench.queue()
+        let events = try await bench.events(3)
+        let later = bench.now.adding(seconds: 1_000)
+        for url in [WebhookBench.one, WebhookBench.two] {
+            for (index, delivery) in try await bench.due(url).enumerated() {
+                _ = try await bench.database.record(
+                    .failed("x", next: index == 2 ? later : nil, pausedUntil: nil), of: delivery, at: bench.now)
+            }
+        }
+        #expect(try await bench.due(WebhookBench.one).isEmpty)
+        #expect(try await bench.database.retryWebhooks(.event(EventID(unchecked: "evt_x")), at: bench.now) == 0)
+        #expect(try await bench.database.retryWebhooks(.endpoint(url: "https://none/"), at: bench.now) == 0)
+        #expect(try await bench.due(WebhookBench.one).isEmpty)
+        #expect(try await bench.database.retryWebhooks(.event(events[0].id), at: bench.now) == 2)
+        #expect(try await bench.due(WebhookBench.one).map(\.entry) == [events[0]])
+        #expect(try await bench.due(WebhookBench.two).map(\.entry) == [events[0]])
+        #expect(try await bench.due(WebhookBench.two).map(\.attempts) == [0])
+        #expect(try await bench.database.retryWebhooks(.endpoint(url: WebhookBench.two), at: bench.now) == 3)
+        #expect(try await bench.due(WebhookBench.two).map(\.entry) == events)
+        #expect(try await bench.due(WebhookBench.one).map(\.entry) == [events[0]])
+        #expect(try await bench.database.retryWebhooks(.allDead, at: bench.now) == 1)
+        #expect(try await bench.due(WebhookBench.one).map(\.entry) == [events[0], events[1]])
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).items.isEmpty)
+    }
+}

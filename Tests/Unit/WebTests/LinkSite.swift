@@ -1,0 +1,205 @@
+import Coding
+import Crypto
+import Foundation
+import HTTP
+import HTTPTypes
+import Logging
+import Storage
+import Stores
+import Synchronization
+import Testing
+import Web
+
+@testable import Accounts
+
+/// The web side over a real database, and an Apple that believes `sub|nonce|code`.
+final class LinkSite: Answering {
+    static let binding = String(repeating: "B", count: 42) + "A"
+    static let otherBinding = String(repeating: "C", count: 42) + "A"
+
+    let application: WebApplication
+    let configuration: WebConfiguration
+    let database: Accounts.Database
+    let apple = TokenApple()
+    let clock = ManualClock(1_790_000_000)
+    let log = LogLines()
+    private let folder: String
+
+    init(asksExisting: Bool = false, adjust: (inout WebConfiguration) -> Void = { _ in }) throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        var configuration = WebConfiguration.forTests("https://login.example.com", scopes: ["name", "email"])
+        configuration.apple.bundleIDs = ["com.example.app"]
+        configuration.login.passwordURL = "https://accounts.example.org/in?a=1#f"
+        configuration.signIn.signUp = .open
+        configuration.signIn.nativeNonce = .raw
+        configuration.signIn.asksExisting = asksExisting
+        adjust(&configuration)
+        self.configuration = configuration
+        let (random, log) = (SystemRandom(), log)
+        let logger = Logger(label: "test") { _ in log.handler() }
+        let runtime = Runtime(clock: clock, random: random, logger: logger)
+        let keyring = SealingKeyring(current: .generate(), previous: [])
+        let database = try Accounts.Database(
+            options: DatabaseOptions(
+                StoreOptions(directory: folder, origin: .real, busyTimeout: 50),
+                sessionLimits: configuration.sessions.limits, onAccountDeleted: .erase),
+            keyring: keyring, runtime: runtime)
+        self.database = database
+        let parts = SignInParts(
+            provider: apple, database: database, keyring: keyring, configuration: configuration.signIn,
+            returnTargets: configuration.returnTargets, runtime: runtime)
+        var services = WebApplication.Services(
+            signIn: SignIn(parts, linking: Linking(parts)), database: database,
+            notifications: Notifications(provider: apple, database: database, clock: clock, logger: logger),
+            runtime: runtime)
+        services.keyring = keyring
+        application = WebApplication(
+            configuration: configuration, pages: try Pages(configuration: configuration), services: services)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    // MARK: Backends
+
+    func key(_ scopes: [APIScope] = [.links]) async throws -> HTTPFields {
+        let token = APIKeyToken.make(random: SystemRandom())
+        try await database.createAPIKey(
+            APIKey(
+                id: RandomIdentifier(random: SystemRandom()).make(), name: "k", scopes: scopes, createdAt: clock.now()),
+            hash: token.hash)
+        return [.authorization: "Bearer \(token.reveal())", .contentType: "application/json"]
+    }
+
+    func json(_ path: String, _ body: String, _ fields: HTTPFields = [:]) async -> ServerResponse {
+        var fields = fields
+        if fields[.contentType] == nil { fields[.contentType] = "application/json" }
+        return await send(.post, path, fields, body: body)
+    }
+
+    /// A link as its backend holds it.
+    struct Made {
+        var id: String
+        /// Its address, without the origin.
+        var url: String
+        /// Where its id leads the browser that has opened it.
+        var page: String { "/link/\(id)" }
+        var ticket: String
+        var nonce: String
+    }
+
+    func link(
+        _ externalID: String = "42", kind: String = "link", returnTo: String = "https://app.example.com/done?x=1#f",
+        ticket: String? = nil, key: HTTPFields
+    ) async throws -> Made {
+        let more = ticket.map { #","ticket":"\#($0)""# } ?? ""
+        let response = await json(
+            "/api/v1/links",
+            #"{"externalID":"\#(externalID)","kind":"\#(kind)","displayName":"ada@orchard","returnTo":"\#(returnTo)"\#(more)}"#,
+            key)
+        try #require(response.status == .created, "\(response.text)")
+        func member(_ name: String) throws -> String { try #require(response.json?[name]?.stringValue) }
+        return Made(
+            id: try member("id"), url: try member("url").replacing("https://login.example.com", with: ""),
+            ticket: try member("ticket"), nonce: try member("nonce"))
+    }
+
+    func authorization(_ subject: String, _ nonce: String, code: String = "c1") -> String {
+        #"{"identityToken":"\#(subject)|\#(nonce)|\#(code)","authorizationCode":"\#(code)","user":{"givenName":"Ada"}}"#
+    }
+
+    // MARK: Browsers
+
+    func browser(_ binding: String = binding, session: String? = nil) -> HTTPFields {
+        let session = session.map { "; __Host-bramley=\($0)" } ?? ""
+        return [
+            .cookie: "__Host-bramley-login=\(binding)\(session)", .secFetchSite: "same-origin",
+            .contentType: "application/x-www-form-urlencoded",
+        ]
+    }
+
+    /// What Apple's script is given by a page.
+    func attempt(_ page: ServerResponse) throws -> (state: String, nonce: String) {
+        func meta(_ name: String) throws -> String {
+            let html = page.text
+            let start = try #require(
+                html.firstRange(of: "<meta name=\"appleid-signin-\(name)\" content=\""), "no button on the page")
+            return String(html[start.upperBound...].prefix { $0 != "\"" })
+        }
+        return (try meta("state"), try meta("nonce"))
+    }
+
+    /// Apple's post after the button of this page was used.
+    func callback(
+        _ page: ServerResponse, subject: String = "ada", code: String = "c1", error: String? = nil,
+        user: String? = nil, keptName: String? = nil, binding: String = binding
+    ) async throws -> ServerResponse {
+        let (state, nonce) = try attempt(page)
+        let form =
+            error.map { [("state", state), ("error", $0)] }
+            ?? [("state", state), ("code", code), ("id_token", "\(subject)|\(nonce)|\(code)")]
+            + (user.map { [("user", $0)] } ?? [])
+        var fields = browser(binding)
+        if let keptName { fields[.cookie] = (fields[.cookie] ?? "") + "; " + keptName }
+        fields[.secFetchSite] = "cross-site"
+        return await post("/apple/callback", form: form, fields)
+    }
+}
+
+extension ServerResponse {
+    /// The value of a hidden field.
+    func hidden(_ name: String) -> String? {
+        text.firstRange(of: "<input type=\"hidden\" name=\"\(name)\" value=\"").map {
+            String(text[$0.upperBound...].prefix { $0 != "\"" })
+        }
+    }
+
+    func parameter(_ name: String) -> String? {
+        location?.firstRange(of: "\(name)=").map { range in
+            String((location ?? "")[range.upperBound...].prefix { $0 != "&" && $0 != "#" })
+        }
+    }
+}
+
+/// Believes tokens of the form `sub|nonce|code`.
+final class TokenApple: IdentityProvider {
+    let failure = Mutex<Failure?>(nil)
+    let verifyFailure = Mutex<Failure?>(nil)
+
+    func authorizeURL(state: String, nonce: String) -> String {
+        "https://appleid.apple.com/auth/authorize?state=\(state)&nonce=\(nonce)"
+    }
+
+    func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
+        guard let fields = try? FormDecoder.parse(body) else { throw Failure(.malformedCallback, "no form") }
+        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+        return CallbackForm(
+            state: field("state"), code: field("code"), identityToken: field("id_token"),
+            name: field("user").map { PersonName(given: $0) }, error: field("error"))
+    }
+
+    func claimedSubject(of identityToken: String) -> AppleSubject? {
+        identityToken.split(separator: "|").first.map { AppleSubject(String($0)) }
+    }
+
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
+    ) async throws(Failure) -> IdentityClaims {
+        if let failure = verifyFailure.withLock({ $0 }) { throw failure }
+        let parts = identityToken.split(separator: "|").map(String.init)
+        guard parts.count == 3, parts[1] == nonce else { throw Failure(.identityToken, "nonce") }
+        guard parts[2] == authorizationCode else { throw Failure(.identityToken, "c_hash") }
+        return IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: clientIDs[0], subject: AppleSubject(parts[0]),
+            issuedAt: Timestamp(seconds: 1_790_000_000),
+            email: EmailAddress(address: "\(parts[0])@example.com", isVerified: true, isPrivate: false))
+    }
+
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(Failure) -> VerifiedIdentity {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+        return VerifiedIdentity(claims: claims, refreshToken: RefreshToken("r.\(authorizationCode)"))
+    }
+}

@@ -1,0 +1,302 @@
+import Coding
+import HTTP
+import HTTPTypes
+import Sockets
+import Storage
+import Stores
+import Synchronization
+import Testing
+import Web
+
+@testable import Accounts
+
+/// The routes for apps. What is a good token is FakeApple's to say, and it says so of every one.
+@Suite struct NativeAPITests {
+    private func site(
+        signUp: SignUpPolicy = .open, _ adjust: (inout WebConfiguration) -> Void = { _ in }
+    ) throws -> Site {
+        try Site(
+            signUp: signUp,
+            adjust: {
+                $0.apple.bundleIDs = ["com.example.app", "com.example.other"]
+                adjust(&$0)
+            })
+    }
+
+    private let json: HTTPFields = [.contentType: "application/json"]
+
+    private func nonce(_ site: Site) async -> String {
+        await site.send(.post, "/api/v1/native/challenge").json?["nonce"]?.stringValue ?? ""
+    }
+
+    private func body(_ nonce: String, _ more: String = "") -> String {
+        #"{"identityToken":"t","authorizationCode":"c","nonce":"\#(nonce)"\#(more)}"#
+    }
+
+    private func signIn(_ site: Site) async throws -> HTTPFields {
+        let response = await site.send(.post, "/api/v1/native/sessions", json, body: body(await nonce(site)))
+        return site.bearer(try #require(response.json?["token"]?.stringValue))
+    }
+
+    @Test("A challenge is a nonce and its end, kept by nobody", arguments: ["", "{}"])
+    func challenge(content: String) async throws {
+        let site = try site()
+        let response = await site.send(
+            .post, "/api/v1/native/challenge", content.isEmpty ? HTTPFields() : json, body: content)
+        #expect(response.status == .ok)
+        let members = try #require(response.json).members
+        #expect(members.map(\.name) == ["nonce", "expiresAt"])
+        #expect(members[1].value == .string("2026-09-21T14:23:20.000Z"))
+        #expect(response.fields[.cacheControl] == "no-store")
+    }
+
+    @Test("A session is the document of the session API with a token in front; the token works as Bearer alone")
+    func session() async throws {
+        let site = try site()
+        let response = await site.send(
+            .post, "/api/v1/native/sessions", json,
+            body: body(await nonce(site), #","user":{"givenName":"Anna","familyName":null}"#))
+        #expect(response.status == .ok)
+        let object = try #require(response.json)
+        #expect(object.members.map(\.name) == ["token", "user", "session"])
+        let token = try #require(object["token"]?.stringValue)
+        let asked = await site.get("/api/v1/session", site.bearer(token))
+        #expect(asked.json?["user"] == object["user"])
+        #expect(asked.json?["session"] == object["session"])
+        #expect(await site.get("/api/v1/session", cookie: "__Host-bramley=\(token)").status == .unauthorized)
+        #expect(response.setCookies.isEmpty)
+        #expect(!site.log.all.joined().contains(token))
+    }
+
+    @Test(
+        "A malformed request is refused with its reason, and nothing is stored",
+        arguments: [
+            ("", "unsupported_media_type", ""), ("text/plain", "unsupported_media_type", "{}"),
+            ("application/x-www-form-urlencoded", "unsupported_media_type", "a=b"),
+            ("application/json", "invalid_request", ""), ("application/json", "invalid_request", "[]"),
+            ("application/json", "invalid_request", "{}"), ("application/json", "invalid_request", "{\"a\":"),
+            ("application/json", "invalid_request", "\u{FEFF}{}"),
+            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c"}"#),
+            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":""}"#),
+            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":null}"#),
+            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":7}"#),
+            (
+                "application/json", "invalid_request",
+                #"{"identityToken":"t","identityToken":"t","authorizationCode":"c","nonce":"n"}"#
+            ),
+            (
+                "application/json", "invalid_request",
+                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","usr":{}}"#
+            ),
+            (
+                "application/json", "invalid_request",
+                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":"x"}"#
+            ),
+            (
+                "application/json", "invalid_request",
+                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":{"given":"x"}}"#
+            ),
+            (
+                "application/json", "invalid_request",
+                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":{"givenName":[]}}"#
+            ),
+            ("application/json", "invalid_nonce", #"{"identityToken":"t","authorizationCode":"c","nonce":"n"}"#),
+        ])
+    func refusals(type: String, code: String, content: String) async throws {
+        let site = try site()
+        let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
+        let response = await site.send(.post, "/api/v1/native/sessions", fields, body: content)
+        #expect(response.code == code)
+        #expect(response.status == (code == "unsupported_media_type" ? .unsupportedMediaType : .badRequest))
+        #expect(site.database.users.isEmpty && site.database.number("SELECT count(*) FROM code_exchange") == 0)
+    }
+
+    @Test("Members may be as long as they may be, and not a byte longer")
+    func sizes() async throws {
+        let site = try site { $0.limits.callbackBody = 32_768 }
+        func send(token: Int = 1, code: Int = 1, nonce: Int = 1, pad: Int = 0) async -> String? {
+            func text(_ count: Int) -> String { String(repeating: "x", count: count) }
+            let content =
+                #"{"identityToken":"\#(text(token))","authorizationCode":"\#(text(code))","nonce":"\#(text(nonce))"}"#
+            return await site.send(
+                .post, "/api/v1/native/sessions", json, body: content + String(repeating: " ", count: pad)
+            ).code
+        }
+        #expect(await send(token: 16_384, code: 4_096, nonce: 256) == "invalid_nonce")
+        #expect(await send(token: 16_385) == "invalid_request")
+        #expect(await send(code: 4_097) == "invalid_request")
+        #expect(await send(nonce: 257) == "invalid_request")
+        let empty = #"{"identityToken":"x","authorizationCode":"x","nonce":"x"}"#.utf8.count
+        #expect(await send(pad: 32_768 - empty) == "invalid_nonce")
+        #expect(await send(pad: 32_769 - empty) == "content_too_large")
+        let challenge = await site.send(
+            .post, "/api/v1/native/challenge", json, body: "{}" + String(repeating: " ", count: 16_383))
+        #expect(challenge.code == "content_too_large")
+    }
+
+    @Test("A challenge takes no content but {}", arguments: [#"{"a":1}"#, "[]", "null", "{"])
+    func challengeContent(_ content: String) async throws {
+        let site = try site()
+        #expect(await site.send(.post, "/api/v1/native/challenge", json, body: content).code == "invalid_request")
+        #expect(await site.send(.post, "/api/v1/native/challenge", body: content).code == "unsupported_media_type")
+        #expect(await site.send(.post, "/api/v1/native/challenge?a=1").code == "invalid_request")
+    }
+
+    @Test("Failures have their codes, those that may pass are 503 with Retry-After")
+    func failures() async throws {
+        for (failure, status, code) in [
+            (Failure(.codeRefused, "invalid_grant"), 400, "code_refused"),
+            (Failure(.clientRefused, "invalid_client"), 400, "client_refused"),
+            (Failure(.providerUnavailable, "503"), 503, "provider_unavailable"),
+            (Failure(.providerUnavailable, "x", mayHaveSpentCode: true), 503, "provider_unavailable"),
+            (Failure(.keysUnavailable, "x"), 503, "keys_unavailable"),
+            (Failure(.tokenMismatch, "sub"), 400, "token_mismatch"),
+            (Failure(.clock, "iat"), 400, "clock"), (Failure(.revoked), 400, "revoked"),
+        ] {
+            let site = try site()
+            site.apple.exchangeFailure.withLock { $0 = failure }
+            let response = await site.send(
+                .post, "/api/v1/native/sessions", json, body: body(await nonce(site)))
+            #expect(response.status.code == status)
+            #expect(response.code == code)
+            #expect((response.fields[.retryAfter] != nil) == (status == 503))
+            #expect(site.database.users.isEmpty)
+        }
+    }
+
+    @Test("A challenge that is too old says so; one used with other content too")
+    func nonces() async throws {
+        let site = try site()
+        let nonce = await nonce(site)
+        #expect(await site.send(.post, "/api/v1/native/sessions", json, body: body(nonce)).status == .ok)
+        let other = await site.send(
+            .post, "/api/v1/native/sessions", json, body: body(nonce, #","user":{"givenName":"Eve"}"#))
+        #expect(other.code == "nonce_used")
+        site.clock.advance(seconds: 600)
+        #expect(await site.send(.post, "/api/v1/native/sessions", json, body: body(nonce)).code == "nonce_expired")
+    }
+
+    @Test(
+        "People who may not come in are told why",
+        arguments: [
+            (SignUpPolicy.approval, nil, "user_pending"), (.open, .pending, "user_pending"),
+            (.open, .disabled, "user_disabled"), (.closed, nil, "sign_up_closed"),
+        ] as [(SignUpPolicy, User.State?, String)])
+    func notAdmitted(policy: SignUpPolicy, known: User.State?, code: String) async throws {
+        let site = try site(signUp: policy)
+        if let known { site.signIn(state: known) }
+        let response = await site.send(.post, "/api/v1/native/sessions", json, body: body(await nonce(site)))
+        #expect(response.code == code)
+        #expect(response.status == .forbidden)
+    }
+
+    @Test("Without bundle IDs there is nothing for apps")
+    func notConfigured() async throws {
+        let site = try Site()
+        for (method, path) in [
+            (HTTPRequest.Method.post, "/api/v1/native/challenge"), (.post, "/api/v1/native/sessions"),
+            (.get, "/.well-known/apple-app-site-association"),
+        ] {
+            let response = await site.send(method, path, json)
+            #expect(response.status == .notFound)
+            #expect(response.code == "native_not_configured")
+        }
+    }
+
+    @Test("Challenges, sessions and deletions with a code share the sign-ins' limit for each address")
+    func limits() async throws {
+        let site = try site { $0.limits.signInsPerMinute = 4 }
+        let bearer = try await signIn(site)
+        #expect(await site.send(.post, "/api/v1/native/challenge").status == .ok)
+        var fields = bearer
+        fields[.contentType] = "application/json"
+        let foreign = #"{"authorizationCode":"others"}"#
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: foreign).code == "token_mismatch")
+        for (method, path) in [
+            (HTTPRequest.Method.post, "/api/v1/native/challenge"), (.post, "/api/v1/native/sessions"),
+        ] {
+            let response = await site.send(method, path, json)
+            #expect(response.status == .tooManyRequests)
+            #expect(response.fields[.retryAfter] != nil)
+        }
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: foreign).status == .tooManyRequests)
+        // Another address, and what costs Apple nothing, go on.
+        #expect(await site.send(.post, "/api/v1/native/challenge", client: .v4(0x0A00_0002)).status == .ok)
+        #expect(await site.send(.delete, "/api/v1/account", bearer).status == .accepted)
+    }
+
+    @Test("Apple's platforms learn which apps belong here")
+    func association() async throws {
+        let response = try await site().get("/.well-known/apple-app-site-association")
+        #expect(response.status == .ok)
+        #expect(response.fields[.contentType] == "application/json")
+        #expect(response.fields[.cacheControl] == "public, max-age=3600")
+        #expect(
+            response.text
+                == #"{"webcredentials":{"apps":["TEAM123456.com.example.app","TEAM123456.com.example.other"]}}"#)
+    }
+
+    // MARK: Deletion with a fresh code
+
+    @Test("An old sign-in deletes with a fresh code, whose token is kept to be revoked")
+    func deletesWithCode() async throws {
+        let site = try site()
+        var fields = try await signIn(site)
+        site.clock.advance(seconds: 3_600)
+        #expect(await site.send(.delete, "/api/v1/account", fields).code == "fresh_sign_in_required")
+        fields[.contentType] = "application/json"
+        let content = #"{"authorizationCode":"fresh"}"#
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).status == .accepted)
+        #expect(site.database.users.isEmpty)
+        #expect(
+            site.database.number("SELECT count(*) FROM revocation WHERE client_id = 'com.example.app'") == 1,
+            "of the fresh code: it has replaced that of the sign-in")
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "signed_out")
+    }
+
+    @Test(
+        "Without a fresh proof of the person nobody is deleted",
+        arguments: [
+            (#"{"authorizationCode":"others"}"#, "token_mismatch"), ("{}", "invalid_request"),
+            ("[]", "invalid_request"),
+            (#"{"authorizationCode":""}"#, "invalid_request"), (#"{"code":"fresh"}"#, "invalid_request"),
+            (#"{"authorizationCode":"c","nonce":"n"}"#, "invalid_nonce"),
+            (#"{"authorizationCode":"c","identityToken":"t"}"#, "invalid_request"),
+        ])
+    func refusesCode(content: String, code: String) async throws {
+        let site = try site()
+        var fields = try await signIn(site)
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "unsupported_media_type")
+        fields[.contentType] = "application/json"
+        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == code)
+        #expect(site.database.users.count == 1)
+    }
+
+    @Test("Apple down, or a refused code: nothing changes")
+    func deletionFailures() async throws {
+        let site = try site()
+        var fields = try await signIn(site)
+        fields[.contentType] = "application/json"
+        for (failure, code) in [
+            (Failure(.codeRefused, "invalid_grant"), "code_refused"),
+            (Failure(.providerUnavailable, "x"), "provider_unavailable"),
+        ] {
+            site.apple.exchangeFailure.withLock { $0 = failure }
+            let content = #"{"authorizationCode":"\#(code)"}"#
+            #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == code)
+            #expect(site.database.users.count == 1)
+        }
+    }
+
+    @Test("A page's session takes no code")
+    func browserSession() async throws {
+        let site = try site()
+        site.signIn()
+        let fields: HTTPFields = [
+            .cookie: site.cookie, .secFetchSite: "same-origin", .contentType: "application/json",
+        ]
+        let response = await site.send(.delete, "/api/v1/account", fields, body: #"{"authorizationCode":"c"}"#)
+        #expect(response.code == "invalid_request")
+        #expect(site.database.users.count == 1)
+    }
+}

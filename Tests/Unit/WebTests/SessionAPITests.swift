@@ -1,0 +1,129 @@
+import Coding
+import HTTP
+import HTTPTypes
+import Sockets
+import Stores
+import Testing
+import Web
+
+@testable import Accounts
+
+@Suite struct SessionAPITests {
+    @Test func documentHasEveryMember() async throws {
+        let site = try Site()
+        site.signIn(groups: ["staff", "a,b"], forwarding: nil)
+        let response = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(
+            response.text == #"{"user":{"id":"usr_00000000000000000000000001","externalID":null,"#
+                + #""appleSubject":"001.sub","email":"anna@example.com","emailVerified":true,"isPrivateEmail":false,"#
+                + #""emailForwarding":null,"name":{"given":"Anna","family":"Appleseed"},"realUserStatus":null,"#
+                + #""credentialState":"authorized","credentialChangedAt":"2026-09-21T14:13:20.000Z","#
+                + #""credentialCause":"sign_in","groups":["staff","a,b"],"createdAt":"2026-09-21T14:13:20.000Z"},"#
+                + #""session":{"id":"ses_00000000000000000000000001","createdAt":"2026-09-21T14:13:20.000Z","#
+                + #""lastSeenAt":"2026-09-21T14:13:20.000Z","expiresAt":"2026-10-21T14:13:20.000Z"}}"#)
+    }
+
+    @Test func signedOutIsAProblemDocument() async throws {
+        let response = await (try Site()).get("/api/v1/session")
+        #expect(response.status == .unauthorized)
+        #expect(response.fields[.contentType] == "application/problem+json")
+        #expect(response.fields[.wwwAuthenticate] == "Bearer")
+        #expect(response.json?["code"]?.stringValue == "signed_out")
+        #expect(response.json?["status"]?.int64Value == 401)
+        #expect(response.json?["type"]?.stringValue == "about:blank")
+        #expect(response.json?["title"]?.stringValue?.isEmpty == false)
+    }
+
+    @Test(
+        "Problems below /api are documents, not pages",
+        arguments: [
+            ("/api/v1/nothing", 404, "not_found"), ("/api/v1/session/x", 404, "not_found"),
+        ])
+    func problems(_ target: String, status: Int, code: String) async throws {
+        let response = await (try Site()).get(target)
+        #expect(response.status.code == status)
+        #expect(response.fields[.contentType] == "application/problem+json")
+        #expect(response.json?["code"]?.stringValue == code)
+    }
+
+    @Test func otherMethodsAreToldWhatIsAllowed() async throws {
+        let response = await (try Site()).send(.put, "/api/v1/session")
+        #expect(response.status == .methodNotAllowed)
+        #expect(response.fields[.allow] == "GET, HEAD, DELETE, OPTIONS")
+        #expect(response.json?["code"]?.stringValue == "method_not_allowed")
+    }
+
+    @Test func storeThatDoesNotAnswerIs503() async throws {
+        let site = try Site.signedIn()
+        site.database.faults.fail()
+        let response = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.json?["code"]?.stringValue == "unavailable")
+        #expect(!response.text.contains("disk"))
+    }
+
+    @Test(
+        "A browser session works by cookie, an app's as Bearer, and neither the other way",
+        arguments: [
+            (SessionKind.browser, true, true), (.browser, false, false), (.native, true, false), (.native, false, true),
+        ])
+    func kinds(_ kind: SessionKind, byCookie: Bool, works: Bool) async throws {
+        let site = try Site()
+        site.signIn(kind: kind)
+        let token = kind == .browser ? Site.browserToken : Site.nativeToken
+        let fields: HTTPFields =
+            byCookie ? [.cookie: "__Host-bramley=\(token)"] : [.authorization: "Bearer \(token)"]
+        #expect(await site.get("/api/v1/session", fields).status == (works ? .ok : .unauthorized))
+        #expect(await site.get("/auth/verify", fields).status == (works ? .noContent : .unauthorized))
+    }
+
+    @Test func deleteByCookieSignsOut() async throws {
+        let site = try Site.signedIn()
+        let fields: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
+        let response = await site.send(.delete, "/api/v1/session", fields)
+        #expect(response.status == .noContent)
+        #expect(response.setCookies.first?.hasPrefix("__Host-bramley=; Max-Age=0;") == true)
+        #expect(await site.send(.delete, "/api/v1/session", fields).status == .unauthorized)
+    }
+
+    @Test func deleteByBearerNeedsNoOrigin() async throws {
+        let site = try Site()
+        site.signIn(kind: .native)
+        let fields: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
+        let response = await site.send(.delete, "/api/v1/session", fields)
+        #expect(response.status == .noContent)
+        #expect(response.setCookies.isEmpty)
+        #expect(await site.get("/api/v1/session", fields).status == .unauthorized)
+    }
+
+    /// Being seen every minute only would end it at the minute, whatever it does.
+    @Test func sessionInUseOutlivesAShortIdleLimit() async throws {
+        let site = try Site(adjust: { $0.sessions.limits = SessionLimits(lifetime: 3600, idleTimeout: 60) })
+        site.signIn()
+        let signedInAt = site.clock.now()
+        site.clock.advance(seconds: 14)
+        _ = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [signedInAt])
+        site.clock.advance(seconds: 1)
+        _ = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(site.database.sessions.map(\.lastSeenAt) == [site.clock.now()])
+    }
+
+    @Test(
+        "Without credentials a change is 401, wherever it comes from; with a cookie from elsewhere 403",
+        arguments: ["/api/v1/session", "/api/v1/account"])
+    func credentialsBeforeOrigin(_ path: String) async throws {
+        let site = try Site.signedIn()
+        let places: [HTTPFields] = [
+            [:], [.secFetchSite: "cross-site"], [.origin: "https://evil.example"], [.secFetchSite: "same-origin"],
+        ]
+        for fields in places {
+            let response = await site.send(.delete, path, fields)
+            #expect(response.status == .unauthorized)
+            #expect(response.code == "signed_out")
+            #expect(response.fields[.wwwAuthenticate] == "Bearer")
+        }
+        let elsewhere = await site.send(.delete, path, [.cookie: site.cookie, .secFetchSite: "cross-site"])
+        #expect(elsewhere.code == "cross_site")
+    }
+}

@@ -1,0 +1,317 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import Storage
+import Stores
+import Testing
+import Web
+
+@testable import Accounts
+
+/// `X-Auth-Request-Assertion` by the ordinary route and by the fast path.
+@Suite struct VerifyAssertionTests {
+    static let cookie = "Cookie: __Host-bramley=\(Site.browserToken)"
+
+    private func path(_ site: Site) throws -> VerifyFastPath {
+        try VerifyFastPath(
+            configuration: site.configuration, directory: site.store,
+            issuer: AssertionIssuer(
+                configuration: site.configuration, keys: site.signingKeys, random: CountingRandom()))
+    }
+
+    /// The fields of the fast path's answer; nil when it left the request to the route.
+    private func fast(_ path: VerifyFastPath, _ site: Site, query: String) throws -> [String: String]? {
+        let request = ["GET /auth/verify\(query) HTTP/1.1", "Host: a.example", Self.cookie, "", ""]
+        let bytes = Array(request.joined(separator: "\r\n").utf8)
+        var parser = RequestParser()
+        #expect(try parser.parse(bytes.span) != nil)
+        var output: [UInt8] = []
+        // As a server does all the time: without, nothing is answered from memory.
+        site.store.store.tick(at: site.clock.now())
+        let isAnswered = path.answer(
+            head: parser.head, bytes: bytes.span, peerIsTrusted: false, now: site.clock.now(), date: [],
+            into: &output)
+        guard isAnswered else {
+            #expect(output.isEmpty)
+            return nil
+        }
+        let lines = String(decoding: output, as: UTF8.self).split(separator: "\r\n").map(String.init)
+        #expect(lines[0] == "HTTP/1.1 204 No Content")
+        var fields: [String: String] = [:]
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1).map(String.init)
+            let known = fields.updateValue(String(parts[1].dropFirst()), forKey: parts[0])
+            #expect(known == nil)
+        }
+        return fields
+    }
+
+    private func token(_ path: VerifyFastPath, _ site: Site) throws -> String? {
+        try fast(path, site, query: "?assertion=true")?["X-Auth-Request-Assertion"]
+    }
+
+    // MARK: Both ways alike
+
+    @Test(
+        "Both ways answer alike to every wording of the flag, with the field once or a refusal",
+        arguments: [
+            ("", false), ("?", false), ("?assertion=true", true), ("?redirect=true&assertion=true", true),
+            ("?assertion=true&optional=true", true), ("?optional=true", false), ("?assertion", nil),
+            ("?assertion=", nil), ("?assertion=false", false), ("?assertion=TRUE", nil), ("?assertion=1", nil),
+            ("?assertion=true&assertion=true", nil), ("?assertion=true&assertion=false", nil),
+            ("?assertion=false&assertion=true", nil), ("?Assertion=true", false), ("?assertions=true", false),
+            ("?xassertion=true", false), ("?%61ssertion=true", true), ("?assertion=tru%65", true),
+            ("?assertion=true%00", nil), ("?assertion=true+", nil), ("?assertion%3Dtrue", false),
+            ("?&assertion=true&", true), ("?a=assertion=true", false), ("?x=1;assertion=true", false),
+            ("?" + String(repeating: "a&", count: 40) + "assertion=true", nil),
+            ("?" + String(repeating: "a&", count: 32) + "assertion=true", nil),
+            ("?" + String(repeating: "a&", count: 26) + "assertion=true", true),
+            ("?x=\(String(repeating: "y", count: 90))&assertion=true", true),
+        ] as [(String, Bool?)])
+    func wishes(query: String, isAsked: Bool?) async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        try await site.signingKeys.maintain()
+        guard let isAsked else {
+            #expect(await site.get("/auth/verify" + query, cookie: site.cookie).status == .badRequest)
+            #expect(try fast(path(site), site, query: query) == nil)
+            return
+        }
+        let route = await site.get("/auth/verify" + query, cookie: site.cookie)
+        #expect(route.status == .noContent)
+        #expect(route.fields[values: .assertion].count == 1)
+        #expect((route.fields[.assertion] != "") == isAsked)
+        if let fields = try fast(path(site), site, query: query) {
+            #expect((fields["X-Auth-Request-Assertion"] != "") == isAsked)
+            var names = Set(fields.keys)
+            names.remove("Date")
+            #expect(names == Set(route.fields.map(\.name.rawName)))
+        }
+    }
+
+    @Test(
+        "The usual wordings do not leave the fast path",
+        arguments: ["", "?redirect=true", "?assertion=true", "?redirect=true&assertion=true"])
+    func usual(query: String) async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        try await site.signingKeys.maintain()
+        #expect(try fast(path(site), site, query: query) != nil)
+    }
+
+    @Test func bothSayTheSameOfThePerson() async throws {
+        let site = try Site.asserting()
+        site.signIn(groups: ["staff"])
+        try await site.signingKeys.maintain()
+        let keys = try await site.publishedKeys()
+        let route = await site.get("/auth/verify?assertion=true", cookie: site.cookie)
+        var slow = try ReadAssertion(try #require(route.fields[.assertion]), keys).claims
+        var fast = try ReadAssertion(try #require(try token(path(site), site)), keys).claims
+        #expect(slow["jti"] != nil && fast["jti"] != nil)
+        slow["jti"] = nil
+        fast["jti"] = nil
+        #expect(slow == fast)
+    }
+
+    @Test(
+        "Nobody signed in: the field is there and empty",
+        arguments: ["", "?assertion=true", "?optional=true&assertion=true", "?redirect=true&assertion=true"])
+    func signedOut(query: String) async throws {
+        let site = try Site.asserting()
+        let forged: HTTPFields = [.assertion: "forged", .secFetchMode: "navigate"]
+        let response = await site.get("/auth/verify" + query, forged)
+        #expect([204, 302, 401].contains(response.status.code))
+        #expect(response.fields[values: .assertion] == [""])
+    }
+
+    @Test func anAppByBearer() async throws {
+        let site = try Site.asserting()
+        site.signIn(kind: .native)
+        let response = await site.get(
+            "/auth/verify?assertion=true", [.authorization: "Bearer \(Site.nativeToken)", .assertion: "forged"])
+        let assertion = try ReadAssertion(
+            try #require(response.fields[.assertion]), try await site.publishedKeys())
+        #expect(assertion["sid"] == "ses_00000000000000000000000002")
+    }
+
+    // MARK: Access rules and oauth2-proxy's address
+
+    @Test(
+        "Under access rules: signed for whoever comes in as themselves, empty for all others",
+        arguments: [
+            ("/public", true, 204, true), ("/public", false, 204, false), ("/staff", true, 204, true),
+            ("/admin", true, 403, false), ("/staff", false, 401, false),
+        ])
+    func rules(path: String, isSignedIn: Bool, status: Int, isSigned: Bool) async throws {
+        let document = """
+            {"rules": [
+                {"host": "app.example.com", "path": "/public", "allow": "public"},
+                {"host": "app.example.com", "path": "/staff", "allow": {"groups": ["staff"]}},
+                {"host": "app.example.com", "path": "/admin", "allow": {"groups": ["admins"]}}
+            ]}
+            """
+        let rules = try AccessRulesFile.read(Array(document.utf8))
+        let site = try Site.asserting { $0.accessRules = rules }
+        site.signIn(groups: ["staff"])
+        try await site.signingKeys.maintain()
+        let fast = try self.path(site)
+        let asked = [
+            "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com", "X-Forwarded-Uri: \(path)",
+            "X-Forwarded-Method: GET",
+        ]
+        var fields: HTTPFields = [.assertion: "forged"]
+        for line in asked {
+            let parts = line.split(separator: ":", maxSplits: 1).map(String.init)
+            fields[try #require(HTTPField.Name(parts[0]))] = String(parts[1].dropFirst())
+        }
+        if isSignedIn { fields[.cookie] = site.cookie }
+        let response = await site.get("/auth/verify?assertion=true", fields, trusted: true)
+        #expect(response.status.code == status)
+        #expect((response.fields[.assertion] ?? "").isEmpty != isSigned)
+        if status == 204 { #expect(response.fields[values: .assertion].count == 1) }
+        // The prepared answer leaves it, or says the same.
+        let text = [
+            "GET /auth/verify?assertion=true HTTP/1.1", "Host: a.example", isSignedIn ? Self.cookie : "Accept: */*",
+        ]
+        let bytes = Array((text + asked + ["", ""]).joined(separator: "\r\n").utf8)
+        var parser = RequestParser()
+        _ = try parser.parse(bytes.span)
+        var output: [UInt8] = []
+        if fast.answer(
+            head: parser.head, bytes: bytes.span, peerIsTrusted: true, now: site.clock.now(), date: [], into: &output)
+        {
+            let lines = String(decoding: output, as: UTF8.self).split(separator: "\r\n")
+            let found = lines.filter { $0.hasPrefix("X-Auth-Request-Assertion:") }
+            #expect(status == 204)
+            #expect(found.count == 1)
+            #expect(((found.first?.count ?? 0) > 100) == isSigned)
+        }
+    }
+
+    @Test func theAddressOfOAuth2Proxy() async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        let response = await site.get("/oauth2/auth?assertion=true", cookie: site.cookie)
+        #expect(response.status == .accepted)
+        _ = try ReadAssertion(try #require(response.fields[.assertion]), try await site.publishedKeys())
+        #expect(await site.get("/oauth2/auth", cookie: site.cookie).fields[values: .assertion] == [""])
+    }
+
+    // MARK: What is kept
+
+    @Test("One assertion serves a minute; every one received is good for four")
+    func reuse() async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        try await site.signingKeys.maintain()
+        let path = try path(site)
+        let keys = try await site.publishedKeys()
+        let first = try #require(try token(path, site))
+        for _ in 0..<59 {
+            site.clock.advance(seconds: 1)
+            try await site.signingKeys.refresh()
+            #expect(try token(path, site) == first)
+        }
+        site.clock.advance(seconds: 1)
+        try await site.signingKeys.refresh()
+        // The session's time is due to be written, which is the route's to do; after that it is answered here.
+        _ = await site.get("/auth/verify?assertion=true", cookie: site.cookie)
+        if try token(path, site) == nil { #expect(try token(path, site) != nil) }
+        let second = try #require(try token(path, site))
+        #expect(second != first)
+        #expect(try ReadAssertion(second, keys)["exp"]?.int64Value == site.clock.now().seconds + 300)
+    }
+
+    @Test("The clock turned back: what is dated ahead of it is not handed out again")
+    func clockTurnedBack() async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        try await site.signingKeys.maintain()
+        site.clock.advance(seconds: 40)
+        try await site.signingKeys.refresh()
+        let (path, keys) = (try path(site), try await site.publishedKeys())
+        let first = try #require(try token(path, site))
+        site.clock.advance(seconds: -1)
+        try await site.signingKeys.refresh()
+        let second = try #require(try token(path, site))
+        #expect(second != first)
+        #expect(try ReadAssertion(second, keys)["iat"]?.int64Value == site.clock.now().seconds)
+    }
+
+    @Test("A changed person is asserted as they are, at once")
+    func changes() async throws {
+        let site = try Site.asserting()
+        var signedIn = site.signIn(groups: ["staff"])
+        try await site.signingKeys.maintain()
+        let (path, keys) = (try path(site), try await site.publishedKeys())
+        #expect(try ReadAssertion(try #require(try token(path, site)), keys)["groups"] == ["staff"])
+        signedIn.user.groups = []
+        site.database.put(signedIn.user)
+        site.store.invalidations.append([.user(signedIn.user.id)])
+        #expect(try ReadAssertion(try #require(try token(path, site)), keys)["groups"] == [])
+        signedIn.user.state = .disabled
+        site.database.put(signedIn.user)
+        site.store.invalidations.append([.user(signedIn.user.id)])
+        #expect(try token(path, site) == nil)
+        #expect(await site.get("/auth/verify?assertion=true", cookie: site.cookie).status == .forbidden)
+    }
+
+    @Test("An ended session is not asserted from memory")
+    func ended() async throws {
+        let site = try Site.asserting()
+        let signedIn = site.signIn()
+        try await site.signingKeys.maintain()
+        let path = try path(site)
+        #expect(try token(path, site) != nil)
+        _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
+        #expect(try token(path, site) == nil)
+    }
+
+    @Test("An assertion of a revoked key is not handed out again")
+    func revokedKey() async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        try await site.signingKeys.maintain()
+        let path = try path(site)
+        let before = try #require(try token(path, site))
+        _ = try await site.signingKeys.rotate(revoking: true)
+        let after = try #require(try token(path, site))
+        #expect(after != before)
+        _ = try ReadAssertion(after, try await site.publishedKeys())
+    }
+
+    @Test("Keys nobody has looked at for a second: the route asks the store")
+    func unknownKeys() async throws {
+        let site = try Site.asserting()
+        site.signIn()
+        let path = try path(site)
+        #expect(try token(path, site) == nil)
+        try await site.signingKeys.maintain()
+        #expect(try token(path, site) != nil)
+        site.clock.advance(seconds: 2)
+        #expect(try token(path, site) == nil)
+        // What was not asked for needs none.
+        #expect(try fast(path, site, query: "")?["X-Auth-Request-Assertion"] == "")
+    }
+
+    @Test("Never beyond the session's end, also from memory")
+    func endOfTheSession() async throws {
+        let site = try Site.asserting {
+            $0.sessions.limits = SessionLimits(lifetime: 2_592_000, idleTimeout: 2_592_000)
+        }
+        let end = site.signIn().session.expiresAt
+        site.clock.advance(seconds: 2_592_000 - 30)
+        try await site.signingKeys.maintain()
+        let (path, keys) = (try path(site), try await site.publishedKeys())
+        _ = try token(path, site)
+        let assertion = try ReadAssertion(try #require(try token(path, site)), keys)
+        #expect(assertion["exp"]?.int64Value == end.seconds)
+        site.clock.advance(seconds: 29)
+        try await site.signingKeys.refresh()
+        #expect(try token(path, site) != nil)
+        site.clock.advance(seconds: 1)
+        try await site.signingKeys.refresh()
+        #expect(try token(path, site) == nil)
+    }
+}

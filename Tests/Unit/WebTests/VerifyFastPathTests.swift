@@ -1,0 +1,213 @@
+import Coding
+import HTTP
+import HTTPTypes
+import Sockets
+import Storage
+import Stores
+import Testing
+import Web
+
+@testable import Accounts
+
+@Suite struct VerifyFastPathTests {
+    static let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
+
+    /// The whole answer as text, nil when the fast path left the request to the route.
+    private func answer(
+        _ site: Site, _ path: VerifyFastPath, _ lines: [String], request: String = "GET /auth/verify HTTP/1.1",
+        trusted: Bool = false
+    ) throws -> String? {
+        let bytes = Array(([request, "Host: a.example"] + lines + ["", ""]).joined(separator: "\r\n").utf8)
+        var parser = RequestParser()
+        #expect(try parser.parse(bytes.span) != nil)
+        var output = Array("before".utf8)
+        // As a server does all the time: without, nothing is answered from memory.
+        site.store.store.tick(at: site.clock.now())
+        let isAnswered = path.answer(
+            head: parser.head, bytes: bytes.span, peerIsTrusted: trusted, now: site.clock.now(), date: Self.date,
+            into: &output)
+        let text = String(decoding: output, as: UTF8.self)
+        #expect(text.hasPrefix("before"))
+        #expect(isAnswered == (text != "before"))
+        return isAnswered ? String(text.dropFirst(6)) : nil
+    }
+
+    private func path(_ site: Site) throws -> VerifyFastPath {
+        try VerifyFastPath(configuration: site.configuration, directory: site.store)
+    }
+
+    @Test func answersLikeTheRoute() async throws {
+        let site = try Site()
+        site.signIn(PersonName(given: "Zoë", family: nil), groups: ["a", "b c"])
+        let fast = try #require(try answer(site, path(site), ["Cookie: a=1; \(site.cookie); b=2"]))
+        let route = await site.get("/auth/verify", cookie: site.cookie)
+        let lines = fast.split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines.first == "HTTP/1.1 204 No Content")
+        #expect(lines.suffix(2) == ["", ""])
+        let fields = lines.dropFirst().dropLast(2).filter { !$0.hasPrefix("Date: ") }
+        #expect(lines.contains("Date: Sun, 06 Nov 1994 08:49:37 GMT"))
+        #expect(Set(fields) == Set(route.fields.map { "\($0.name.rawName): \($0.value)" }))
+        #expect(fields.count == route.fields.count)
+    }
+
+    static let token = Site.browserToken
+    static let cookie = "Cookie: __Host-bramley=\(token)"
+
+    @Test(
+        "Leaves to the route what is not plain",
+        arguments: [
+            [], ["Cookie: a=1"], [cookie, cookie], ["Cookie: __Host-bramley=\(token); __Host-bramley=\(token)"],
+            ["Cookie: __Host-bramley=\(token); __Host-bramley =x"], ["Cookie: __Host-bramley=\(token); __Host-bramley"],
+            ["Cookie: __Host-bramley=\(token)x"], ["Cookie: __Host-bramley=\"\(token)\""],
+            ["Cookie: __Host-bramley=brs_\(String(repeating: "Z", count: 43))"],
+            ["Cookie: __Secure-bramley=\(token)"], ["Cookie: __host-bramley=\(token)"],
+            [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 5"],
+            ["Cookie: __Host-bramley=\(Site.nativeToken)"],
+        ])
+    func unusual(_ lines: [String]) throws {
+        let site = try Site.signedIn()
+        site.signIn(kind: .native)
+        #expect(try answer(site, path(site), lines) == nil)
+    }
+
+    @Test(
+        "Cookie fields it reads",
+        arguments: [
+            cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)",
+            "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
+            "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
+        ])
+    func plain(_ line: String) throws {
+        let site = try Site.signedIn()
+        #expect(try answer(site, path(site), [line]) != nil)
+    }
+
+    @Test(
+        "Other requests are not its business",
+        arguments: [
+            "HEAD /auth/verify HTTP/1.1", "POST /auth/verify HTTP/1.1", "GET /auth/verify/ HTTP/1.1",
+            "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
+        ])
+    func otherRequests(_ line: String) throws {
+        let site = try Site.signedIn()
+        #expect(try answer(site, path(site), [Self.cookie], request: line) == nil)
+        let query = "GET /auth/verify?redirect=true HTTP/1.1"
+        #expect(try answer(site, path(site), [Self.cookie], request: query) != nil)
+    }
+
+    @Test(
+        "A query that is not of plain flags goes to the route",
+        arguments: [
+            ("", true), ("redirect=true", true), ("redirect=false&optional=true&assertion=true", true),
+            ("redirect=maybe", false), ("redirect", false), ("redirect=", false),
+            ("redirect=true&redirect=true", false),
+            ("redirect=true&redirect=false", false), ("redirect=true&", false), ("allowed_groups=x", false),
+            ("redirect=true&allowed_groups=x", false), ("allowed_emails=x", false), ("allowed_email_domains=x", false),
+            ("%61llowed_groups=x", false), ("x=1", false),
+        ])
+    func queries(_ query: String, isPlain: Bool) throws {
+        let site = try Site.signedIn()
+        let request = "GET /auth/verify?\(query) HTTP/1.1"
+        #expect((try answer(site, path(site), [Self.cookie], request: request) != nil) == isPlain)
+        // Nor where nobody has to be signed in.
+        let rules = try AccessRulesFile.read(Array("{\"rules\": [{\"allow\": \"public\"}]}".utf8))
+        let open = try Site(adjust: { $0.accessRules = rules })
+        let described = ["Proto: https", "Host: app.example.com", "Uri: /x", "Method: GET"].map { "X-Forwarded-\($0)" }
+        #expect((try answer(open, path(open), described, request: request, trusted: true) != nil) == isPlain)
+    }
+
+    @Test(
+        "The proxy's description is passed when plain and left to the route when not",
+        arguments: [
+            ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
+            ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
+            ("X-Original-URL: https://app.example.com/x?y=z", true), ("X-Original-URI: /x?y=z", true),
+            ("X-Original-URI: /x\r\nX-Original-URI: /x", false), ("X-Original-URI: /a/../b", false),
+            ("X-Original-URL: https://app.example.com/x\r\nX-Original-URI: /x", false),
+            ("X-Forwarded-Uri: /a/../b", false), ("X-Forwarded-Uri: /%2e", false), ("X-Forwarded-Uri: //x", false),
+            ("X-Forwarded-Uri: x", false), ("X-Forwarded-Host: APP", false), ("X-Forwarded-Proto: gopher", false),
+            ("X-Forwarded-Uri: /x\r\nX-Forwarded-Uri: /x", false), ("X-Original-URL: https:///x", false),
+            ("X-Original-URL: gopher://x/", false),
+        ])
+    func description(_ line: String, isPlain: Bool) throws {
+        let site = try Site.signedIn()
+        #expect((try answer(site, path(site), [Self.cookie, line], trusted: true) != nil) == isPlain)
+        #expect(try answer(site, path(site), [Self.cookie, line], trusted: false) != nil)
+    }
+
+    @Test func revokedSessionIsRefusedByTheVeryNextCheck() async throws {
+        let site = try Site()
+        let signedIn = site.signIn()
+        let path = try path(site)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+        _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+    }
+
+    @Test("Other rules are in force for the very next check, on the loop and in the route")
+    func rulesThatChange() async throws {
+        func rules(_ text: String) throws -> AccessRules {
+            try AccessRulesFile.read(Array("{\"rules\": [\(text)]}".utf8))
+        }
+        let closed = try rules("{\"path\": \"/x\", \"allow\": {\"groups\": [\"staff\"]}}")
+        let open = try rules("{\"path\": \"/x\", \"allow\": \"public\"}")
+        let current = CurrentAccessRules(nil)
+        let site = try Site(currentRules: current)
+        site.signIn()
+        let path = try VerifyFastPath(configuration: site.configuration, directory: site.store, rules: current)
+        let described = VerifyRouteTests.original(.forwarded, "https", "app.example.com", "/x")
+        let lines = described.map { "\($0.name.rawName): \($0.value)" }
+        var signedIn = described
+        signedIn[.cookie] = site.cookie
+        func ask() async throws -> [String] {
+            let fast = [
+                try answer(site, path, lines, trusted: true),
+                try answer(site, path, lines + [Self.cookie], trusted: true),
+            ].map { $0 == nil ? "left" : "204" }
+            let route = [
+                await site.get("/auth/verify", described, trusted: true),
+                await site.get("/auth/verify", signedIn, trusted: true),
+            ].map { "\($0.status.code)" }
+            return fast + route
+        }
+        #expect(try await ask() == ["left", "204", "401", "204"])
+        #expect(current.replace(with: closed))
+        #expect(try await ask() == ["left", "left", "401", "403"])
+        #expect(current.replace(with: open))
+        #expect(try await ask() == ["204", "204", "204", "204"])
+        #expect(!current.replace(with: open))
+        #expect(current.replace(with: nil))
+        #expect(try await ask() == ["left", "204", "401", "204"])
+    }
+
+    @Test func sessionDueToBeSeenGoesToTheRouteOnce() throws {
+        let site = try Site.signedIn()
+        let path = try path(site)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+        site.clock.advance(seconds: 60)
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+    }
+
+    @Test("Users who are not active go to the route", arguments: [User.State.pending, .disabled])
+    func states(_ state: User.State) throws {
+        let site = try Site()
+        site.signIn(state: state)
+        #expect(try answer(site, path(site), [Self.cookie]) == nil)
+    }
+
+    @Test func storeThatDoesNotAnswerIsTheRoutesToExplain() throws {
+        let site = try Site.signedIn()
+        let path = try path(site)
+        site.database.faults.fail()
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+    }
+
+    @Test func worksBelowABasePathAndWithASharedCookie() throws {
+        let site = try Site(publicURL: "https://example.com/in", adjust: { $0.sessions.cookieDomain = "example.com" })
+        site.signIn()
+        let request = "GET /in/auth/verify HTTP/1.1"
+        #expect(try answer(site, path(site), ["Cookie: \(site.cookie)"], request: request) != nil)
+        #expect(try answer(site, path(site), [Self.cookie], request: request) == nil)
+    }
+}
