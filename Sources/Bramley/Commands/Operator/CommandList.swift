@@ -59,7 +59,7 @@ struct CommandList<Item: Sendable, Place: Sendable> {
         self.empty = empty
     }
 
-    /// - Parameter read: returns at most so many items after a place.
+    /// - Parameter read: returns the items after a place, at most as many as the limit.
     func show(_ page: PageOptions, json: Bool, read: Reading) async throws {
         guard page.all else {
             var place: Place?
