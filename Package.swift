@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The flags every target of ours is built with; docs/decisions/0001-language-flags.md says why.
+// The flags every target of ours is built with, from the start: to enable one later means touching every file.
 let house: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
@@ -40,7 +40,7 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
-/// `make build` says which commit it builds (scripts/commit.sh, docs/decisions/0038-version-and-commit.md). Without it,
+/// `make build` says which commit it builds (scripts/commit.sh). Without it,
 /// or with anything else, the programs call it unknown.
 let sourceCommit: [CSetting] =
     Context.environment["SOURCE_COMMIT"].flatMap { $0.wholeMatch(of: /[0-9a-f]{7,64}(-modified)?/) }
@@ -137,8 +137,8 @@ let package = Package(
         tests(
             "AppleIDTests",
             [
-                "AppleID", "ChildProcesses", "LogRecording", "Accounts", "HTTP", "Crypto", "Coding", httpTypes,
-                logging,
+                "AppleID", "ChildProcesses", "LogRecording", "Accounts", "Storage", "HTTP", "Crypto", "Coding",
+                httpTypes, logging,
             ]),
         tests(
             "StorageTests",
@@ -155,7 +155,8 @@ let package = Package(
         tests(
             "BramleyTests",
             [
-                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP", "Accounts",
+                "Bramley", "AppleID", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP",
+                "Accounts",
                 "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(

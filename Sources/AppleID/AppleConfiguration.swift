@@ -3,57 +3,85 @@ import Coding
 package import Crypto
 package import HTTP
 
+/// `apple` in the configuration, as an operator writes it.
+package struct AppleSettings: Sendable {
+    /// The client of the web flow.
+    package var servicesID = ""
+    /// The clients of the apps.
+    package var bundleIDs: [String] = []
+    package var teamID = ""
+    package var key = Key()
+    /// The key that takes over, if there is one; different from the first.
+    package var nextKey: Key?
+    /// Any of `name` and `email`, in this order; may be empty.
+    package var scopes: [String] = []
+    /// At least one: aliases of one Apple. The first is the audience of our client secrets.
+    package var issuers = ["https://appleid.apple.com"]
+    /// The base of `/auth/authorize`, `/auth/token` and `/auth/keys`.
+    package var endpoint = "https://appleid.apple.com"
+    package var onAccountDeleted = AccountDeletionPolicy.erase
+    /// Whether any of the addresses, or that of `apple.scriptURL`, is not Apple's; the database is stamped with it.
+    package var isSimulated = false
+
+    package init() {}
+
+    /// A key that signs client secrets.
+    package struct Key: Sendable {
+        package var id = ""
+        /// The text of the .p8 file: PKCS#8, P-256.
+        package var pem = Secret("")
+        /// The file it was read from; nil when the configuration contains it.
+        package var file: String?
+
+        package init() {}
+    }
+
+    /// - Throws: when a text is no P-256 key.
+    package func signingKeys() throws(KeyError) -> ClientSecretKeys {
+        let current = try ClientSecretKey(key)
+        guard let nextKey else { return ClientSecretKeys(current: current) }
+        return ClientSecretKeys(current: current, next: try ClientSecretKey(nextKey))
+    }
+}
+
 /// Everything Apple's protocol needs to know about this installation, validated on creation.
 ///
 /// An empty client ID, team or key must never exist: a verifier whose expected audience is empty accepts any token
 /// (GHSA-x6fw-778m-wr9v).
 package struct AppleConfiguration: Sendable {
-    /// `apple.servicesID`: the client of the web flow.
     package let servicesID: ClientID
-    /// `apple.bundleIDs`: the clients of the apps.
     package let bundleIDs: [ClientID]
-    /// `apple.teamID`.
     package let team: TeamID
     /// The one or two keys that sign client secrets, each with its `kid`.
-    package let signingKeys: ClientSecretKeys
-    /// `apple.issuers`, at least one: aliases of one Apple. The first is the audience of our client secrets.
+    package internal(set) var signingKeys: ClientSecretKeys
     package let issuers: [String]
-    /// `apple.endpoint`: the base of `/auth/authorize`, `/auth/token` and `/auth/keys`.
     package let endpoint: AppleEndpoint
     /// The callback exactly as registered at Apple; from configuration, never from a request.
     package let redirectURI: String
-    /// `apple.scopes`: any of `name` and `email`; may be empty.
     package let scopes: [String]
     /// `User-Agent` of every request: Apple's edge has blocked unusual ones.
     package let userAgent: String
 
-    package static let defaultIssuer = "https://appleid.apple.com"
-    package static let defaultEndpoint = "https://appleid.apple.com"
     package static let defaultUserAgent = "Mozilla/5.0 (compatible; Bramley/1.0)"
 
-    /// - Parameters:
-    ///   - privateKeyPEM: the text of the .p8 file: PKCS#8, P-256.
-    ///   - next: the key that takes over, if there is one.
     /// - Throws: every problem found, each with its configuration key.
     package init(
-        servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, privateKeyPEM: Secret,
-        next: (keyID: String, privateKeyPEM: Secret)? = nil, issuers: [String] = [defaultIssuer],
-        endpoint: String = defaultEndpoint, redirectURI: String,
-        scopes: [String], userAgent: String = defaultUserAgent
+        _ settings: AppleSettings, redirectURI: String, userAgent: String = defaultUserAgent
     ) throws(AppleConfigurationError) {
+        let (servicesID, bundleIDs, scopes) = (settings.servicesID, settings.bundleIDs, settings.scopes)
         let identifiers =
-            [("apple.servicesID", servicesID), ("apple.teamID", teamID), ("apple.keyID", keyID)]
-            + (next.map { [("apple.nextKeyID", $0.keyID)] } ?? []) + bundleIDs.map { ("apple.bundleIDs", $0) }
-            + issuers.map { ("apple.issuers", $0) }
+            [("apple.servicesID", servicesID), ("apple.teamID", settings.teamID), ("apple.keyID", settings.key.id)]
+            + (settings.nextKey.map { [("apple.nextKeyID", $0.id)] } ?? []) + bundleIDs.map { ("apple.bundleIDs", $0) }
+            + settings.issuers.map { ("apple.issuers", $0) }
         var problems = identifiers.filter { !isPlainToken($0.1) }.map {
             "\($0.0) must not be empty and holds only printable ASCII without spaces"
         }
         if bundleIDs.contains(servicesID) || Set(bundleIDs).count != bundleIDs.count {
             problems.append("apple.bundleIDs must not repeat an identifier, nor name apple.servicesID")
         }
-        if issuers.isEmpty { problems.append("apple.issuers must name at least one issuer") }
-        let parsedEndpoint = AppleEndpoint(parsing: endpoint)
-        if parsedEndpoint == nil { problems.append("apple.endpoint must be an http or https URL without query") }
+        if settings.issuers.isEmpty { problems.append("apple.issuers must name at least one issuer") }
+        let endpoint = AppleEndpoint(parsing: settings.endpoint)
+        if endpoint == nil { problems.append("apple.endpoint must be an http or https URL without query") }
         if AppleEndpoint(parsing: redirectURI) == nil {
             problems.append("the redirect URI must be an http or https URL without query or fragment")
         }
@@ -63,35 +91,31 @@ package struct AppleConfiguration: Sendable {
         if userAgent.isEmpty || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             problems.append("the User-Agent must not be empty and holds only printable ASCII")
         }
-        let current = Self.key(keyID, privateKeyPEM, "apple.privateKeyFile", &problems)
-        let following = next.flatMap { Self.key($0.keyID, $0.privateKeyPEM, "apple.nextPrivateKeyFile", &problems) }
-        if let current, let following, current.id.isExactly(following.id) || current.holdsSameKey(as: following) {
+        let keys =
+            [("apple.privateKeyFile", settings.key)]
+            + (settings.nextKey.map { [("apple.nextPrivateKeyFile", $0)] } ?? [])
+        for (name, key) in keys where (try? ClientSecretKey(key)) == nil {
+            problems.append("\(name) must hold a P-256 private key in PEM, as Apple's .p8 does")
+        }
+        let signingKeys = try? settings.signingKeys()
+        if let current = signingKeys?.current, let next = signingKeys?.next,
+            current.id.isExactly(next.id) || current.holdsSameKey(as: next)
+        {
             problems.append("apple.nextKeyID and apple.nextPrivateKeyFile must be another key's")
         }
-        guard problems.isEmpty, let current, let parsedEndpoint else {
+        guard problems.isEmpty, let signingKeys, let endpoint else {
             throw AppleConfigurationError(problems: problems)
         }
 
         self.servicesID = ClientID(servicesID)
         self.bundleIDs = bundleIDs.map { ClientID($0) }
-        self.team = TeamID(teamID)
-        self.signingKeys = ClientSecretKeys(current: current, next: following)
-        self.issuers = issuers
-        self.endpoint = parsedEndpoint
+        self.team = TeamID(settings.teamID)
+        self.signingKeys = signingKeys
+        self.issuers = settings.issuers
+        self.endpoint = endpoint
         self.redirectURI = redirectURI
         self.scopes = scopes
         self.userAgent = userAgent
-    }
-
-    private static func key(
-        _ id: String, _ pem: Secret, _ name: String, _ problems: inout [String]
-    ) -> ClientSecretKey? {
-        do throws(KeyError) {
-            return ClientSecretKey(id: id, key: try P256PrivateKey(pem: pem.reveal()))
-        } catch {
-            problems.append("\(name) must hold a P-256 private key in PEM, as Apple's .p8 does")
-            return nil
-        }
     }
 
     /// Every client ID that a notification may be addressed to.

@@ -31,6 +31,13 @@ struct AppleEndpointClient: Sendable {
         return try await send(request, path)
     }
 
+    /// The bytes of Apple's key set.
+    func keySet() async throws(TokenRefusal) -> [UInt8] {
+        try await translating(await get("/auth/keys")) { (error: HTTPClientError) in
+            TokenRefusal.unavailable("key endpoint: \(error)")
+        }.keySet()
+    }
+
     private func send(_ request: ClientRequest, _ path: String) async throws(HTTPClientError) -> ClientResponse {
         guard let metrics else { return try await transport.send(request) }
         let (endpoint, start) = (AppleCallMetrics.Endpoint(path: path), ContinuousClock.now)
@@ -62,6 +69,13 @@ struct AppleEndpointClient: Sendable {
 }
 
 extension ClientResponse {
+    /// The bytes of a valid answer with a key set.
+    func keySet() throws(TokenRefusal) -> [UInt8] {
+        guard status.code == 200 else { throw .unavailable("key endpoint: status \(status.code)") }
+        guard looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }
+        return body
+    }
+
     /// Whether the content may be parsed as JSON: within its limit, not declared as anything else, and beginning like
     /// an object. Apple's edge has answered HTML with status 200.
     var looksLikeJSONObject: Bool {

@@ -1,59 +1,43 @@
 package import Accounts
-package import Coding
-import Crypto
+import Coding
 package import HTTP
-import HTTPTypes
-package import Logging
+package import Storage
+import Synchronization
 
-/// Apple as the domain's identity provider: connects the parts of this module.
+/// Apple as the domain's identity provider. Extensions beside this file hold one endpoint or token each.
 package final class AppleIdentityProvider: IdentityProvider {
-    package let servicesID: ClientID
-    package let bundleIDs: [ClientID]
-    package let team: TeamID
+    let configuration: AppleConfiguration
     /// Apple's public keys; exposed for `prepare()` at start and for readiness.
     package let keys: AppleKeySet
-    /// The client secrets; exposed for commands that call Apple.
-    package let secrets: ClientSecretMint
     /// Counts requests to Apple.
     package let calls = AppleCallMetrics()
 
-    private let tokens: TokenClient
+    let client: TokenClient
+    let clock: any WallClock
+    let unlistedChecks = UnlistedAudienceChecks()
+    /// For moves between teams.
+    let accessToken = Mutex<AccessToken?>(nil)
     private let authorizeRequest: AuthorizeRequest
-    private let identityTokens: IdentityTokenVerifier
-    private let notifications: AppleNotificationVerifier
-    private let tokenExchange: TokenExchange
-    private let tokenCheck: TokenCheck
-    private let migration: TeamMigration
 
     package init(
-        configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
-        keySetPolicy: KeySetPolicy = KeySetPolicy(), clock: any WallClock,
-        pause: @escaping KeySetPause = { _ in false }, logger: Logger
+        configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive, runtime: Runtime,
+        pause: @escaping KeySetPause = { _ in false }
     ) {
-        servicesID = configuration.servicesID
-        bundleIDs = configuration.bundleIDs
-        team = configuration.team
-        let client = AppleEndpointClient(
+        self.configuration = configuration
+        clock = runtime.clock
+        let endpoints = AppleEndpointClient(
             transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent,
-            metrics: calls, clock: clock)
-        keys = AppleKeySet(
-            source: KeySetEndpoint(client: client), archive: archive, policy: keySetPolicy, clock: clock,
-            pause: pause, logger: logger)
-        // Never empty: AppleConfiguration refuses that.
-        secrets = ClientSecretMint(
-            team: configuration.team, audience: configuration.issuers[0], keys: configuration.signingKeys, clock: clock,
-            logger: logger)
-        let signatures = AppleTokenVerifier(keys: keys)
+            metrics: calls, clock: runtime.clock)
+        keys = AppleKeySet(archive: archive, runtime: runtime, pause: pause, fetch: endpoints.keySet)
+        client = TokenClient(client: endpoints, secrets: ClientSecretMint(configuration, runtime))
         authorizeRequest = AuthorizeRequest(configuration: configuration)
-        identityTokens = IdentityTokenVerifier(issuers: configuration.issuers, clock: clock, signatures: signatures)
-        notifications = AppleNotificationVerifier(
-            issuers: configuration.issuers, clientIDs: configuration.clientIDs, clock: clock, signatures: signatures)
-        tokens = TokenClient(client: client, secrets: secrets)
-        tokenExchange = TokenExchange(
-            client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
-        tokenCheck = TokenCheck(client: tokens, identityTokens: identityTokens, clock: clock)
-        migration = TeamMigration(client: tokens, clock: clock)
     }
+
+    package var servicesID: ClientID { configuration.servicesID }
+    package var bundleIDs: [ClientID] { configuration.bundleIDs }
+    package var team: TeamID { configuration.team }
+    /// The client secrets; exposed for commands that call Apple.
+    package var secrets: ClientSecretMint { client.secrets }
 
     package func authorizeURL(state: String, nonce: String) -> String {
         authorizeRequest.url(state: state, nonce: nonce)
@@ -74,9 +58,9 @@ package final class AppleIdentityProvider: IdentityProvider {
     package func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(Failure) -> IdentityClaims {
-        let expectation = IdentityTokenExpectation(
-            clientIDs: clientIDs, nonce: nonce, channel: .front(authorizationCode: authorizationCode))
-        return try await verify(identityToken, expectation)
+        try await translating(
+            await verify(identityToken, for: clientIDs, .front(nonce: nonce, authorizationCode: authorizationCode))
+        ) { (refusal: TokenRefusal) in refusal.signInFailure }
     }
 
     package func exchange(
@@ -89,91 +73,58 @@ package final class AppleIdentityProvider: IdentityProvider {
     package func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(Failure) -> VerifiedIdentity {
-        let response =
+        let answer =
             keys.beginRenewal()
             ? try await redeemAndRenew(code: authorizationCode, for: clientID)
-            : try await tokenExchange.redeem(code: authorizationCode, for: clientID)
-        let expectation = IdentityTokenExpectation(
-            clientIDs: [clientID], nonce: nonce, channel: .back(accessToken: response.accessToken))
-        let claims = try await verify(response.identityToken, expectation)
-        return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
+            : try await redeem(code: authorizationCode, for: clientID)
+        let claims = try await translating(
+            await verify(answer.identityToken, for: [clientID], .back(nonce: nonce, accessToken: answer.accessToken))
+        ) { (refusal: TokenRefusal) in refusal.signInFailure }
+        return VerifiedIdentity(claims: claims, refreshToken: answer.refreshToken)
     }
 
     /// Renews the keys hourly alongside an exchange, during which a visitor waits for Apple anyway.
     private func redeemAndRenew(code: String, for clientID: ClientID) async throws(Failure) -> TokenResponse {
         async let renewal: Void = keys.renew()
-        let redeemed = await Result { () async throws(Failure) in
-            try await tokenExchange.redeem(code: code, for: clientID)
-        }
+        let redeemed = await Result { () async throws(Failure) in try await redeem(code: code, for: clientID) }
         // Awaited in either case: leaving the scope by a throw would cancel the renewal.
         await renewal
         return try redeemed.get()
     }
 
     package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
-        do throws(TokenRefusal) {
-            let notification = try await notifications.verify(body)
-            await keys.renewIfDue()
-            return notification
-        } catch {
-            throw error.notificationFailure
+        let notification = try await translating(await notification(in: body)) { (refusal: TokenRefusal) in
+            refusal.notificationFailure
         }
-    }
-
-    private func verify(
-        _ token: String, _ expectation: IdentityTokenExpectation
-    ) async throws(Failure) -> IdentityClaims {
-        do throws(TokenRefusal) {
-            return try await identityTokens.verify(token, expectation)
-        } catch {
-            throw error.signInFailure
-        }
-    }
-
-    package func check(_ token: RefreshToken, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure) {
-        try await tokenCheck.check(token, of: subject, as: clientID)
         await keys.renewIfDue()
-    }
-
-    package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenFailure) {
-        try await tokens.revoke(token, for: clientID)
-    }
-
-    package func prepareTransfer(as clientID: ClientID) async throws(MigrationFailure) {
-        try await migration.prepare(as: clientID)
-    }
-
-    package func transferSubject(
-        of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
-    ) async throws(MigrationFailure) -> TransferSubject {
-        try await migration.transferSubject(of: subject, to: recipient, as: clientID)
-    }
-
-    package func identity(
-        of transferSubject: TransferSubject, as clientID: ClientID
-    ) async throws(MigrationFailure) -> TransferredIdentity {
-        try await migration.identity(of: transferSubject, as: clientID)
+        return notification
     }
 }
 
-/// `/auth/keys`.
-struct KeySetEndpoint: KeySetSource {
-    let client: AppleEndpointClient
+/// The request to `/auth/authorize` that sends a browser to Apple.
+///
+/// Always `form_post`: Apple requires it when name or email is requested, and it keeps code and token out of URLs.
+/// Spaces are `%20`; for `+` Apple shows an error page.
+struct AuthorizeRequest: Sendable {
+    private let beforeState: String
+    private let afterState: String
 
-    func fetch() async throws(KeySetFailure) -> [UInt8] {
-        let response: ClientResponse
-        do throws(HTTPClientError) {
-            response = try await client.get("/auth/keys")
-        } catch {
-            throw .unavailable("key endpoint: \(error)")
-        }
-        return try Self.content(of: response)
+    init(configuration: AppleConfiguration) {
+        func pair(_ name: String, _ value: String) -> String { name + "=" + PercentEncoding.encodeComponent(value) }
+        beforeState =
+            configuration.endpoint.base + "/auth/authorize?"
+            + [
+                pair("client_id", configuration.servicesID.rawValue),
+                pair("redirect_uri", configuration.redirectURI),
+                pair("response_type", "code id_token"),
+                "state=",
+            ].joined(separator: "&")
+        let scope = configuration.scopes.isEmpty ? "" : pair("&scope", configuration.scopes.joined(separator: " "))
+        afterState = scope + "&response_mode=form_post&nonce="
     }
 
-    /// The bytes of a valid answer with a key set.
-    static func content(of response: ClientResponse) throws(KeySetFailure) -> [UInt8] {
-        guard response.status.code == 200 else { throw .unavailable("key endpoint: status \(response.status.code)") }
-        guard response.looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }
-        return response.body
+    /// The complete URL, every value percent-encoded.
+    func url(state: String, nonce: String) -> String {
+        beforeState + PercentEncoding.encodeComponent(state) + afterState + PercentEncoding.encodeComponent(nonce)
     }
 }

@@ -1,7 +1,8 @@
-import Accounts
-package import Coding
+package import Accounts
+import Coding
 package import Crypto
-package import Logging
+import Logging
+package import Storage
 import Synchronization
 
 /// Apple's public keys as last fetched, shared by all verifications.
@@ -13,33 +14,35 @@ import Synchronization
 /// After a failed fetch there is a pause, and callers that need a key wait for its end as long as `KeySetPolicy`
 /// allows: a server that starts before its network signs people in as soon as Apple can be reached.
 package final class AppleKeySet: Sendable {
-    private let source: any KeySetSource
     private let archive: any KeySetArchive
     private let policy: KeySetPolicy
-    private let clock: any WallClock
+    private let runtime: Runtime
     private let pause: KeySetPause
-    private let logger: Logger
-    private let state: Mutex<KeySetState>
+    private let fetchBytes: @Sendable () async throws(TokenRefusal) -> [UInt8]
+    private let state = Mutex(KeySetState())
 
+    /// - Parameter fetch: the content of one answer, already bounded and declared as JSON.
     package init(
-        source: any KeySetSource, archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(),
-        clock: any WallClock, pause: @escaping KeySetPause = { _ in false }, logger: Logger
+        archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(), runtime: Runtime,
+        pause: @escaping KeySetPause = { _ in false },
+        fetch: @escaping @Sendable () async throws(TokenRefusal) -> [UInt8]
     ) {
-        self.source = source
         self.archive = archive
         self.policy = policy
-        self.clock = clock
+        self.runtime = runtime
         self.pause = pause
-        self.logger = logger
-        self.state = Mutex(KeySetState())
+        fetchBytes = fetch
     }
+
+    private var clock: any WallClock { runtime.clock }
+    private var logger: Logger { runtime.logger }
 
     /// The key with this `kid`. A held key is returned at once, even during a fetch; for another, at most one fetch
     /// that Apple answers is made.
     /// - Parameter known: a key with this kid that did not verify: looks for another one, within the same bounds.
     package func key(
         for kid: String, otherThan known: RSAPublicKey? = nil
-    ) async throws(KeySetFailure) -> RSAPublicKey {
+    ) async throws(TokenRefusal) -> RSAPublicKey {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while true {
             let step = state.withLock {
@@ -102,8 +105,8 @@ package final class AppleKeySet: Sendable {
 
     /// Leads: the fetch has begun and is ours to end, whatever happens.
     private func fetch() async {
-        do throws(KeySetFailure) {
-            let fetched = try await source.fetch()
+        do throws(TokenRefusal) {
+            let fetched = try await fetchBytes()
             let now = clock.now()
             let keys = try Self.parse(fetched)
             let resumption = state.withLock { $0.endFetch(keys: keys, at: now) }
@@ -112,7 +115,7 @@ package final class AppleKeySet: Sendable {
             logger.log(
                 level: isRecovery ? .notice : .debug, "Apple's keys fetched",
                 metadata: ["keys": "\(keys.rs256Keys.count)"])
-            await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
+            await save(StoredKeySet(document: fetched, fetchedAt: now))
         } catch {
             let wasCancelled = Task.isCancelled
             // Logged first, so that the cause comes before the sign-ins that failed because of it.
@@ -125,26 +128,35 @@ package final class AppleKeySet: Sendable {
         }
     }
 
+    /// A failure is only logged: keys in memory continue to work.
+    private func save(_ keySet: StoredKeySet) async {
+        do {
+            try await archive.saveKeySet(keySet)
+        } catch {
+            logger.warning("Apple's keys not stored", metadata: ["cause": "\(error)"])
+        }
+    }
+
     private func loadArchive() async {
         var loaded: (keys: JWKSet, fetchedAt: Timestamp)?
-        if let archived = await archive.load() {
-            do throws(KeySetFailure) {
-                loaded = (try Self.parse(archived.bytes), archived.fetchedAt)
+        do {
+            let archived = try await archive.loadKeySet()
+            do throws(TokenRefusal) {
+                if let archived { loaded = (try Self.parse(archived.document), archived.fetchedAt) }
             } catch {
                 logger.warning("Apple's stored keys not usable", metadata: ["cause": "\(error.cause)"])
             }
+        } catch {
+            logger.warning("Apple's stored keys not readable", metadata: ["cause": "\(error)"])
         }
         let resumption = state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }
         resumption.resume()
     }
 
     /// A set without a usable key is no key set: it never replaces a good one.
-    static func parse(_ bytes: [UInt8]) throws(KeySetFailure) -> JWKSet {
-        let keys: JWKSet
-        do throws(JOSEError) {
-            keys = try JWKSet.parse(bytes)
-        } catch {
-            throw .unavailable("the key set is unusable: \(error)")
+    static func parse(_ bytes: [UInt8]) throws(TokenRefusal) -> JWKSet {
+        let keys = try translating(try JWKSet.parse(bytes)) { (error: JOSEError) in
+            TokenRefusal.unavailable("the key set is unusable: \(error)")
         }
         guard !keys.rs256Keys.isEmpty else { throw .unavailable("the key set holds no usable RSA key") }
         return keys
@@ -168,11 +180,13 @@ package final class AppleKeySet: Sendable {
     }
 }
 
-/// The source of the key set's bytes.
-package protocol KeySetSource: Sendable {
-    /// The content of one answer, already bounded and declared as JSON.
-    func fetch() async throws(KeySetFailure) -> [UInt8]
+/// Stores the last good key set across restarts: the database.
+package protocol KeySetArchive: Sendable {
+    func loadKeySet() async throws -> StoredKeySet?
+    func saveKeySet(_ keySet: StoredKeySet) async throws
 }
+
+extension Database: KeySetArchive {}
 
 /// Waits for this many milliseconds; false when the process ends first, or waiting is not allowed here.
 package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
@@ -199,23 +213,4 @@ package struct KeySetPolicy: Hashable, Sendable {
     package var patience: Int64 = 6_000
     /// How long a fetch may take before the client gives it up, in milliseconds.
     package var longestFetch: Int64 = 10_000
-}
-
-/// Why there is no key to verify with.
-package enum KeySetFailure: Error, Hashable, Sendable {
-    /// The set is unavailable, and none is held.
-    case unavailable(String)
-    /// The kid is not in the set, and the set may not be fetched again yet.
-    case coolingDown
-    /// A set that was just fetched does not contain the kid: it is not Apple's.
-    case unknownKey
-
-    /// For the log.
-    var cause: String {
-        switch self {
-        case .unavailable(let text): text
-        case .coolingDown: "unknown kid within the cool-down"
-        case .unknownKey: "unknown kid"
-        }
-    }
 }

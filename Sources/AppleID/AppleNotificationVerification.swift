@@ -3,24 +3,16 @@ import Coding
 import Crypto
 import Synchronization
 
-/// Parses and verifies what Apple posts to the notification URL: `{"payload": JWT}`.
-struct AppleNotificationVerifier: Sendable {
+// What Apple posts to the notification URL: `{"payload": JWT}`.
+extension AppleIdentityProvider {
     /// The largest body, in bytes.
-    static let maximumBodySize = 65_536
-    /// Longest `type` accepted, in bytes.
-    static let maximumTypeSize = 128
+    private static let maximumNotificationSize = 65_536
 
-    let issuers: [String]
-    /// Apple addresses the App ID: any client of ours.
-    let clientIDs: [ClientID]
-    let clock: any WallClock
-    let signatures: AppleTokenVerifier
-    private let unlistedChecks = UnlistedAudienceChecks()
-
-    func verify(_ body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
+    /// Parses and verifies.
+    func notification(in body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims
-        _ = try ClaimRules.validateIssuer(claims, issuers: issuers)
+        _ = try ClaimRules.validateIssuer(claims, issuers: configuration.issuers)
         let audience = try await validateAudience(of: token)
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys and must never end a session (RFC 8725 §3.11).
@@ -28,24 +20,26 @@ struct AppleNotificationVerifier: Sendable {
         let id = try ClaimRules.identifier("jti", in: claims)
         let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
 
-        let verified = try await signatures.verifySignature(of: token).object
+        let verified = try await keys.verifySignature(of: token)
         return AppleNotification(
             id: id, kind: event.kind, type: event.type, clientID: ClientID(audience), subject: event.subject,
             eventTime: event.time, email: event.email,
             payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
     }
 
+    /// Apple addresses the App ID: any client of ours.
+    ///
     /// A notification for another app is usually for the primary App ID, which is not configured: this distinguishes it
     /// from forgeries. It is refused anyway, so the distinction may only cost a limited number of signatures per
     /// second, and no fetch except the renewal that is due.
     private func validateAudience(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> String {
-        let allowed = clientIDs.map(\.rawValue)
+        let allowed = configuration.clientIDs.map(\.rawValue)
         do throws(TokenRefusal) {
             return try ClaimRules.validateAudience(token.claims, allowed: allowed)
         } catch {
             guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
                 isCurrentNotification(token.claims), unlistedChecks.consume(at: clock.now()),
-                await signatures.isSignedByHeldKey(token)
+                await keys.isSignedByHeldKey(token)
             else { throw error }
             throw .otherAudience(other)
         }
@@ -57,12 +51,10 @@ struct AppleNotificationVerifier: Sendable {
     }
 
     private static func payload(of body: [UInt8]) throws(TokenRefusal) -> String {
-        guard body.count <= maximumBodySize else { throw .refused("body too large") }
-        let value: JSONValue
-        do throws(JSONError) {
-            value = try JSONReader.parse(body, limits: JSONLimits(maximumBytes: maximumBodySize, maximumDepth: 4))
-        } catch {
-            throw .refused("body is not strict JSON: \(error)")
+        guard body.count <= maximumNotificationSize else { throw .refused("body too large") }
+        let limits = JSONLimits(maximumBytes: maximumNotificationSize, maximumDepth: 4)
+        let value = try translating(try JSONReader.parse(body, limits: limits)) { (error: JSONError) in
+            TokenRefusal.refused("body is not strict JSON: \(error)")
         }
         guard let payload = value.objectValue?["payload"]?.stringValue else { throw .refused("payload is missing") }
         return payload
@@ -70,7 +62,7 @@ struct AppleNotificationVerifier: Sendable {
 }
 
 /// Limits signatures that are verified only to say whose notification is refused.
-private final class UnlistedAudienceChecks: Sendable {
+final class UnlistedAudienceChecks: Sendable {
     /// Per second: a third of a percent of a processor.
     private static let maximum = 100
 
@@ -88,6 +80,9 @@ private final class UnlistedAudienceChecks: Sendable {
 
 /// The event of a notification.
 struct AppleEvent: Sendable {
+    /// Longest `type` accepted, in bytes.
+    private static let maximumTypeSize = 128
+
     let type: String
     let kind: AppleNotification.Kind
     let subject: AppleSubject?
@@ -101,7 +96,7 @@ struct AppleEvent: Sendable {
     init(claims: JSONObject, issuedAt: Timestamp) throws(TokenRefusal) {
         let event = try Self.object(claims["events"])
         guard let type = event["type"]?.stringValue, !type.isEmpty,
-            type.utf8.count <= AppleNotificationVerifier.maximumTypeSize
+            type.utf8.count <= Self.maximumTypeSize
         else { throw .refused("the event's type is missing or unusable") }
         self.type = type
         kind = AppleNotification.Kind(type: type)

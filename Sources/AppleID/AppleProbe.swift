@@ -4,6 +4,7 @@ import Crypto
 package import HTTP
 import HTTPTypes
 import Logging
+import Storage
 
 /// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's code or
 /// token.
@@ -13,11 +14,13 @@ package struct AppleProbe: Sendable {
 
     private let configuration: AppleConfiguration
     private let client: AppleEndpointClient
-    private let clock: any WallClock
+    private let runtime: Runtime
 
     package init(configuration: AppleConfiguration, transport: any HTTPTransport, clock: any WallClock) {
         self.configuration = configuration
-        self.clock = clock
+        runtime = Runtime(
+            clock: clock, random: SystemRandom(),
+            logger: Logger(label: "probe", factory: { _ in SwiftLogNoOpLogHandler() }))
         client = AppleEndpointClient(
             transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
     }
@@ -31,7 +34,7 @@ package struct AppleProbe: Sendable {
 
     /// Fetches the key set once.
     package func keySet() async -> KeySetProbe {
-        let asked = clock.now()
+        let asked = runtime.clock.now()
         let response: ClientResponse
         do throws(HTTPClientError) {
             response = try await client.get("/auth/keys")
@@ -43,9 +46,9 @@ package struct AppleProbe: Sendable {
                 return KeySetProbe(outcome: .unreachable(error), offset: nil)
             }
         }
-        let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: clock.now())
-        do throws(KeySetFailure) {
-            let keys = try AppleKeySet.parse(try KeySetEndpoint.content(of: response))
+        let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: runtime.clock.now())
+        do throws(TokenRefusal) {
+            let keys = try AppleKeySet.parse(try response.keySet())
             return KeySetProbe(outcome: .usable(keys: keys.rs256Keys.count), offset: offset)
         } catch {
             return KeySetProbe(outcome: .unusable(error.cause), offset: offset)
@@ -57,11 +60,9 @@ package struct AppleProbe: Sendable {
     package func answer(to clientID: ClientID, keyID: String) async -> ClientProbe {
         guard let key = keys.first(where: { $0.id == keyID }) else { return .unsigned("there is no key \(keyID)") }
         // With only this key, so that the other one does not answer for it.
-        let tokens = TokenClient(
-            client: client,
-            secrets: ClientSecretMint(
-                team: configuration.team, audience: configuration.issuers[0], keys: ClientSecretKeys(current: key),
-                clock: clock, logger: Logger(label: "probe", factory: { _ in SwiftLogNoOpLogHandler() })))
+        var ofKey = configuration
+        ofKey.signingKeys = ClientSecretKeys(current: key)
+        let tokens = TokenClient(client: client, secrets: ClientSecretMint(ofKey, runtime))
         var form = [("code", Self.dummyCode), ("grant_type", "authorization_code")]
         if clientID == configuration.servicesID { form.append(("redirect_uri", configuration.redirectURI)) }
         do throws(TokenClientFailure) {
@@ -82,7 +83,7 @@ package struct AppleProbe: Sendable {
     private func authentication(
         of clientID: ClientID, _ tokens: TokenClient
     ) async throws(TokenClientFailure) -> ClientProbe? {
-        let response = try await tokens.post("/auth/token", as: clientID, form: TeamMigration.tokenForm)
+        let response = try await tokens.post("/auth/token", as: clientID, form: AccessToken.form)
         if response.status.code == 200 { return .accepted }
         guard let refusal = response.tokenEndpointRefusal, refusal.error.isExactly("invalid_client") else { return nil }
         return .clientRefused(refusal.text)

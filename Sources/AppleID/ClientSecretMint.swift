@@ -1,7 +1,8 @@
 package import Accounts
-package import Coding
+import Coding
 package import Crypto
-package import Logging
+import Logging
+package import Storage
 import Synchronization
 
 /// Mints the ES256 client secrets that authenticate us to Apple (TN3107), and keeps each for a while.
@@ -17,30 +18,17 @@ package final class ClientSecretMint: Sendable {
     /// `exp` − `iat`, in seconds. Apple allows 15,777,000.
     package static let lifetime: Int64 = 600
 
-    private struct Use: Hashable {
-        var client: ClientID
-        var role: ClientSecretKeys.Role
-    }
-
-    private struct Minted {
-        var secret: ClientSecret
-        var issuedAt: Timestamp
-    }
-
     /// A key to sign with for one client, and the secret it signed before.
-    private struct Choice {
-        var use: Use
-        var key: ClientSecretKey
-        var generation: UInt64
-        var kept: Minted?
-    }
+    private typealias Choice = (
+        client: ClientID, role: ClientSecretKeys.Role, key: ClientSecretKey, generation: UInt64, kept: ClientSecret?
+    )
 
     private struct State {
         var keys: ClientSecretKeys
         var generation: UInt64 = 0
         /// The key that signs for a client, where it is not the current one.
         var working: [ClientID: ClientSecretKeys.Role] = [:]
-        var minted: [Use: Minted] = [:]
+        var minted: [ClientID: [ClientSecretKeys.Role: ClientSecret]] = [:]
 
         func role(for client: ClientID) -> ClientSecretKeys.Role { working[client] ?? .current }
 
@@ -54,26 +42,18 @@ package final class ClientSecretMint: Sendable {
         }
 
         private func choice(for client: ClientID, _ role: ClientSecretKeys.Role, _ key: ClientSecretKey) -> Choice {
-            let use = Use(client: client, role: role)
-            return Choice(use: use, key: key, generation: generation, kept: minted[use])
+            (client, role, key, generation, minted[client]?[role])
         }
     }
 
-    private let team: TeamID
-    private let audience: String
-    private let clock: any WallClock
-    private let logger: Logger
+    private let configuration: AppleConfiguration
+    private let runtime: Runtime
     private let state: Mutex<State>
 
-    /// - Parameter audience: Apple's issuer.
-    package init(
-        team: TeamID, audience: String, keys: ClientSecretKeys, clock: any WallClock, logger: Logger
-    ) {
-        self.team = team
-        self.audience = audience
-        self.clock = clock
-        self.logger = logger
-        self.state = Mutex(State(keys: keys))
+    package init(_ configuration: AppleConfiguration, _ runtime: Runtime) {
+        self.configuration = configuration
+        self.runtime = runtime
+        state = Mutex(State(keys: configuration.signingKeys))
     }
 
     /// The keys that sign now.
@@ -117,7 +97,7 @@ package final class ClientSecretMint: Sendable {
             return (works.id, refused.id)
         }
         guard let ids else { return }
-        logger.warning(
+        runtime.logger.warning(
             "Apple rejected one client key and accepted the other",
             metadata: [
                 "client": .string(accepted.client.rawValue), "refused": .string(ids.refused),
@@ -126,19 +106,16 @@ package final class ClientSecretMint: Sendable {
     }
 
     private func secret(_ choice: Choice) throws(KeyError) -> ClientSecret {
-        let now = clock.now()
+        let now = runtime.clock.now()
         if let kept = choice.kept, kept.issuedAt <= now, now < kept.issuedAt.adding(seconds: Self.useTime) {
-            return kept.secret
+            return kept
         }
-        let (client, role) = (choice.use.client, choice.use.role)
         let secret = ClientSecret(
-            try sign(for: client, key: choice.key, at: now), client: client, role: role,
-            generation: choice.generation)
+            compactJWT: try sign(for: choice.client, key: choice.key, at: now), client: choice.client,
+            role: choice.role, generation: choice.generation, issuedAt: now)
         state.withLock { state in
             // Do not keep what a key signed that has been replaced in the meantime.
-            if state.generation == choice.generation {
-                state.minted[choice.use] = Minted(secret: secret, issuedAt: now)
-            }
+            if state.generation == choice.generation { state.minted[choice.client, default: [:]][choice.role] = secret }
         }
         return secret
     }
@@ -146,12 +123,96 @@ package final class ClientSecretMint: Sendable {
     private func sign(for client: ClientID, key: ClientSecretKey, at now: Timestamp) throws(KeyError) -> String {
         let issued = now.seconds
         let claims = JSONObject([
-            ("iss", .string(team.rawValue)),
+            ("iss", .string(configuration.team.rawValue)),
             ("iat", .number(JSONNumber(issued))),
             ("exp", .number(JSONNumber(issued + Self.lifetime))),
-            ("aud", .string(audience)),
+            // Never empty: AppleConfiguration refuses that.
+            ("aud", .string(configuration.issuers[0])),
             ("sub", .string(client.rawValue)),
         ])
         return try SignedJWT.sign(header: [("kid", .string(key.id))], claims: claims, key: .es256(key.key))
     }
+}
+
+/// The key of a .p8 file with its key ID.
+package struct ClientSecretKey: Sendable {
+    package let id: String
+    let key: P256PrivateKey
+
+    package init(id: String, key: P256PrivateKey) {
+        self.id = id
+        self.key = key
+    }
+
+    package init(_ settings: AppleSettings.Key) throws(KeyError) {
+        self.init(id: settings.id, key: try P256PrivateKey(pem: settings.pem.reveal()))
+    }
+
+    /// Whether both are the same key with the same ID.
+    func isSame(as other: ClientSecretKey) -> Bool {
+        id.isExactly(other.id) && holdsSameKey(as: other)
+    }
+
+    /// Whether both are the same key, whatever their IDs.
+    package func holdsSameKey(as other: ClientSecretKey) -> Bool {
+        guard let ours = key.publicKey.coordinates, let theirs = other.key.publicKey.coordinates else { return false }
+        return ours == theirs
+    }
+}
+
+/// The keys registered at Apple: one, or two during a rotation. Apple allows two at a time.
+package struct ClientSecretKeys: Sendable {
+    /// Which of the two.
+    package enum Role: Hashable, Sendable {
+        case current, next
+    }
+
+    /// `apple.keyID`.
+    package var current: ClientSecretKey
+    /// `apple.nextKeyID`, if there is one.
+    package var next: ClientSecretKey?
+
+    package init(current: ClientSecretKey, next: ClientSecretKey? = nil) {
+        self.current = current
+        self.next = next
+    }
+
+    /// Identifies the keys: a digest of their IDs and public keys.
+    package var fingerprint: Digest256 {
+        let parts = [current, next].compactMap(\.self).map { key in
+            let coordinates = key.key.publicKey.coordinates
+            return "\(key.id) \(Hexadecimal.encode((coordinates?.x ?? []) + (coordinates?.y ?? [])))"
+        }
+        return SHA256.hash(utf8: parts.joined(separator: "\n"))
+    }
+
+    subscript(role: Role) -> ClientSecretKey? {
+        switch role {
+        case .current: current
+        case .next: next
+        }
+    }
+
+    func isSame(as other: ClientSecretKeys) -> Bool {
+        guard current.isSame(as: other.current) else { return false }
+        return switch (next, other.next) {
+        case (nil, nil): true
+        case (let ours?, let theirs?): ours.isSame(as: theirs)
+        default: false
+        }
+    }
+}
+
+/// A signed client secret, ready for a form. Prints `<redacted>`.
+package struct ClientSecret: Redacted {
+    fileprivate let compactJWT: String
+    /// The client and key, so that `ClientSecretMint` can record how Apple took the secret.
+    let client: ClientID
+    let role: ClientSecretKeys.Role
+    /// Of the mint's keys; changes when a key is replaced.
+    let generation: UInt64
+    fileprivate let issuedAt: Timestamp
+
+    /// The compact JWT; only for the body of a request to Apple.
+    package func reveal() -> String { compactJWT }
 }

@@ -2,45 +2,35 @@ import Accounts
 import Coding
 import Crypto
 
-/// What an identity token must contain besides what all of Apple's tokens must.
-struct IdentityTokenExpectation: Sendable {
-    enum Channel: Sendable {
-        /// With the code, through the browser: nonce and `c_hash` are required.
-        case front(authorizationCode: String)
-        /// From the token endpoint: nonce equal if present, `at_hash` right if present.
-        case back(accessToken: String?)
-        /// For a refresh token, long after the sign-in: any nonce, `at_hash` right if present.
-        case refreshed(accessToken: String?)
-    }
-
-    /// Any of these.
-    var clientIDs: [ClientID]
-    /// As Apple must repeat it. Nil for an app's code redeemed without a token: then the nonce is not compared.
-    var nonce: String?
-    var channel: Channel
+/// How an identity token came, and what it must contain for that.
+enum IdentityTokenChannel: Sendable {
+    /// With the code, through the browser or an app: `nonce` and `c_hash` are required.
+    case front(nonce: String, authorizationCode: String)
+    /// From the token endpoint: the nonce, as Apple must repeat it, equal if present; `at_hash` right if present. With a
+    /// nil nonce, any: for a refresh token, long after the sign-in, and for an app's code redeemed without a token.
+    case back(nonce: String?, accessToken: String?)
 }
 
-/// Verifies Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
-///
-/// Cheap claims are checked first, unverified: a token that is not for us costs no RSA and no fetch. No option skips a
-/// check.
-struct IdentityTokenVerifier: Sendable {
-    let issuers: [String]
-    let clock: any WallClock
-    let signatures: AppleTokenVerifier
-
-    func verify(_ text: String, _ expectation: IdentityTokenExpectation) async throws(TokenRefusal) -> IdentityClaims {
+// Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
+//
+// Cheap claims are checked first, unverified: a token that is not for us costs no RSA and no fetch. No option skips a
+// check.
+extension AppleIdentityProvider {
+    /// - Parameter clientIDs: any of these.
+    func verify(
+        _ text: String, for clientIDs: [ClientID], _ channel: IdentityTokenChannel
+    ) async throws(TokenRefusal) -> IdentityClaims {
         let token = try UnverifiedAppleToken.parse(text)
         let claims = token.claims
-        let issuer = try ClaimRules.validateIssuer(claims, issuers: issuers)
-        let audience = try ClaimRules.validateAudience(claims, allowed: expectation.clientIDs.map(\.rawValue))
+        let issuer = try ClaimRules.validateIssuer(claims, issuers: configuration.issuers)
+        let audience = try ClaimRules.validateAudience(claims, allowed: clientIDs.map(\.rawValue))
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         let subject = try ClaimRules.identifier("sub", in: claims)
         // A notification is signed by the same keys and must never sign anybody in (RFC 8725 §3.11).
         guard claims["events"] == nil else { throw .refused("events: a notification is not an identity token") }
-        try validateBinding(claims, expectation)
+        try validateBinding(claims, channel)
 
-        let verified = try await signatures.verifySignature(of: token).object
+        let verified = try await keys.verifySignature(of: token)
         return IdentityClaims(
             issuer: issuer, clientID: ClientID(audience), subject: AppleSubject(subject), issuedAt: issuedAt,
             email: EmailClaims.read(verified), realUserStatus: realUserStatus(verified["real_user_status"]),
@@ -48,26 +38,17 @@ struct IdentityTokenVerifier: Sendable {
     }
 
     /// Checks that the token belongs to this attempt and to its code or access token. `nonce_supported` waives nothing.
-    private func validateBinding(
-        _ claims: JSONObject, _ expectation: IdentityTokenExpectation
-    ) throws(TokenRefusal) {
-        switch expectation.channel {
-        case .front(let code):
-            // Without an expected nonce nothing passes.
-            try require(claims, "nonce", toBe: expectation.nonce ?? "")
+    private func validateBinding(_ claims: JSONObject, _ channel: IdentityTokenChannel) throws(TokenRefusal) {
+        switch channel {
+        case .front(let nonce, let code):
+            try require(claims, "nonce", toBe: nonce)
             try require(claims, "c_hash", toBe: ClaimRules.halfHash(of: code))
-        case .back(let accessToken):
-            if let nonce = expectation.nonce, claims["nonce"] != nil { try require(claims, "nonce", toBe: nonce) }
-            try validateAccessTokenHash(claims, accessToken)
-        case .refreshed(let accessToken):
-            try validateAccessTokenHash(claims, accessToken)
+        case .back(let nonce, let accessToken):
+            if let nonce, claims["nonce"] != nil { try require(claims, "nonce", toBe: nonce) }
+            guard claims["at_hash"] != nil else { return }
+            guard let accessToken else { throw .refused("at_hash came without an access token") }
+            try require(claims, "at_hash", toBe: ClaimRules.halfHash(of: accessToken))
         }
-    }
-
-    private func validateAccessTokenHash(_ claims: JSONObject, _ accessToken: String?) throws(TokenRefusal) {
-        guard claims["at_hash"] != nil else { return }
-        guard let accessToken else { throw .refused("at_hash came without an access token") }
-        try require(claims, "at_hash", toBe: ClaimRules.halfHash(of: accessToken))
     }
 
     private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(TokenRefusal) {

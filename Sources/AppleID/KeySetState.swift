@@ -14,7 +14,7 @@ struct KeySetState {
     /// What a caller that needs a key does next.
     enum Step {
         case found(RSAPublicKey)
-        case refused(KeySetFailure)
+        case refused(TokenRefusal)
         case loadArchive, waitForArchive
         case lead, wait
         /// Nothing may be fetched for this many milliseconds; then ask again, with the number of the failure that

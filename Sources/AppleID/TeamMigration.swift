@@ -1,37 +1,31 @@
-import Accounts
+package import Accounts
 import Coding
 import HTTP
 import HTTPTypes
 import Synchronization
 
-/// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each,
-/// the receiving one redeems it. Both send an access token of the scope `user.migration` besides the client secret.
-final class TeamMigration: Sendable {
-    /// How long an access token is used, in seconds; Apple gives it an hour.
-    private static let tokenUse: Int64 = 3000
-    /// What an access token is asked for with, besides the client's own fields.
-    static let tokenForm = [("grant_type", "client_credentials"), ("scope", "user.migration")]
-    private static let path = "/auth/usermigrationinfo"
+/// An access token of the scope `user.migration`.
+struct AccessToken: Sendable {
+    /// How long one is used, in seconds; Apple gives it an hour.
+    fileprivate static let use: Int64 = 3000
 
-    private struct AccessToken: Sendable {
-        /// Any of the team's: subjects belong to the team.
-        var client: ClientID
-        var text: String
-        var issuedAt: Timestamp
+    /// Any of the team's: subjects belong to the team.
+    fileprivate var client: ClientID
+    fileprivate var text: String
+    fileprivate var issuedAt: Timestamp
+
+    /// What one is asked for with, besides the client's own fields.
+    static let form = [("grant_type", "client_credentials"), ("scope", "user.migration")]
+}
+
+// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each,
+// the receiving one redeems it. Both send an access token besides the client secret.
+extension AppleIdentityProvider {
+    package func prepareTransfer(as clientID: ClientID) async throws(MigrationFailure) {
+        _ = try await token(of: clientID)
     }
 
-    private let client: TokenClient
-    private let clock: any WallClock
-    private let accessToken = Mutex<AccessToken?>(nil)
-
-    init(client: TokenClient, clock: any WallClock) {
-        self.client = client
-        self.clock = clock
-    }
-
-    func prepare(as clientID: ClientID) async throws(MigrationFailure) { _ = try await token(of: clientID) }
-
-    func transferSubject(
+    package func transferSubject(
         of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferSubject {
         let answer = try await ask([("sub", subject.rawValue), ("target", recipient.rawValue)], as: clientID)
@@ -41,7 +35,7 @@ final class TeamMigration: Sendable {
         return TransferSubject(text)
     }
 
-    func identity(
+    package func identity(
         of transferSubject: TransferSubject, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferredIdentity {
         let answer = try await ask([("transfer_sub", transferSubject.rawValue)], as: clientID)
@@ -60,13 +54,15 @@ final class TeamMigration: Sendable {
 
     // MARK: Requests
 
+    private static var migrationPath: String { "/auth/usermigrationinfo" }
+
     /// Asks with the present token, and once more with a new one when Apple refuses it: it may have ended early.
     private func ask(_ form: [(String, String)], as clientID: ClientID) async throws(MigrationFailure) -> JSONObject {
         let first = try await token(of: clientID)
-        let response = try await post(Self.path, form, as: clientID, bearer: first.text)
+        let response = try await post(Self.migrationPath, form, as: clientID, bearer: first.text)
         guard Self.isRefusalOfUs(response) else { return try read(response) }
         let second = try await token(of: clientID, after: first)
-        return try read(try await post(Self.path, form, as: clientID, bearer: second.text))
+        return try read(try await post(Self.migrationPath, form, as: clientID, bearer: second.text))
     }
 
     /// - Parameter refused: a token that Apple no longer accepts.
@@ -75,11 +71,11 @@ final class TeamMigration: Sendable {
     ) async throws(MigrationFailure) -> AccessToken {
         let now = clock.now()
         if let kept = accessToken.withLock({ $0 }), kept.client == clientID, kept.text != refused?.text,
-            kept.issuedAt <= now, now < kept.issuedAt.adding(seconds: Self.tokenUse)
+            kept.issuedAt <= now, now < kept.issuedAt.adding(seconds: AccessToken.use)
         {
             return kept
         }
-        let response = try await post("/auth/token", Self.tokenForm, as: clientID, bearer: nil)
+        let response = try await post("/auth/token", AccessToken.form, as: clientID, bearer: nil)
         if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
         guard let text = try read(response)["access_token"]?.stringValue, isPlainToken(text) else {
             throw .unavailable("token endpoint: no access_token")

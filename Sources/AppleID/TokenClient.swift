@@ -20,10 +20,10 @@ struct TokenClient: Sendable {
     func post(
         _ path: String, as clientID: ClientID, form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
-        let secret = try signed { () throws(KeyError) in try secrets.secret(for: clientID) }
+        let secret = try await translating(try secrets.secret(for: clientID), TokenClientFailure.secret)
         let response = try await send(path, clientID, secret, form)
         guard response.tokenEndpointRefusal?.isOfClient == true,
-            let other = try signed({ () throws(KeyError) in try secrets.secret(after: secret) })
+            let other = try await translating(try secrets.secret(after: secret), TokenClientFailure.secret)
         else { return response }
         // Its outcome is final: if it is lost, nobody knows whether we are refused.
         let second = try await send(path, clientID, other, form)
@@ -40,23 +40,11 @@ struct TokenClient: Sendable {
         _ path: String, as clientID: ClientID, form: [(String, String)], unsigned: (String) -> Reported,
         unanswered: (HTTPClientError) -> Reported
     ) async throws(Reported) -> ClientResponse {
-        do throws(TokenClientFailure) {
-            return try await post(path, as: clientID, form: form)
-        } catch {
-            switch error {
-            case .secret(let error): throw unsigned("the client secret could not be signed: \(error)")
-            case .transport(let error): throw unanswered(error)
+        try await translating(await post(path, as: clientID, form: form)) { (failure: TokenClientFailure) in
+            switch failure {
+            case .secret(let error): unsigned("the client secret could not be signed: \(error)")
+            case .transport(let error): unanswered(error)
             }
-        }
-    }
-
-    private func signed<Secret>(
-        _ sign: () throws(KeyError) -> Secret
-    ) throws(TokenClientFailure) -> Secret {
-        do throws(KeyError) {
-            return try sign()
-        } catch {
-            throw .secret(error)
         }
     }
 
@@ -64,10 +52,8 @@ struct TokenClient: Sendable {
         _ path: String, _ clientID: ClientID, _ secret: ClientSecret, _ form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
         let credentials = [("client_id", clientID.rawValue), ("client_secret", secret.reveal())]
-        do throws(HTTPClientError) {
-            return try await client.post(path, form: FormEncoder.encode(credentials + form))
-        } catch {
-            throw .transport(error)
+        return try await translating(await client.post(path, form: FormEncoder.encode(credentials + form))) {
+            (error: HTTPClientError) in TokenClientFailure.transport(error)
         }
     }
 }

@@ -1,8 +1,6 @@
 import HTTP
 import HTTPTypes
-
-/// Thrown by a body to make the server drop the connection.
-struct ConnectionDropped: Error {}
+import Synchronization
 
 extension Simulator {
     /// The endpoint's answer, changed by the fault.
@@ -48,7 +46,7 @@ extension Simulator {
     }
 
     /// `{"filler":"aaaa…"}` of `count` bytes: valid JSON, only far too much of it.
-    private static func fill(_ writer: any BodyWriter, _ count: Int) async throws {
+    private static func fill(_ writer: BodyWriter, _ count: Int) async throws {
         let start = Array("{\"filler\":\"".utf8)
         let end = Array("\"}".utf8)
         let chunk = [UInt8](repeating: UInt8(ascii: "a"), count: 65_536)
@@ -71,10 +69,35 @@ extension Simulator {
         var response = response
         response.body = .stream { writer in
             if !sent.isEmpty { try await writer.write(sent) }
-            if isClosed { throw ConnectionDropped() }
+            // The server then drops the connection.
+            if isClosed { throw CancellationError() }
             await gate.wait()
             try await writer.write(rest)
         }
         return response
+    }
+}
+
+/// Holds hanging requests until they are released or their connection's task is cancelled.
+final class Gate: Sendable {
+    private let waiting = Mutex<Set<AsyncStream<Never>.Continuation>>([])
+
+    /// The number of requests that hang now.
+    var count: Int { waiting.withLock(\.count) }
+
+    func wait() async {
+        let (release, continuation) = AsyncStream.makeStream(of: Never.self)
+        _ = waiting.withLock { $0.insert(continuation) }
+        // Nothing comes: it ends with the stream, or with the task.
+        for await _ in release {}
+        _ = waiting.withLock { $0.remove(continuation) }
+    }
+
+    func open() {
+        let released = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for continuation in released { continuation.finish() }
     }
 }

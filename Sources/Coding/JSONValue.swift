@@ -85,3 +85,55 @@ extension JSONValue: ExpressibleByArrayLiteral {
 extension JSONValue: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
 }
+
+/// A JSON number as written (RFC 8259 §6): the literal is kept, so nothing is lost between reading and writing.
+package struct JSONNumber: Hashable, Sendable {
+    /// The literal, valid by the grammar of RFC 8259 §6.
+    package let literal: String
+
+    /// - Parameter grammatical: a literal that the caller has checked against the grammar.
+    init(grammatical literal: String) {
+        self.literal = literal
+    }
+
+    package init(_ value: Int64) {
+        self.literal = String(value)
+    }
+
+    /// The exact integer; nil for a fraction, an exponent (`1.0`, `1e3`) or anything outside `Int64`.
+    package var int64: Int64? {
+        Int64(literal)
+    }
+
+    /// The nearest double; nil when that is not finite (`1e999`).
+    package var double: Double? {
+        guard let value = Double(literal), value.isFinite else { return nil }
+        return value
+    }
+}
+
+extension String {
+    /// Whether both are the same sequence of code points.
+    ///
+    /// `==` on `String` is Unicode canonical equivalence: U+212A KELVIN SIGN equals "K". Protocol texts (JSON member
+    /// names, `kid`, `aud`) are compared code unit by code unit (RFC 8259 §8.3), which is what this does.
+    package func isExactly(_ other: String) -> Bool {
+        let (left, right) = (utf8.span, other.utf8.span)
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
+    }
+}
+
+/// A string that hashes and compares by its code units, for sets of protocol names.
+struct ExactText: Hashable {
+    let text: String
+
+    static func == (left: ExactText, right: ExactText) -> Bool {
+        left.text.isExactly(right.text)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+    }
+}

@@ -34,6 +34,23 @@ internal import COpenSSL
         return unsafe EVPKey(owning: key)
     }
 
+    /// Generates a key.
+    ///
+    /// - Parameters:
+    ///   - type: `RSA` or `EC`.
+    ///   - configure: sets what the type needs, such as a size; false when that failed.
+    static func generate(type: String, _ configure: (OpaquePointer) -> Bool) throws(KeyError) -> EVPKey {
+        defer { ErrorQueue.clear() }
+        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil) else { throw .internalFailure }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        // Safe: the key is passed to its owner at once.
+        guard unsafe EVP_PKEY_keygen_init(context) == 1, unsafe configure(context),
+            unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
+        else { throw .internalFailure }
+        return unsafe EVPKey(owning: key)
+    }
+
     /// - Parameter der: exactly one private key, PKCS#8 or in the older form of its type; otherwise nil.
     static func parsePrivate(_ der: SecretBytes) -> EVPKey? {
         defer { ErrorQueue.clear() }
@@ -77,17 +94,13 @@ internal import COpenSSL
         return unsafe check(context) == 1
     }
 
-    /// One-shot verification of a signature over `message`, in OpenSSL's form (for EC: DER).
-    ///
-    /// - Parameter digest: a fetched `EVP_MD`.
-    func verify(signature: [UInt8], message: [UInt8], digest: OpaquePointer) -> Bool {
-        // A failed verification leaves an entry that would later look like a TLS failure on this thread.
-        defer { ErrorQueue.clear() }
-        guard let context = unsafe EVP_MD_CTX_new() else { return false }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        // Safe: both arrays are valid for their counts during the calls.
-        return unsafe EVP_DigestVerifyInit(context, nil, digest, nil, pointer) == 1
-            && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    /// OpenSSL's name of an elliptic key's curve: `prime256v1`.
+    static func groupName(of key: OpaquePointer) -> String? {
+        var name = [CChar](repeating: 0, count: 64)
+        var count = 0
+        // Safe: OpenSSL writes at most the size of `name`, including the terminating zero.
+        guard unsafe EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else { return nil }
+        return String(decoding: name.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// One-shot signature over `message`, in OpenSSL's form (for EC: DER).

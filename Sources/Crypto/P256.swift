@@ -2,15 +2,13 @@ internal import COpenSSL
 
 /// A P-256 key that may verify ES256 (RFC 7518 §3.4).
 package struct P256PublicKey: Sendable {
-    private let key: ECPublicKey
+    let key: ECPublicKey
+}
 
-    init(key: ECPublicKey) {
-        self.key = key
-    }
-
+extension P256PublicKey {
     /// - Parameters: big-endian coordinates, 32 bytes each; a point of the curve.
     package init(x: [UInt8], y: [UInt8]) throws(KeyError) {
-        key = try ECPublicKey(curve: .p256, x: x, y: y)
+        self.init(key: try ECPublicKey(curve: .p256, x: x, y: y))
     }
 
     /// - Parameter signature: R and S concatenated, 64 bytes; anything else is false.
@@ -24,12 +22,10 @@ package struct P256PublicKey: Sendable {
 
 /// A P-256 key that signs ES256: Apple's `.p8`, or one of our own for assertions.
 package struct P256PrivateKey: Sendable {
-    private let key: EVPKey
+    fileprivate let key: EVPKey
+}
 
-    private init(key: EVPKey) {
-        self.key = key
-    }
-
+extension P256PrivateKey {
     /// - Parameter pem: one block, `PRIVATE KEY` (PKCS#8, Apple's form) or `EC PRIVATE KEY` (SEC 1).
     package init(pem: String) throws(KeyError) {
         try self.init(der: PEMBlock.parsePrivateKey(pem))
@@ -45,16 +41,11 @@ package struct P256PrivateKey: Sendable {
 
     /// Generates a key.
     package static func generate() throws(KeyError) -> P256PrivateKey {
-        defer { ErrorQueue.clear() }
-        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .internalFailure }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var key: OpaquePointer?
-        // Safe: the name is static, and the key is passed to its owner at once.
-        guard unsafe EVP_PKEY_keygen_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_group_name(context, ProviderParameters.pointer(Curve.p256.groupName)) == 1,
-            unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
-        else { throw .internalFailure }
-        return unsafe P256PrivateKey(key: EVPKey(owning: key))
+        unsafe P256PrivateKey(
+            key: try EVPKey.generate(type: "EC") { context in
+                // Safe: the name is static.
+                unsafe EVP_PKEY_CTX_set_group_name(context, ProviderParameters.pointer(Curve.p256.groupName)) == 1
+            })
     }
 
     /// Both halves as SEC 1 DER (RFC 5915), for `init(der:)`: only to be sealed.
@@ -78,13 +69,131 @@ extension EVPKey {
     /// when they are exactly that curve's.
     fileprivate func isOn(_ curve: Curve) -> Bool {
         defer { ErrorQueue.clear() }
-        var name = [CChar](repeating: 0, count: 64)
+        return unsafe EVP_PKEY_is_a(pointer, "EC") == 1 && Self.groupName(of: pointer) == curve.groupName.description
+    }
+}
+
+/// The supported curves, each with its JOSE algorithm (RFC 7518 §3.4).
+enum Curve: Sendable {
+    /// For ES256.
+    case p256
+    /// For ES512: only `JWSCheck` verifies with it.
+    case p521
+
+    /// Bytes of one coordinate, and of each of R and S.
+    var coordinateCount: Int {
+        switch self {
+        case .p256: 32
+        case .p521: 66
+        }
+    }
+
+    /// OpenSSL's name.
+    var groupName: StaticString {
+        switch self {
+        case .p256: "prime256v1"
+        case .p521: "secp521r1"
+        }
+    }
+
+    /// The fetched hash of the curve's algorithm.
+    var digest: OpaquePointer {
+        switch self {
+        case .p256: unsafe FetchedAlgorithms.shared.sha256
+        case .p521: unsafe FetchedAlgorithms.shared.sha512
+        }
+    }
+}
+
+/// An elliptic-curve key that may verify, on either curve.
+struct ECPublicKey: Sendable {
+    /// Known to be on `curve`.
+    let key: EVPKey
+    let curve: Curve
+}
+
+extension ECPublicKey {
+    /// - Parameters: big-endian coordinates of exactly the curve's size (RFC 7518 §6.2.1.2).
+    init(curve: Curve, x: [UInt8], y: [UInt8]) throws(KeyError) {
+        guard x.count == curve.coordinateCount, y.count == curve.coordinateCount else { throw .malformed }
+        // SEC 1 §2.3.3: an uncompressed point.
+        let point = [0x04] + x + y
+        // Safe: the buffer outlives the call that reads the parameters.
+        let key = unsafe point.withUnsafeBytes { point in
+            var parameters = unsafe [
+                ProviderParameters.text("group", curve.groupName),
+                ProviderParameters.octets("pub", point),
+                OSSL_PARAM_construct_end(),
+            ]
+            return unsafe EVPKey.makePublic(type: "EC", parameters: &parameters)
+        }
+        // OpenSSL refuses coordinates off the curve when it builds the key; the check also excludes infinity.
+        guard let key, key.hasValidPublicHalf else { throw .invalidPoint }
+        self.init(key: key, curve: curve)
+    }
+
+    /// - Parameter signature: R and S, big-endian, of the curve's size each (RFC 7518 §3.4).
+    func verify(signature: [UInt8], message: [UInt8]) -> Bool {
+        guard signature.count == 2 * curve.coordinateCount, let der = ECSignature.der(raw: signature) else {
+            return false
+        }
+        return unsafe EVPVerifier(key: key, digest: curve.digest)?.verify(signature: der, message: message) ?? false
+    }
+
+    /// Both coordinates, big-endian, of the curve's size.
+    var coordinates: (x: [UInt8], y: [UInt8])? {
+        defer { ErrorQueue.clear() }
+        let size = curve.coordinateCount
+        var point = [UInt8](repeating: 0, count: 1 + 2 * size)
         var count = 0
-        // Safe: OpenSSL writes at most the size of `name`, including the terminating zero.
-        guard unsafe EVP_PKEY_is_a(pointer, "EC") == 1,
-            unsafe EVP_PKEY_get_group_name(pointer, &name, name.count, &count) == 1
-        else { return false }
-        let found = name.prefix(count).map { UInt8(bitPattern: $0) }
-        return found.elementsEqual(curve.groupName.description.utf8)
+        // Safe: OpenSSL writes at most the bytes `point` has, or fails.
+        guard
+            unsafe EVP_PKEY_get_octet_string_param(
+                key.pointer, ProviderParameters.pointer("pub"), &point, point.count, &count) == 1,
+            count == point.count, point[0] == 0x04
+        else { return nil }
+        return (Array(point[1...size]), Array(point[(1 + size)...]))
+    }
+}
+
+/// Converts ECDSA signatures between JOSE's form (R and S concatenated) and OpenSSL's (DER).
+enum ECSignature {
+    static func der(raw: [UInt8]) -> [UInt8]? {
+        let half = raw.count / 2
+        // Safe: `signature` owns R and S once `set0` has taken them, and is freed on every path.
+        guard let signature = unsafe ECDSA_SIG_new() else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        guard let r = unsafe BN_bin2bn(Array(raw[..<half]), Int32(half), nil) else { return nil }
+        guard let s = unsafe BN_bin2bn(Array(raw[half...]), Int32(raw.count - half), nil) else {
+            unsafe BN_free(r)
+            return nil
+        }
+        guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else {
+            unsafe BN_free(r)
+            unsafe BN_free(s)
+            return nil
+        }
+        var output: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_ECDSA_SIG(signature, &output)
+        guard count > 0, let output = unsafe output else { return nil }
+        defer { unsafe CRYPTO_free(output, nil, 0) }
+        return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
+    }
+
+    /// - Parameter size: bytes of R and of S.
+    static func raw(der: [UInt8], size: Int) -> [UInt8]? {
+        // Safe: the parse reads at most `der.count` bytes; R and S belong to `signature`, freed after the copies.
+        unsafe der.withUnsafeBufferPointer { der in
+            var cursor = der.baseAddress
+            guard let signature = unsafe d2i_ECDSA_SIG(nil, &cursor, der.count) else { return nil }
+            defer { unsafe ECDSA_SIG_free(signature) }
+            var raw = [UInt8](repeating: 0, count: 2 * size)
+            let done = unsafe raw.withUnsafeMutableBufferPointer { raw in
+                unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), raw.baseAddress, Int32(size)) == Int32(size)
+                    && BN_bn2binpad(ECDSA_SIG_get0_s(signature), raw.baseAddress.map { unsafe $0 + size }, Int32(size))
+                        == Int32(size)
+            }
+            return done ? raw : nil
+        }
     }
 }

@@ -108,15 +108,7 @@ internal import Coding
         defer { ErrorQueue.clear() }
         guard let key = unsafe X509_get0_pubkey(pointer) else { return nil }
         if unsafe EVP_PKEY_is_a(key, "RSA") == 1 { return unsafe .rsa(bits: Int(EVP_PKEY_get_bits(key))) }
-        if unsafe EVP_PKEY_is_a(key, "EC") == 1 {
-            var name = [CChar](repeating: 0, count: 64)
-            var count = 0
-            // Safe: OpenSSL writes at most the size of `name`, including the terminating zero.
-            guard unsafe EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else {
-                return .elliptic(curve: "")
-            }
-            return .elliptic(curve: String(decoding: name.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self))
-        }
+        if unsafe EVP_PKEY_is_a(key, "EC") == 1 { return unsafe .elliptic(curve: EVPKey.groupName(of: key) ?? "") }
         return unsafe .other(EVP_PKEY_get0_type_name(key).map { unsafe String(cString: $0) } ?? "")
     }
 

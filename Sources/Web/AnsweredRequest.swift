@@ -6,8 +6,8 @@ import Storage
 extension ServerRequest {
     /// Answers in the name of `actor`. What it reads for that is of no use once the client has left.
     func answered(
-        for actor: AuditActor, _ handle: () async throws(WebFailure) -> ServerResponse
-    ) async throws(WebFailure) -> ServerResponse {
+        for actor: AuditActor, _ handle: () async throws(Failure) -> ServerResponse
+    ) async throws(Failure) -> ServerResponse {
         let client = departure.map { departure in
             let client = AwaitedClient()
             departure.whenLeft { client.leave() }
@@ -17,5 +17,25 @@ extension ServerRequest {
             await AwaitedClient.$current.withValue(client) { await Result(handle) }
         }
         return try answer.get()
+    }
+}
+
+/// Runs a step of the domain, whose failure is shown to a visitor.
+func answering<Value>(
+    _ visit: FailedVisit? = nil, _ step: () async throws(Failure) -> Value
+) async throws(Failure) -> Value {
+    do {
+        return try await step()
+    } catch {
+        throw error.inSignIn.with(visit)
+    }
+}
+
+/// Runs a step of the domain for an app or its backend.
+func answeringApps<Value>(_ step: () async throws(Failure) -> Value) async throws(Failure) -> Value {
+    do {
+        return try await step()
+    } catch {
+        throw error.ofApp
     }
 }

@@ -1,13 +1,12 @@
 import Accounts
 import Coding
 import HTTP
-import Storage
 
 /// Content that is made piece by piece, each when the reader has taken the one before: neither its length nor the
 /// reader's pace decides how much of it is in memory.
 protocol PieceSource: Sendable {
     /// The next piece; nil at the end.
-    mutating func next() async throws(WebFailure) -> [UInt8]?
+    mutating func next() async throws(Failure) -> [UInt8]?
 }
 
 enum Pieces {
@@ -19,7 +18,7 @@ extension WebResponses {
     /// Content from a source. What is short is sent as a whole, with its length; what fails before anything is sent has
     /// the answer of a failure. Later nobody can be told but the log, and the content breaks off.
     /// - Parameter route: for the log.
-    func body(of source: some PieceSource, route: String) async throws(WebFailure) -> ServerResponse.Body {
+    func body(of source: some PieceSource, route: String) async throws(Failure) -> ServerResponse.Body {
         var source = source
         var start: [[UInt8]] = []
         while start.reduce(0, { $0 + $1.count }) < Pieces.size {
@@ -34,8 +33,8 @@ extension WebResponses {
         }
     }
 
-    private func more(of source: inout some PieceSource, _ route: String) async throws(WebFailure) -> [UInt8]? {
-        do throws(WebFailure) {
+    private func more(of source: inout some PieceSource, _ route: String) async throws(Failure) -> [UInt8]? {
+        do throws(Failure) {
             return try await source.next()
         } catch {
             log(error, route: route)
@@ -46,7 +45,7 @@ extension WebResponses {
     /// A list of the API: `items`, and `next` for the next page.
     func list<Item: Sendable>(
         _ items: [Item], next: String? = nil, _ fields: [Field<Item>], route: String
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         try await list(items, next: next, route: route) { $1.write($0, fields) }
     }
 
@@ -54,7 +53,7 @@ extension WebResponses {
     func list<Item: Sendable>(
         _ items: [Item], next: String?, route: String,
         write: @escaping @Sendable (Item, inout JSONWriter) -> Void
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         var response = json([])
         let document = ListDocument(
             items, begin: { $0.name("items") }, write: write, end: { $0.member("next", next) })
@@ -86,7 +85,7 @@ struct ListDocument<Item: Sendable>: PieceSource {
         writer.beginArray()
     }
 
-    mutating func next() async throws(WebFailure) -> [UInt8]? {
+    mutating func next() async throws(Failure) -> [UInt8]? {
         guard !isDone else { return nil }
         while let item = rest.popFirst() {
             write(item, &writer)
@@ -104,11 +103,5 @@ struct ListDocument<Item: Sendable>: PieceSource {
 struct ExportDocument: PieceSource {
     var export: AccountExport
 
-    mutating func next() async throws(WebFailure) -> [UInt8]? {
-        do throws(StoreError) {
-            return try await export.next()
-        } catch {
-            throw WebFailure(store: error)
-        }
-    }
+    mutating func next() async throws(Failure) -> [UInt8]? { try await export.next() }
 }

@@ -44,7 +44,7 @@ package final class WebApplication: RequestHandler {
     private let policy: ContentSecurityPolicy
     private let publicURL: PublicURL
     private let inspection: Inspection?
-    private let requestIDs: RequestIDs
+    private let random: BufferedRandom
     private let accessLog: AccessLog
     private let frequentPatterns: Set<String>
     private let stopwatch = Stopwatch()
@@ -55,7 +55,7 @@ package final class WebApplication: RequestHandler {
         let policy = ContentSecurityPolicy(configuration)
         self.policy = policy
         publicURL = configuration.publicURL
-        requestIDs = RequestIDs(random: services.random)
+        random = BufferedRandom(services.random)
         accessLog = AccessLog(configuration.accessLog, logger: services.logger)
         let responses = WebResponses(
             configuration: configuration, pages: pages, policy: policy, random: services.random,
@@ -63,20 +63,23 @@ package final class WebApplication: RequestHandler {
         largeHeadPage = responses.largeHeadPage()
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
             let reader = RouteTable.Reader(ofUnroutedPath: request.path, configuration.publicURL)
-            return responses.failure(WebFailure(routing: failure), route: "", reader: reader, request: request)
+            var response = responses.failure(Failure(routing: failure), route: "", reader: reader, request: request)
+            response.fields.append(contentsOf: failure.fields)
+            return response
         }
         let traffic = TrafficSources(clock: services.clock)
         inspection = services.keyring.map {
             Inspection(
                 keyring: $0, cookies: Cookies(configuration), policy: policy, traffic: traffic, clock: services.clock)
         }
-        let table = RouteTable(
-            configuration: configuration, pages: pages, responses: responses, services: services, traffic: traffic)
+        let routes = WebRoutes(
+            configuration: configuration, responses: responses, services: services, traffic: traffic
+        ).entries()
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.apiOrigins)
-        for route in table.routes {
+        for route in routes {
             router.add(route.method, route.pattern) { request, parameters in
                 var response: ServerResponse
-                do throws(WebFailure) {
+                do throws(Failure) {
                     response = try await route.handle(request, parameters)
                 } catch {
                     response = responses.failure(
@@ -87,15 +90,15 @@ package final class WebApplication: RequestHandler {
             }
         }
         var patterns: Set<String> = []
-        for route in table.routes where route.readers != .own && patterns.insert(route.pattern).inserted {
-            let methods = Router.allow(table.routes.filter { $0.pattern == route.pattern }.map(\.method))
+        for route in routes where route.readers != .own && patterns.insert(route.pattern).inserted {
+            let methods = Router.allow(routes.filter { $0.pattern == route.pattern }.map(\.method))
             router.add(.options, route.pattern) { request, _ in
                 var response = responses.empty(.noContent, fields: [.allow: methods])
                 crossOrigin.addPreflight(to: &response.fields, for: request.fields, route.readers, methods: methods)
                 return response
             }
         }
-        frequentPatterns = Set(table.routes.filter(\.isFrequent).map(\.pattern))
+        frequentPatterns = Set(routes.filter(\.isFrequent).map(\.pattern))
         self.router = MeasuredRouter(router)
     }
 
@@ -104,7 +107,8 @@ package final class WebApplication: RequestHandler {
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
         let start = stopwatch.milliseconds
-        let id = requestIDs.id(of: request)
+        // A trusted proxy's id, otherwise a new one.
+        let id = RequestID(named: request) ?? RequestID(UInt64(bigEndianBytes: random.bytes(8)))
         let (response, pattern) = await RequestID.$current.withValue(id) {
             let network = ClientDetail.network.text(of: request.client)
             return await AuditActor.$current.withValue(.visitor(network: network)) { await answer(request, id) }

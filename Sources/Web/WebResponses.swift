@@ -4,7 +4,6 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
-import Storage
 
 /// Makes the responses of all routes: pages, redirects, JSON and failures, each with its security headers.
 struct WebResponses: Sendable {
@@ -51,6 +50,26 @@ struct WebResponses: Sendable {
         return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
     }
 
+    func message(
+        _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status = .ok, errorID: String? = nil,
+        cookies: [String] = [], fields: HTTPFields = HTTPFields()
+    ) -> ServerResponse {
+        page(
+            message.render(pages, locale: locale, errorID: errorID), locale: locale, status: status, cookies: cookies,
+            fields: fields)
+    }
+
+    /// A page with scripts of its own, whose nonce its values hold.
+    func scripted(
+        _ template: String, locale: PageLocale, status: HTTPResponse.Status = .ok,
+        _ values: (_ nonce: String) -> PageValue
+    ) -> ServerResponse {
+        let nonce = Base64URL.encode(random.bytes(16))
+        return page(
+            pages.render(template, locale: locale, values(nonce)), locale: locale, status: status,
+            policy: policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
     /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
     func redirect(to location: String, cookies: [String] = [], status: HTTPResponse.Status = .seeOther)
         -> ServerResponse
@@ -65,7 +84,7 @@ struct WebResponses: Sendable {
     func posting(_ fields: [FormField], to address: String) -> ServerResponse {
         let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
         let nonce = Base64URL.encode(random.bytes(16))
-        let values = RepostPage.values(
+        let values = PageValue.repost(
             fields: fields.map { ($0.name, $0.value) }, to: address, scriptNonce: nonce)
         return page(
             pages.render("repost", locale: locale, values), locale: locale,
@@ -90,9 +109,21 @@ struct WebResponses: Sendable {
         return response
     }
 
+    /// One JSON object.
+    func json(
+        status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(), cookies: [String] = [],
+        _ write: (inout JSONWriter) -> Void
+    ) -> ServerResponse {
+        var writer = JSONWriter(reserving: 512)
+        writer.beginObject()
+        write(&writer)
+        writer.endObject()
+        return json(writer.bytes, status: status, fields: fields, cookies: cookies)
+    }
+
     /// The failure in its reader's form: a page for a visitor, RFC 9457 for others.
     func failure(
-        _ failure: WebFailure, route: String, reader: RouteTable.Reader, request: ServerRequest
+        _ failure: Failure, route: String, reader: RouteTable.Reader, request: ServerRequest
     ) -> ServerResponse {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
@@ -103,22 +134,22 @@ struct WebResponses: Sendable {
         if case .proxy = reader {
             return throughProxy(message, failure, errorID: errorID, locale: locale, request)
         }
-        return page(
-            message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
-            status: failure.status, cookies: failure.visit?.cookies ?? [], fields: failure.fields)
+        return self.message(
+            message, locale: locale, status: failure.answerStatus, errorID: failure.showsErrorID ? errorID : nil,
+            cookies: failure.visit?.cookies ?? [], fields: failure.fields)
     }
 
     /// A failure that a proxy may pass on, on a site without our styles: for a visitor a page that needs no other file,
     /// for a program a problem document or plain text.
     private func throughProxy(
-        _ message: MessagePage, _ failure: WebFailure, errorID: String, locale: PageLocale, _ request: ServerRequest
+        _ message: MessagePage, _ failure: Failure, errorID: String, locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
         guard Navigation.wantsPage(request.fields) else {
             let wantsJSON = (request.fields[.accept] ?? "").lowercased().contains("json")
             return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure, errorID, locale)
         }
         return standalone(
-            message, locale: locale, status: failure.status, errorID: failure.showsErrorID ? errorID : nil,
+            message, locale: locale, status: failure.answerStatus, errorID: failure.showsErrorID ? errorID : nil,
             fields: failure.fields)
     }
 
@@ -147,12 +178,12 @@ struct WebResponses: Sendable {
     }
 
     private func plain(
-        _ message: MessagePage, _ failure: WebFailure, _ errorID: String, _ locale: PageLocale
+        _ message: MessagePage, _ failure: Failure, _ errorID: String, _ locale: PageLocale
     ) -> ServerResponse {
         var fields = failure.fields
         fields[.contentType] = "text/plain; charset=utf-8"
         describe(locale, in: &fields)
-        var response = empty(failure.status, fields: fields)
+        var response = empty(failure.answerStatus, fields: fields)
         var lines = [message.title, "", message.what, message.next]
         if failure.showsErrorID {
             lines.append("\(pages.strings(locale)?["message.errorID"] ?? "Error number") \(errorID)")
@@ -162,15 +193,15 @@ struct WebResponses: Sendable {
     }
 
     /// RFC 9457.
-    func problem(_ failure: WebFailure, errorID: String) -> ServerResponse {
+    func problem(_ failure: Failure, errorID: String) -> ServerResponse {
         let strings = pages.defaultStrings
         let key =
             MessagePage.page(of: failure.code).map { "pages.\($0).title" } ?? "errors.\(failure.code.rawValue).title"
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("type", "about:blank")
-        writer.member("title", strings?.has(key) == true ? strings?[key] : failure.status.reasonPhrase)
-        writer.member("status", Int64(failure.status.code))
+        writer.member("title", strings?.has(key) == true ? strings?[key] : failure.answerStatus.reasonPhrase)
+        writer.member("status", Int64(failure.status))
         writer.member("code", failure.code.rawValue)
         if let explanation = failure.explanation { writer.member("detail", explanation) }
         writer.member("errorID", errorID)
@@ -178,41 +209,34 @@ struct WebResponses: Sendable {
         writer.endObject()
         var fields = failure.fields
         fields[.contentType] = "application/problem+json"
-        var response = empty(failure.status, fields: fields)
+        var response = empty(failure.answerStatus, fields: fields)
         response.body = .bytes(writer.bytes)
         return response
     }
 
     /// RFC 6749 §5.2.
-    private func providerError(_ failure: WebFailure) -> ServerResponse {
-        let error =
-            switch (failure.oauth, failure.code) {
-            case (let error?, _): error
-            case (nil, .unavailable): ProviderError(store: .late)
-            case (nil, .tooManyRequests):
-                ProviderError(.temporarilyUnavailable, "too many requests; try again later")
-            case (nil, _): ProviderError(.invalidRequest, failure.explanation ?? failure.code.rawValue)
-            }
+    private func providerError(_ failure: Failure) -> ServerResponse {
+        let error = failure.providerError
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("error", error.code.rawValue)
         writer.member("error_description", error.text)
         writer.endObject()
-        return json(writer.bytes, status: failure.status, fields: failure.fields)
+        return json(writer.bytes, status: failure.answerStatus, fields: failure.fields)
     }
 
     /// Logs a failure that a dedicated page reports to the visitor.
-    func log(_ failure: WebFailure, route: String) {
+    func log(_ failure: Failure, route: String) {
         log(failure, route: route, errorID: makeErrorID())
     }
 
-    private func log(_ failure: WebFailure, route: String, errorID: String) {
+    private func log(_ failure: Failure, route: String, errorID: String) {
         guard logger.logLevel <= failure.level else { return }
         var metadata: Logger.Metadata = [
             LogKey.reason: "\(failure.code.rawValue)", LogKey.route: "\(route)", LogKey.errorID: "\(errorID)",
-            LogKey.status: "\(failure.status.code)",
+            LogKey.status: "\(failure.status)",
         ]
-        if let detail = failure.failure.detail { metadata[LogKey.detail] = "\(detail)" }
+        if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
             guard let count = failureLines.count(failure.code.rawValue, at: stopwatch.milliseconds) else { return }
             if count > 1 { metadata[LogKey.unlogged] = "\(count - 1)" }

@@ -53,10 +53,10 @@ class Issued:
         return str(files[0]), str(files[1])
 
 
-def self_signed(*names: str, days: int = 2) -> Issued:
+def self_signed(*names: str, days: int = 2, authority: bool = False) -> Issued:
     """By nobody but itself, from yesterday on."""
     key = new_key()
-    made = Authority._sign(names[0], key, None, None, names=names, days=days)
+    made = Authority._sign(names[0], key, None, None, authority, names, days=days)
     return Issued(made, made.public_bytes(serialization.Encoding.PEM), pem(key))
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from urllib.parse import urlencode
 
-from operating import Operator, event_id
+from operating import event_id
 from patience import eventually
 from web import call
 
@@ -38,7 +38,7 @@ class Inhabited:
 
     def __init__(self, site):
         self.site = site
-        self.operator = Operator(site.binaries, site.folder)
+        self.operator = site.operator
         self.keys: dict[tuple[str, ...], str] = {}
         self.has_program = False
 

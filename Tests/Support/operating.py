@@ -19,11 +19,12 @@ class Operator:
     def __init__(self, binaries: Path, folder: Path):
         self.program, self.folder = binaries / "bramley", folder
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        """A command as it ended, well or not."""
+    def run(self, *arguments: str, **options) -> subprocess.CompletedProcess:
+        """A command as it ended, well or not; `options` are those of `subprocess.run`."""
+        given = {} if "input" in options else {"stdin": subprocess.DEVNULL}
         return subprocess.run(
             [str(self.program), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            capture_output=True, text=True, **given | options)
 
     def bramley(self, *arguments: str) -> str:
         """What a command that has to succeed prints."""

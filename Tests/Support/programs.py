@@ -5,6 +5,7 @@ import json
 import os
 import random
 import secrets
+import shutil
 import socket
 import subprocess
 import time
@@ -71,14 +72,14 @@ class Program:
                 arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
                 env=os.environ | (environment or {}))
 
-    def wait_for(self, port: int) -> None:
+    def wait_for(self, port: int, host: str = "127.0.0.1") -> None:
         """Until something accepts on the port; says what the program wrote if it ended instead."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                socket.create_connection((host, port), timeout=1).close()
                 return
             except OSError:
                 # Nobody tells us when a port opens: ask again in a moment.
@@ -261,6 +262,10 @@ class Site:
     def stop(self) -> int:
         return self.server.stop()
 
+    def restart(self) -> None:
+        assert self.stop() == 0
+        self.start()
+
     def rest(self) -> Operator:
         """Runs once, so that there is a database; who works at it then."""
         self.start()
@@ -293,6 +298,19 @@ class Site:
 
     def url(self, path: str) -> str:
         return self.origin + path
+
+
+def preloaded(source: Path | str, library: Path) -> Path:
+    """Compiles a file of C, or its text, to what LD_PRELOAD takes."""
+    if isinstance(source, str):
+        text, source = source, library.with_suffix(".c")
+        source.write_text(text)
+    # Swift brings the first along.
+    compiler = shutil.which("clang") or "cc"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(source), "-ldl"],
+        check=True)
+    return library
 
 
 def new_key() -> bytes:

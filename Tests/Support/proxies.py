@@ -1,17 +1,12 @@
 """The proxies, each run with the very file of docs/proxies: only names, ports and paths are put in."""
 
-import datetime
 import os
 import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
+from authority import self_signed
 from programs import ROOT, Program, free_port
 
 DOCS = ROOT / "docs/proxies"
@@ -62,20 +57,9 @@ class Ports:
 
 def make_certificate(folder: Path) -> None:
     """A self-made certificate for all names below the domain: example.pem, example.key and both in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, DOMAIN)])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    certificate = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(f"*.{DOMAIN}")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256()))
-    public = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    for file, content in {"example.pem": public, "example.key": private, "both.pem": public + private}.items():
+    made = self_signed(f"*.{DOMAIN}", authority=True)
+    both = made.chain + made.key
+    for file, content in {"example.pem": made.chain, "example.key": made.key, "both.pem": both}.items():
         (folder / file).write_bytes(content)
         (folder / file).chmod(0o644 if file == "example.pem" else 0o600)
 

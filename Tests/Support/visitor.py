@@ -140,11 +140,13 @@ class Visitor:
         """Waits for a page with this heading."""
         self.wait(lambda driver: driver.find_element(By.TAG_NAME, "h1").text == heading, f"the heading “{heading}”")
 
-    def press(self, selector: str) -> None:
-        """Clicks, and waits until the browser has left the page."""
+    def press(self, selector: str, until: str | None = None) -> None:
+        """Clicks, and waits until the browser has left the page, and is at that path."""
         page = self.find("html")
         self.find(selector).click()
         self.left(page)
+        if until:
+            self.arrives(until)
 
     def left(self, page) -> None:
         """Waits until the browser shows another document than the one this element is of."""
@@ -173,19 +175,27 @@ class Visitor:
         self.press(f"button[value={person}]")
         self.find("button[value=continue]")
 
-    def consents(self) -> None:
-        self.press("button[value=continue]")
+    def consents(self, until: str | None = None) -> None:
+        self.press("button[value=continue]", until)
 
-    def goes_through_apple(self, person: str) -> None:
+    def agrees(self, person: str, until: str | None = None) -> None:
+        """At Apple's page."""
+        self.chooses(person)
+        self.consents(until)
+
+    def goes_through_apple(self, person: str, until: str | None = None) -> None:
         """From the login page on."""
         self.presses_apple_button()
-        self.chooses(person)
-        self.consents()
+        self.agrees(person, until)
+
+    def goes_by_the_link(self, decision: str = "continue") -> None:
+        """From the login page on, without scripts: to the button that posts Apple's answer."""
+        for selector in ("#apple-link", "button[value=ada]", f"button[value={decision}]"):
+            self.press(selector)
 
     def signs_in(self, person: str, path: str = "/login", until: str = "/account") -> None:
         self.open(path)
-        self.goes_through_apple(person)
-        self.arrives(until)
+        self.goes_through_apple(person, until)
 
     def is_signed_in(self) -> bool:
         """Whether the cookies of this browser are a session, by the server's own word."""

@@ -1,5 +1,6 @@
 """Asking a server as a browser or a program does: no redirect is followed, and no status is an error."""
 
+import base64
 import http.client
 import itertools
 import json
@@ -97,6 +98,12 @@ def bearer(token: str) -> dict:
     return {"Authorization": f"Bearer {token}"}
 
 
+def part_of(token: str, number: int = 1) -> dict:
+    """Of a JWT, unverified: its head (0) or its claims (1)."""
+    part = token.split(".")[number]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
 def cookie_field(cookies: dict[str, str]) -> dict:
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())} if cookies else {}
 
@@ -108,12 +115,18 @@ def new_address() -> dict:
     return {"X-Forwarded-For": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"}
 
 
+def start_of(return_to: str) -> str:
+    """Of a sign-in that leads there."""
+    return "/login/apple?" + urlencode({"return_to": return_to})
+
+
 class Browser:
     """Cookies, and the way through the simulated Apple; a browser without a window."""
 
-    def __init__(self, site, fields: dict | None = None):
-        """`fields`: what it sends with every request."""
-        self.site, self.cookies, self.fields = site, {}, fields or {}
+    def __init__(self, site, fields: dict | None = None, cookies: dict | None = None):
+        """- fields: what it sends with every request.
+        - cookies: those of another, at the beginning."""
+        self.site, self.cookies, self.fields = site, dict(cookies or {}), fields or {}
 
     def ask(self, method: str, path: str, headers: dict | None = None, body: str | None = None) -> Answer:
         return call(self.site, method, path, headers, body)
@@ -144,7 +157,7 @@ class Browser:
 
     def through_apple(self, return_to: str, person: str = "ada") -> Answer:
         """What the callback answers to a sign-in that leads there."""
-        return self.comes_back(self.goes_to_apple(person, "/login/apple?" + urlencode({"return_to": return_to})))
+        return self.comes_back(self.goes_to_apple(person, start_of(return_to)))
 
     def sign_in(self, person: str = "ada") -> str:
         """The token of the session. Who is asked for an account they have already has none."""

@@ -12,6 +12,12 @@ package enum FieldValue: Sendable {
     case texts([String])
     /// In JSON an object.
     case parts([(name: String, text: String?)])
+    /// In JSON an object, or null.
+    case object([Member]?)
+    /// In JSON an array of objects.
+    case objects([[Member]])
+
+    package typealias Member = (name: String, value: FieldValue)
 }
 
 /// A field of something that operators administer, by its name in JSON: written once, whoever shows it.
@@ -35,6 +41,13 @@ extension JSONWriter {
     package mutating func write<Item>(_ item: Item, _ fields: [Field<Item>]) {
         beginObject()
         members(of: item, fields)
+        endObject()
+    }
+
+    /// An object with these members.
+    package mutating func write(_ members: [FieldValue.Member]) {
+        beginObject()
+        for member in members { self.member(member.name, member.value) }
         endObject()
     }
 
@@ -66,6 +79,14 @@ extension JSONWriter {
             beginObject()
             for part in parts { member(part.name, part.text) }
             endObject()
+        case .object(let members):
+            self.name(name)
+            if let members { write(members) } else { writeNull() }
+        case .objects(let objects):
+            self.name(name)
+            beginArray()
+            for object in objects { write(object) }
+            endArray()
         }
     }
 }

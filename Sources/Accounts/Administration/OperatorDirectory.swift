@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// An event that waits for an endpoint, or was given up for it.
 package struct WaitingDelivery: Hashable, Sendable {
@@ -61,7 +61,7 @@ extension User {
 
 extension Database {
     /// What applications have not received about a person: the newest `limit` of it.
-    package func deliveries(of user: UserID, limit: Int) async throws(StoreError) -> [WaitingDelivery] {
+    package func deliveries(of user: UserID, limit: Int) async throws(Failure) -> [WaitingDelivery] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -78,10 +78,10 @@ extension Database {
     }
 
     /// How many people are in each state; among very many, as of a few seconds ago.
-    package func userCounts() async throws(StoreError) -> [User.State: Int] {
+    package func userCounts() async throws(Failure) -> [User.State: Int] {
         var counts: [User.State: Int] = [:]
         for (state, numbers) in userNumbers {
-            let number = try await numbers.current { () throws(StoreError) in
+            let number = try await numbers.current { () throws(Failure) in
                 try await self.readCounting { snapshot in
                     try snapshot.count("SELECT count(*) FROM user WHERE state = ?", [state])
                 }
@@ -92,7 +92,7 @@ extension Database {
     }
 
     /// Adds to the numbers of the hour.
-    package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(StoreError) {
+    package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(Failure) {
         try await write(at: now) { transaction in
             for count in counts {
                 try transaction.run(
@@ -107,7 +107,7 @@ extension Database {
     }
 
     /// The numbers of each hour since `time`, oldest first.
-    package func signIns(since time: Timestamp) async throws(StoreError) -> [SignInCount] {
+    package func signIns(since time: Timestamp) async throws(Failure) -> [SignInCount] {
         try await read { snapshot in
             try snapshot.rows(
                 "SELECT hour, outcome, reason, number FROM sign_in_hour WHERE hour >= ? ORDER BY hour, outcome, reason",
@@ -121,7 +121,7 @@ extension Database {
     }
 
     /// Writes that this server runs, and forgets those that have not been seen for a day.
-    package func reportServer(_ server: RunningServer) async throws(StoreError) {
+    package func reportServer(_ server: RunningServer) async throws(Failure) {
         try await write(at: server.seenAt) { transaction in
             try transaction.run(
                 """
@@ -133,7 +133,7 @@ extension Database {
     }
 
     /// - Parameter seen: those not seen since are not listed.
-    package func servers(seen: Timestamp) async throws(StoreError) -> [RunningServer] {
+    package func servers(seen: Timestamp) async throws(Failure) -> [RunningServer] {
         try await read { snapshot in
             try snapshot.rows(
                 "SELECT id, host, version, started_at, seen_at FROM server WHERE seen_at >= ? ORDER BY host, started_at",

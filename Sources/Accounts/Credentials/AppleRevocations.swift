@@ -1,7 +1,7 @@
-package import Coding
+import Coding
 package import Crypto
-package import Logging
-import Storage
+import Logging
+package import Storage
 
 /// Revokes deleted accounts at Apple: takes the tokens that `UserDirectory.deleteUser` queued, one after another, with
 /// growing pauses while Apple does not answer, and gives up after seven days. A token that no sealing key opens is
@@ -27,24 +27,22 @@ package final class AppleRevocations: Sendable {
     private let rest = StoreRest()
     private let provider: any IdentityProvider
     private let keyring: SealingKeyring
-    private let clock: any WallClock
-    private let logger: Logger
+    private let runtime: Runtime
 
-    package init(
-        database: Database, provider: any IdentityProvider, keyring: SealingKeyring, clock: any WallClock,
-        random: any RandomSource, logger: Logger
-    ) {
+    package init(database: Database, provider: any IdentityProvider, keyring: SealingKeyring, runtime: Runtime) {
         self.database = database
         self.provider = provider
         self.keyring = keyring
-        self.clock = clock
-        self.logger = logger
-        lease = LeaseHold(.revocations, in: database, seconds: Self.leaseTime, random: random)
+        self.runtime = runtime
+        lease = LeaseHold(.revocations, in: database, seconds: Self.leaseTime, random: runtime.random)
     }
+
+    private var clock: any WallClock { runtime.clock }
+    private var logger: Logger { runtime.logger }
 
     package func round(while goesOn: () -> Bool = { true }) async {
         guard rest.isOver(at: clock.now()) else { return }
-        do throws(StoreError) {
+        do throws(Failure) {
             let due = try await database.dueRevocations(at: clock.now(), limit: Self.batch)
             _ = rest.end()
             if due.isEmpty { return }
@@ -56,14 +54,14 @@ package final class AppleRevocations: Sendable {
         } catch {
             // Logged once, not every second.
             if rest.begin(at: clock.now()) {
-                logger.error("revocation queue not readable", metadata: ["cause": "\(error.text)"])
+                logger.error("revocation queue not readable", metadata: ["cause": "\(error)"])
             }
         }
     }
 
     package func stop() async { await lease.release() }
 
-    private func revoke(_ entry: QueuedRevocation) async throws(StoreError) {
+    private func revoke(_ entry: QueuedRevocation) async throws(Failure) {
         let now = clock.now()
         let deadline = now.adding(seconds: Self.flightTime)
         guard try await database.beginRevocation(entry.id, at: now, until: deadline) else { return }
@@ -86,7 +84,7 @@ package final class AppleRevocations: Sendable {
 
     private func postpone(
         _ entry: QueuedRevocation, reason: String, detail: String, level: Logger.Level
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         let now = clock.now()
         let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
         guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
@@ -103,7 +101,7 @@ package final class AppleRevocations: Sendable {
             ])
     }
 
-    private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
+    private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(Failure) {
         try await database.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
             "token revocation at Apple abandoned",
@@ -115,10 +113,10 @@ package final class AppleRevocations: Sendable {
     private func open(_ entry: QueuedRevocation) throws(QueuedToken.Fault) -> RefreshToken {
         let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
         let bytes = try QueuedToken.open(entry.sealedRefreshToken, context: context, keyring: keyring)
-        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else {
+        guard let token = RefreshToken(opened: bytes) else {
             throw QueuedToken.Fault(reason: .malformed, keyID: nil)
         }
-        return RefreshToken(text)
+        return token
     }
 
     private static func detail(_ fault: QueuedToken.Fault) -> String {

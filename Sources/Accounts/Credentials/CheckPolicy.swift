@@ -130,8 +130,8 @@ package struct CheckBackOff: Sendable {
     }
 }
 
-/// Stops a wave of dead answers: one mistake of ours or of Apple's must not sign everybody out.
-package enum CheckBrake {
+// Stops a wave of dead answers: one mistake of ours or of Apple's must not sign everybody out.
+extension CheckGate.Brake {
     /// The period in which answers are counted, in minutes.
     package static let window: Int64 = 60
     /// With fewer dead answers than this, nothing is held back.
@@ -149,9 +149,9 @@ package enum CheckBrake {
     }
 }
 
-/// What happens when Apple refuses us as a client: its credentials are not checked, except one now and then until Apple
-/// accepts us again.
-package enum CheckPause {
+// What happens when Apple refuses us as a client: its credentials are not checked, except one now and then until Apple
+// accepts us again.
+extension CheckGate.Pause {
     /// Pauses between attempts, in seconds; the last one repeats.
     package static let retries: [Int64] = [900, 1_800, 3_600, 7_200, 21_600]
 
@@ -161,7 +161,7 @@ package enum CheckPause {
     }
 
     /// Whether an attempt is due. A time farther away than the longest pause was set before the clock was set back.
-    package static func isDue(_ next: Timestamp, at now: Timestamp) -> Bool {
-        next <= now || next > now.adding(seconds: retries[retries.count - 1])
+    package func isDue(at now: Timestamp) -> Bool {
+        nextTryAt <= now || nextTryAt > now.adding(seconds: Self.retries[Self.retries.count - 1])
     }
 }

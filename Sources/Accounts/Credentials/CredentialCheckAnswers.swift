@@ -1,12 +1,12 @@
 package import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// Applies an answer, unless its credential no longer exists. A dead answer that makes a wave sets the brake and is
     /// held back, like all that follow.
     package func recordCheck(
         _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
-    ) async throws(StoreError) -> CheckOutcome {
+    ) async throws(Failure) -> CheckOutcome {
         try await write(at: now) { transaction in
             // Concerns the client, whatever became of the credential.
             switch answer {
@@ -103,7 +103,7 @@ extension Transaction {
         let minute = now.minute
         try run(
             "DELETE FROM credential_check WHERE minute <= ? OR minute >= ?",
-            [minute - CheckBrake.window, minute + CheckBrake.window])
+            [minute - CheckGate.Brake.window, minute + CheckGate.Brake.window])
         try run(
             """
             INSERT INTO credential_check (minute, alive, dead) VALUES (?, ?, ?)
@@ -119,7 +119,7 @@ extension Transaction {
         guard gate.brake == nil, gate.pause(of: client) == nil else { return false }
         let counts = try checkCounts()
         let checks = counts.alive + counts.dead
-        guard CheckBrake.trips(dead: counts.dead, checks: checks) else { return true }
+        guard CheckGate.Brake.trips(dead: counts.dead, checks: checks) else { return true }
         guard try acceptsWaves() == nil else { return true }
         try run(
             """
@@ -144,7 +144,7 @@ extension Transaction {
             ON CONFLICT (client_id) DO UPDATE SET next_try_at = excluded.next_try_at, attempts = excluded.attempts,
             detail = excluded.detail
             """,
-            [check.clientID, now, CheckPause.next(attempts: attempts, at: now), attempts, detail])
+            [check.clientID, now, CheckGate.Pause.next(attempts: attempts, at: now), attempts, detail])
     }
 }
 
@@ -156,14 +156,14 @@ extension Snapshot {
             """
             SELECT coalesce(sum(alive), 0) AS alive, coalesce(sum(dead), 0) AS dead FROM credential_check
             WHERE minute > ? AND minute < ?
-            """, [now.minute - CheckBrake.window, now.minute + CheckBrake.window])
+            """, [now.minute - CheckGate.Brake.window, now.minute + CheckGate.Brake.window])
         return try row.map { (try $0["alive"], try $0["dead"]) } ?? (0, 0)
     }
 
     /// Until when nothing is held back, if that is so now.
     func acceptsWaves() throws -> Timestamp? {
         let end: Timestamp? = try value("SELECT accepts_until FROM credential_brake WHERE accepts_until IS NOT NULL")
-        return end.flatMap { now < $0 && $0 <= now.adding(seconds: CheckBrake.exemption) ? $0 : nil }
+        return end.flatMap { now < $0 && $0 <= now.adding(seconds: CheckGate.Brake.exemption) ? $0 : nil }
     }
 }
 

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// Which credentials are checked: those of our team and of the configured clients.
 package struct CheckScope: Hashable, Sendable {
@@ -74,13 +74,6 @@ package struct CheckGate: Hashable, Sendable {
     package var pauses: [Pause] = []
 }
 
-/// What one poll of the store finds.
-package struct CheckWork: Hashable, Sendable {
-    /// Whether there is something to plan or to check.
-    package var hasDue: Bool
-    package var gate: CheckGate
-}
-
 /// The daily checks, as the operator sees them.
 package struct CheckStatus: Hashable, Sendable {
     /// Credentials with a refresh token.
@@ -111,11 +104,11 @@ package struct CheckResumption: Hashable, Sendable {
 
 // The daily checks, as the operator controls them.
 extension Database {
-    package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckStatus {
+    package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(Failure) -> CheckStatus {
         try await read(at: now) { snapshot in
             var status = CheckStatus(
                 live: 0, due: 0, dueSince: nil, alive: 0, dead: 0,
-                heldBack: try snapshot.count("SELECT count(*) \(HeldBack.source)"),
+                heldBack: try snapshot.count("SELECT count(*) \(CheckedCredential.heldBack)"),
                 gate: try snapshot.checkGate(), acceptsUntil: try snapshot.acceptsWaves())
             (status.alive, status.dead) = try snapshot.checkCounts()
             for client in scope.clients {
@@ -139,12 +132,12 @@ extension Database {
 
     /// Removes brake and pauses, and restarts the counts.
     /// - Parameter accepting: the wave is real: applies dead answers that were held back, and the brake holds none back
-    ///   for `CheckBrake.exemption`. Otherwise such answers are discarded.
-    package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(StoreError) -> CheckResumption {
+    ///   for `CheckGate.Brake.exemption`. Otherwise such answers are discarded.
+    package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(Failure) -> CheckResumption {
         try await write(at: now) { transaction in
             var resumption = CheckResumption(gate: try transaction.checkGate(), died: 0, sessions: 0, forgotten: 0)
             let held = try transaction.rows(
-                "SELECT c.identity, c.client_id, c.issued_at, i.user \(HeldBack.source)"
+                "SELECT c.identity, c.client_id, c.issued_at, i.user \(CheckedCredential.heldBack)"
             ).map { try CheckedCredential($0) }
             if accepting {
                 for dead in held { resumption.sessions += try transaction.endCredential(dead) }
@@ -162,16 +155,16 @@ extension Database {
             if accepting, resumption.gate.brake != nil {
                 try transaction.run(
                     "INSERT INTO credential_brake (id, accepts_until) VALUES (1, ?)",
-                    [now.adding(seconds: CheckBrake.exemption)])
+                    [now.adding(seconds: CheckGate.Brake.exemption)])
             }
             return resumption
         }
     }
 }
 
-/// Dead credentials whose answer was not applied.
-private enum HeldBack {
-    static let source = """
+extension CheckedCredential {
+    /// Dead ones whose answer was not applied.
+    fileprivate static let heldBack = """
         FROM apple_credential c JOIN apple_identity i ON i.id = c.identity
         WHERE c.held_back_at IS NOT NULL AND c.sealed_refresh_token IS NOT NULL
         """

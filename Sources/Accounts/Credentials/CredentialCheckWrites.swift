@@ -1,18 +1,20 @@
 package import Coding
-package import Storage
+import Storage
 
 // Credentials, as the daily checks need them.
 extension Database {
-    /// Only reads, through indexes.
-    package func checkWork(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckWork {
+    /// Whether there is something to plan or to check, and why not. Only reads, through indexes.
+    package func checkWork(
+        _ scope: CheckScope, at now: Timestamp
+    ) async throws(Failure) -> (hasDue: Bool, gate: CheckGate) {
         try await read(at: now) { snapshot in
             let gate = try snapshot.checkGate()
-            guard gate.brake == nil else { return CheckWork(hasDue: false, gate: gate) }
+            guard gate.brake == nil else { return (false, gate) }
             let hasDue = try scope.clients.contains { client in
                 try snapshot.hasPlanning(client)
                     || gate.mayAsk(client, at: now) && snapshot.hasDueCheck(client)
             }
-            return CheckWork(hasDue: hasDue, gate: gate)
+            return (hasDue, gate)
         }
     }
 
@@ -22,7 +24,7 @@ extension Database {
     /// due.
     package func beginChecks(
         _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
-    ) async throws(StoreError) -> [DueCheck] {
+    ) async throws(Failure) -> [DueCheck] {
         try await write(at: now) { transaction in
             let gate = try transaction.checkGate()
             for client in scope.clients { try transaction.planChecks(client, schedule: schedule) }
@@ -40,7 +42,7 @@ extension Database {
                 if let pause = gate.pause(of: due.clientID) {
                     try transaction.run(
                         "UPDATE credential_pause SET next_try_at = ? WHERE client_id = ?",
-                        [CheckPause.next(attempts: pause.attempts, at: now), due.clientID])
+                        [CheckGate.Pause.next(attempts: pause.attempts, at: now), due.clientID])
                 }
                 begun.append(due)
             }
@@ -56,17 +58,12 @@ extension CheckGate {
 
     /// Whether Apple may be asked about this client's credentials: always, or once when the next attempt is due.
     fileprivate func mayAsk(_ client: ClientID, at now: Timestamp) -> Bool {
-        pause(of: client).map { CheckPause.isDue($0.nextTryAt, at: now) } ?? true
+        pause(of: client).map { $0.isDue(at: now) } ?? true
     }
 }
 
 /// A credential that is due, not yet marked.
-private struct WaitingCheck {
-    var check: DueCheck
-    var identity: Int64
-    var dueAt: Timestamp
-    var checkedAt: Timestamp?
-}
+private typealias WaitingCheck = (check: DueCheck, identity: Int64, dueAt: Timestamp, checkedAt: Timestamp?)
 
 extension Snapshot {
     func checkGate() throws -> CheckGate {
@@ -143,12 +140,11 @@ extension Transaction {
             WHERE c.client_id = ? AND c.next_check_at <= ? ORDER BY c.next_check_at LIMIT ?
             """, [client, now, limit]
         ).map { row in
-            WaitingCheck(
-                check: DueCheck(
-                    team: try row["team"], subject: try row["subject"], clientID: client,
-                    issuedAt: try row["issued_at"], sealedRefreshToken: try row["sealed_refresh_token"] ?? [],
-                    askedAt: now, failures: try row["check_failures"]),
-                identity: try row["identity"], dueAt: try row["next_check_at"], checkedAt: try row["checked_at"])
+            let check = DueCheck(
+                team: try row["team"], subject: try row["subject"], clientID: client, issuedAt: try row["issued_at"],
+                sealedRefreshToken: try row["sealed_refresh_token"] ?? [], askedAt: now,
+                failures: try row["check_failures"])
+            return (check, try row["identity"], try row["next_check_at"], try row["checked_at"])
         }
     }
 

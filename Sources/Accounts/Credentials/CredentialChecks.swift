@@ -1,7 +1,7 @@
-package import Coding
+import Coding
 package import Crypto
-package import Logging
-import Storage
+import Logging
+package import Storage
 import Synchronization
 
 /// Asks Apple once a day for each credential whether the person's consent is still valid, to find revocations whose
@@ -32,8 +32,7 @@ package final class CredentialChecks: Sendable {
     private let keyring: SealingKeyring
     private let concurrency: Int
     private let schedule: CheckSchedule
-    private let clock: any WallClock
-    private let logger: Logger
+    private let runtime: Runtime
     private let lease: LeaseHold
     private let rest = StoreRest()
     /// A mistake that affects every credential is logged once per reason and hour.
@@ -45,19 +44,21 @@ package final class CredentialChecks: Sendable {
     ///   - concurrency: checks in flight, at most.
     package init(
         database: Database, provider: any IdentityProvider, scope: CheckScope, keyring: SealingKeyring, rate: Int,
-        concurrency: Int = 16, clock: any WallClock, random: any RandomSource, logger: Logger
+        concurrency: Int = 16, runtime: Runtime
     ) {
         self.database = database
         self.provider = provider
         self.scope = scope
         self.keyring = keyring
         self.concurrency = max(1, concurrency)
-        self.schedule = CheckSchedule(random: random)
-        self.clock = clock
-        self.logger = logger
-        lease = LeaseHold(.credentialChecks, in: database, seconds: Self.leaseTime, random: random)
+        self.schedule = CheckSchedule(random: runtime.random)
+        self.runtime = runtime
+        lease = LeaseHold(.credentialChecks, in: database, seconds: Self.leaseTime, random: runtime.random)
         state = Mutex(State(pace: CheckPace(rate: rate)))
     }
+
+    private var clock: any WallClock { runtime.clock }
+    private var logger: Logger { runtime.logger }
 
     /// Runs checks until `pause` says that the process is ending and those in flight are answered.
     /// - Parameter pause: waits a quarter of a second; false ends the work.
@@ -80,7 +81,7 @@ package final class CredentialChecks: Sendable {
             return min(room, state.pace.available(at: now))
         }
         guard room > 0 else { return [] }
-        do throws(StoreError) {
+        do throws(Failure) {
             let work = try await database.checkWork(scope, at: now)
             announce(work.gate)
             guard work.hasDue else {
@@ -144,7 +145,7 @@ package final class CredentialChecks: Sendable {
         case .alive, .dead, .clientRefused: state.withLock { $0.backOff.answered(spell: check.spell) }
         case .notMade: break
         }
-        do throws(StoreError) {
+        do throws(Failure) {
             let outcome = try await database.recordCheck(answer, of: check.due, at: clock.now())
             if case .died(let user, let sessions) = outcome {
                 logger.info(
@@ -162,11 +163,8 @@ package final class CredentialChecks: Sendable {
     private func open(_ check: DueCheck) -> RefreshToken? {
         let context = RefreshToken.sealingContext(
             team: scope.team, subject: check.subject, clientID: check.clientID)
-        guard
-            let bytes = try? keyring.open(check.sealedRefreshToken, purpose: .refreshToken, context: context),
-            let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
-        else { return nil }
-        return RefreshToken(text)
+        return (try? keyring.open(check.sealedRefreshToken, purpose: .refreshToken, context: context))
+            .flatMap { RefreshToken(opened: $0) }
     }
 
     // MARK: The log
@@ -214,9 +212,9 @@ package final class CredentialChecks: Sendable {
             ])
     }
 
-    private func failed(_ error: StoreError) {
+    private func failed(_ error: Failure) {
         if rest.begin(at: clock.now()) {
-            logger.error("daily checks paused: database error", metadata: ["cause": "\(error.text)"])
+            logger.error("daily checks paused: database error", metadata: ["cause": "\(error)"])
         }
     }
 }

@@ -69,10 +69,8 @@ package enum QueuedToken {
     private static func open(
         _ sealed: [UInt8], _ context: [UInt8], _ keyring: SealingKeyring
     ) throws(Fault) -> [UInt8] {
-        do throws(SealingError) {
-            return try keyring.open(sealed, purpose: .refreshToken, context: context)
-        } catch {
-            throw Fault(reason: error, keyID: SealingKeyring.keyID(of: sealed))
+        try translating(try keyring.open(sealed, purpose: .refreshToken, context: context)) { (error: SealingError) in
+            Fault(reason: error, keyID: SealingKeyring.keyID(of: sealed))
         }
     }
 

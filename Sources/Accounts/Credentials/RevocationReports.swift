@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// A revocation that Apple has not acknowledged, as the operator sees it. It names nobody and contains no token.
 package struct RevocationReport: Hashable, Sendable {
@@ -35,14 +35,14 @@ extension Database {
     /// Does not include deletions without a token to revoke.
     package func revocations(
         after id: Int64?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> Page<RevocationReport, Int64> {
+    ) async throws(Failure) -> Page<RevocationReport, Int64> {
         try await read(at: now) { snapshot in
             try snapshot.page(
                 """
                 SELECT id, client_id, queued_at, next_attempt_at, attempts, failure,
                 sealed_refresh_token IS NOT NULL AS holds_token
                 FROM revocation WHERE id > ? AND failure IS DISTINCT FROM ? ORDER BY id LIMIT ?
-                """, [id ?? 0, RevocationMark.done], limit: limit, place: \.id
+                """, [id ?? 0, QueuedRevocation.done], limit: limit, place: \.id
             ) { try RevocationReport($0, at: now) }
         }
     }
@@ -50,13 +50,13 @@ extension Database {
     /// Makes everything that waits due now, except entries that were given up, which have no token left, and those
     /// Apple is being asked about.
     /// - Returns: how many entries are due.
-    package func retryRevocations(at now: Timestamp) async throws(StoreError) -> Int {
+    package func retryRevocations(at now: Timestamp) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             let count = try transaction.change(
                 """
                 UPDATE revocation SET next_attempt_at = min(next_attempt_at, ?1) WHERE sealed_refresh_token IS NOT NULL
                 AND next_attempt_at IS NOT NULL AND (failure IS DISTINCT FROM ?2 OR next_attempt_at <= ?1)
-                """, [now, RevocationMark.inFlight])
+                """, [now, QueuedRevocation.inFlight])
             try transaction.audit(.command, object: "credentials revocations --retry")
             return count
         }
@@ -66,7 +66,7 @@ extension Database {
 extension RevocationReport {
     fileprivate init(_ row: Row, at now: Timestamp) throws(StoreError) {
         let mark: String? = try row["failure"]
-        let isMarked = mark == RevocationMark.inFlight
+        let isMarked = mark == QueuedRevocation.inFlight
         let next: Timestamp? = try row["next_attempt_at"]
         let attempts: Int = try row["attempts"]
         var state: State = attempts > 0 ? .retrying : .waiting

@@ -1,6 +1,6 @@
 package import Coding
 import Crypto
-package import Storage
+import Storage
 
 /// A refresh token of a deleted person, waiting to be revoked at Apple. It names nobody: the person is a keyed hash, so
 /// that a sign-in in the meantime can remove it from the queue.
@@ -15,6 +15,13 @@ package struct QueuedRevocation: Hashable, Sendable {
     package var attempts: Int
     /// Why the last attempt failed.
     package var failure: String?
+
+    // Values of `failure` other than the reason of the last attempt.
+    /// Apple is being asked, until `next_attempt_at`.
+    static let inFlight = "in_flight"
+    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: its hash
+    /// identifies later notifications about the deleted person.
+    static let done = "done"
 
     /// How long a revocation is tried, in seconds: 7 days.
     package static let lifetime: Int64 = 7 * 86_400
@@ -45,15 +52,6 @@ struct SubjectHashes: Sendable {
     private func message(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
         Array("\(team.rawValue)/\(subject.rawValue)".utf8)
     }
-}
-
-/// Values of `failure` other than the reason of the last attempt.
-enum RevocationMark {
-    /// Apple is being asked, until `next_attempt_at`.
-    static let inFlight = "in_flight"
-    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: its hash
-    /// identifies later notifications about the deleted person.
-    static let done = "done"
 }
 
 /// An identity of a person who is being deleted, and other identifiers Apple may use for them.
@@ -116,7 +114,7 @@ extension Transaction {
     private func remember(_ hash: [UInt8]) throws {
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
-            [hash, now, RevocationMark.done])
+            [hash, now, QueuedRevocation.done])
     }
 
     /// A deleted person is back: what they consented to now must not be revoked.
@@ -169,7 +167,7 @@ extension Snapshot {
                 """
                 SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND failure = ?2
                 AND next_attempt_at > ?3 AND next_attempt_at <= ?4 LIMIT 1
-                """, [hash, RevocationMark.inFlight, now, latest])
+                """, [hash, QueuedRevocation.inFlight, now, latest])
         }
     }
 
@@ -184,7 +182,7 @@ extension Snapshot {
 // The queue of revocations.
 extension Database {
     /// At most `limit` entries that are due, oldest first.
-    package func dueRevocations(at now: Timestamp, limit: Int) async throws(StoreError) -> [QueuedRevocation] {
+    package func dueRevocations(at now: Timestamp, limit: Int) async throws(Failure) -> [QueuedRevocation] {
         try await read(at: now) { snapshot in
             try snapshot.rows(
                 """
@@ -205,25 +203,25 @@ extension Database {
     /// is due again at `deadline`. False when it is not due: a sign-in removed it, or another process is asking.
     package func beginRevocation(
         _ id: Int64, at now: Timestamp, until deadline: Timestamp
-    ) async throws(StoreError) -> Bool {
+    ) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             try transaction.change(
                 """
                 UPDATE revocation SET failure = ?, next_attempt_at = ?
                 WHERE id = ? AND next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL
-                """, [RevocationMark.inFlight, deadline, id, now]) > 0
+                """, [QueuedRevocation.inFlight, deadline, id, now]) > 0
         }
     }
 
     /// Records that Apple answered: deletes the token here too, and refuses as revoked a sign-in in flight that Apple
     /// confirmed before `now`. False when a sign-in removed the entry in the meantime.
-    package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool {
+    package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             let changes = try transaction.change(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = NULL, failure = ?,
                 sealed_refresh_token = NULL WHERE id = ? AND sealed_refresh_token IS NOT NULL
-                """, [RevocationMark.done, id])
+                """, [QueuedRevocation.done, id])
             guard changes > 0 else { return false }
             let hashes = try transaction.rows(
                 "SELECT subject_hash AS hash FROM revocation WHERE id = ?1 UNION ALL "
@@ -238,7 +236,7 @@ extension Database {
     /// entry for the operator without its token. Does nothing to a finished entry.
     package func postponeRevocation(
         _ id: Int64, until next: Timestamp?, failure: String
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         try await write { transaction in
             try transaction.run(
                 """

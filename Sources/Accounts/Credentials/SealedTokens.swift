@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 import Synchronization
 
 /// A stored refresh token, with the context of its seal.
@@ -31,7 +31,7 @@ package struct SealingKeyStamp: Hashable, Sendable {
 
 extension Database {
     /// Nil in a database that no server has stamped.
-    package func sealingKeyStamp() async throws(StoreError) -> SealingKeyStamp? {
+    package func sealingKeyStamp() async throws(Failure) -> SealingKeyStamp? {
         try await read { snapshot in
             guard let keyID = try snapshot.stamp(Migrations.sealingKeyID) else { return nil }
             let since = try snapshot.stamp(Migrations.sealingKeySince).flatMap { Int64($0) }
@@ -39,7 +39,7 @@ extension Database {
         }
     }
 
-    package func sealedTokenCount() async throws(StoreError) -> Int {
+    package func sealedTokenCount() async throws(Failure) -> Int {
         try await read { snapshot in
             try snapshot.count(
                 """
@@ -53,7 +53,7 @@ extension Database {
     /// At most `limit` tokens after `place`, in a stable order; nil begins at the first.
     package func sealedTokens(
         after place: SealedToken.Place?, limit: Int
-    ) async throws(StoreError) -> [SealedToken] {
+    ) async throws(Failure) -> [SealedToken] {
         try await read { snapshot in
             var tokens: [SealedToken] = []
             switch place {
@@ -76,7 +76,7 @@ extension Database {
     /// - Returns: how many were replaced.
     package func replaceSealedTokens(
         _ changes: [(token: SealedToken, sealed: [UInt8])]
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await write { transaction in
             try changes.reduce(0) { try $0 + transaction.replace($1.token, with: $1.sealed) }
         }
@@ -84,7 +84,7 @@ extension Database {
 
     /// When the latest entry about a deleted person was made, before `moment` or at all. Such entries are found by a
     /// hash under the key of their time.
-    package func lastDeletion(before moment: Timestamp?) async throws(StoreError) -> Timestamp? {
+    package func lastDeletion(before moment: Timestamp?) async throws(Failure) -> Timestamp? {
         try await read { snapshot in
             try snapshot.value(
                 "SELECT max(queued_at) FROM revocation WHERE queued_at < ?", [moment?.milliseconds ?? Int64.max])
@@ -92,8 +92,8 @@ extension Database {
     }
 
     /// Removes the replaced seals from the database's log too.
-    package func forgetReplacedSeals() async throws(StoreError) {
-        try await store.engine.eraseRemains(isCertain: true)
+    package func forgetReplacedSeals() async throws(Failure) {
+        try await Failure.ofStore(await store.engine.eraseRemains(isCertain: true))
     }
 }
 
@@ -144,8 +144,8 @@ extension Snapshot {
         ).map { row in
             let id: LinkID = try row["id"]
             return SealedToken(
-                place: .link(id), sealed: try row["sealed_identity"], context: LinkSealing.context(of: id),
-                purpose: LinkSealing.purpose)
+                place: .link(id), sealed: try row["sealed_identity"], context: LinkedIdentity.context(of: id),
+                purpose: LinkedIdentity.purpose)
         }
     }
 }

@@ -69,50 +69,58 @@ package final class Database: Sendable {
     @discardableResult
     func write<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction) throws -> Value
-    ) async throws(StoreError) -> Value {
+    ) async throws(Failure) -> Value {
         let (answer, now, actor) = (Answer<Value>(), now ?? clock.now(), AuditActor.current)
-        try await store.write { [context, invalidations] connection in
-            let transaction = Transaction(connection, context, at: now, for: actor)
-            answer.set(try body(transaction))
-            return transaction.effect(on: invalidations)
-        }
+        try await Failure.ofStore(
+            await store.write { [context, invalidations] connection in
+                let transaction = Transaction(connection, context, at: now, for: actor)
+                answer.set(try body(transaction))
+                return transaction.effect(on: invalidations)
+            })
         return try answer.get()
     }
 
     /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
     func note(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         let actor = AuditActor.current
-        try await store.note { [context, invalidations] connection in
-            let transaction = Transaction(connection, context, at: now, for: actor)
-            try body(transaction)
-            return transaction.effect(on: invalidations)
-        }
+        try await Failure.ofStore(
+            await store.note { [context, invalidations] connection in
+                let transaction = Transaction(connection, context, at: now, for: actor)
+                try body(transaction)
+                return transaction.effect(on: invalidations)
+            })
     }
 
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
-    func writeNow(at now: Timestamp, _ body: (Transaction) throws -> Void) throws(StoreError) {
-        try store.writeNow { connection in try body(Transaction(connection, context, at: now)) }
+    func writeNow(at now: Timestamp, _ body: (Transaction) throws -> Void) throws(Failure) {
+        do throws(StoreError) {
+            try store.writeNow { connection in try body(Transaction(connection, context, at: now)) }
+        } catch {
+            throw Failure(store: error)
+        }
     }
 
     /// A read in one snapshot, concurrent with any write.
     func read<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
-    ) async throws(StoreError) -> Value {
+    ) async throws(Failure) -> Value {
         let (answer, now) = (Answer<Value>(), now ?? clock.now())
-        try await store.read { [context] connection in answer.set(try body(Snapshot(connection, context, at: now))) }
+        try await Failure.ofStore(
+            await store.read { [context] connection in answer.set(try body(Snapshot(connection, context, at: now))) })
         return try answer.get()
     }
 
     /// The same on the connection that counts, so that no other read waits for it.
     func readCounting<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
-    ) async throws(StoreError) -> Value {
+    ) async throws(Failure) -> Value {
         let (answer, now) = (Answer<Value>(), now ?? clock.now())
-        try await store.readCounting { [context] connection in
-            answer.set(try body(Snapshot(connection, context, at: now)))
-        }
+        try await Failure.ofStore(
+            await store.readCounting { [context] connection in
+                answer.set(try body(Snapshot(connection, context, at: now)))
+            })
         return try answer.get()
     }
 
@@ -120,11 +128,12 @@ package final class Database: Sendable {
     /// and what says whether this server is ready.
     func lookUp<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
-    ) async throws(StoreError) -> Value {
+    ) async throws(Failure) -> Value {
         let (answer, now) = (Answer<Value>(), now ?? clock.now())
-        try await store.engine.lookUp { [context] connection in
-            answer.set(try body(Snapshot(connection, context, at: now)))
-        }
+        try await Failure.ofStore(
+            await store.engine.lookUp { [context] connection in
+                answer.set(try body(Snapshot(connection, context, at: now)))
+            })
         return try answer.get()
     }
 
@@ -139,30 +148,11 @@ private final class Answer<Value: Sendable>: Sendable {
 
     func set(_ new: Value) { value.withLock { $0 = new } }
 
-    func get() throws(StoreError) -> Value {
-        guard let value = value.withLock({ $0 }) else { throw .inconsistent("nothing was done") }
+    func get() throws(Failure) -> Value {
+        guard let value = value.withLock({ $0 }) else { throw Failure(store: .inconsistent("nothing was done")) }
         return value
     }
 }
 
-/// The error type of code that calls the store.
-package protocol StoreFailure: Error {
-    init(store error: StoreError)
-}
-
-extension StoreFailure {
-    /// Calls the store and maps its error to the caller's.
-    @discardableResult
-    package static func mapping<Value>(
-        _ call: @autoclosure () async throws(StoreError) -> Value
-    ) async throws(Self) -> Value {
-        do throws(StoreError) {
-            return try await call()
-        } catch {
-            throw Self(store: error)
-        }
-    }
-}
-
 /// What another module lets the store do.
-package typealias StoreTask = @Sendable () async throws(StoreError) -> Void
+package typealias StoreTask = @Sendable () async throws(Failure) -> Void

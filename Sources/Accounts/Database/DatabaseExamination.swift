@@ -15,9 +15,9 @@ package struct DatabaseExamination: Hashable, Sendable {
     package static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {
-        var counts = Counts()
+        var counts = (users: 0, sessions: 0)
         let file = try FileExamination.examine(path, steps: Schema.steps, keyring: keyring, origin: origin) {
-            counts = try Counts($0, at: now)
+            counts = try count($0, at: now)
         }
         return DatabaseExamination(file: file, users: counts.users, sessions: counts.sessions)
     }
@@ -27,25 +27,20 @@ package struct DatabaseExamination: Hashable, Sendable {
     package static func examineUntilCancelled(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) async throws -> DatabaseExamination {
-        var counts = Counts()
+        var counts = (users: 0, sessions: 0)
         let file = try await FileExamination.examineUntilCancelled(
             path, steps: Schema.steps, keyring: keyring, origin: origin
-        ) { counts = try Counts($0, at: now) }
+        ) { counts = try count($0, at: now) }
         return DatabaseExamination(file: file, users: counts.users, sessions: counts.sessions)
     }
 
-    private struct Counts {
-        var users = 0
-        var sessions = 0
-
-        init() {}
-
-        init(_ connection: any EngineConnection, at now: Timestamp) throws {
-            users = Int(try connection.value("SELECT count(*) FROM user").integer ?? 0)
-            sessions = Int(
-                try connection.value(
-                    "SELECT count(*) FROM session WHERE expires_at > ?", [.integer(now.milliseconds)]
-                ).integer ?? 0)
-        }
+    private static func count(
+        _ connection: any EngineConnection, at now: Timestamp
+    ) throws -> (users: Int, sessions: Int) {
+        let users = try connection.value("SELECT count(*) FROM user").integer ?? 0
+        let sessions =
+            try connection.value("SELECT count(*) FROM session WHERE expires_at > ?", [.integer(now.milliseconds)])
+            .integer ?? 0
+        return (Int(users), Int(sessions))
     }
 }

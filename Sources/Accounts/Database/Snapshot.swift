@@ -113,31 +113,19 @@ class Snapshot {
 }
 
 /// What rows hang on.
-enum TransactionKey {
-    case attempt(Digest256)
-    /// By its binding.
-    case browser(Digest256)
-    /// In whatever team: a person who is moving may have the same in two.
-    case subject(AppleSubject)
-    case transfer(TransferSubject)
-    case user(UserID)
-    case session(SessionID)
-    /// By its id.
-    case grant([UInt8])
-    case client(String)
+struct TransactionKey {
+    fileprivate let text: String
 
-    fileprivate var text: String {
-        switch self {
-        case .attempt(let id): "attempt \(id.hexadecimal)"
-        case .browser(let binding): "browser \(binding.hexadecimal)"
-        case .subject(let subject): "subject \(subject.rawValue)"
-        case .transfer(let subject): "transfer \(subject.rawValue)"
-        case .user(let id): "user \(id.rawValue)"
-        case .session(let id): "session \(id.rawValue)"
-        case .grant(let id): "grant \(Hexadecimal.encode(id))"
-        case .client(let id): "client \(id)"
-        }
-    }
+    static func attempt(_ id: Digest256) -> Self { Self(text: "attempt \(id.hexadecimal)") }
+    /// By its binding.
+    static func browser(_ binding: Digest256) -> Self { Self(text: "browser \(binding.hexadecimal)") }
+    /// In whatever team: a person who is moving may have the same in two.
+    static func subject(_ subject: AppleSubject) -> Self { Self(text: "subject \(subject.rawValue)") }
+    static func transfer(_ subject: TransferSubject) -> Self { Self(text: "transfer \(subject.rawValue)") }
+    static func user(_ id: UserID) -> Self { Self(text: "user \(id.rawValue)") }
+    static func session(_ id: SessionID) -> Self { Self(text: "session \(id.rawValue)") }
+    static func grant(_ id: Grant.ID) -> Self { Self(text: "grant \(Hexadecimal.encode(id.bytes))") }
+    static func client(_ id: OpenIDClientID) -> Self { Self(text: "client \(id.rawValue)") }
 }
 
 /// One write, inside the transaction it shares with others. The domain's writes are its methods.

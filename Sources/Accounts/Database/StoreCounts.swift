@@ -1,5 +1,6 @@
 package import Coding
-package import Storage
+import Storage
+import Synchronization
 
 /// Counts of what the database holds, for monitoring.
 package struct StoreCounts: Hashable, Sendable {
@@ -35,7 +36,7 @@ extension Database {
     /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor; a
     /// million identities, which are all read, take hundreds: call it only now and then.
     /// - Parameter scope: whose credentials are checked daily.
-    package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
+    package func counts(_ scope: CheckScope, at now: Timestamp) async throws(Failure) -> StoreCounts {
         try await readCounting(at: now) { snapshot in try snapshot.counts(scope) }
     }
 }
@@ -98,7 +99,7 @@ extension Snapshot {
         }
         counts.revocationsFailed = try count(
             "SELECT count(*) FROM revocation WHERE next_attempt_at IS NULL AND failure IS NOT NULL AND failure <> ?",
-            [RevocationMark.done])
+            [QueuedRevocation.done])
     }
 
     private func countChecks(_ scope: CheckScope, _ counts: inout StoreCounts) throws {
@@ -117,5 +118,63 @@ extension Snapshot {
         let gate = try checkGate()
         counts.checksAreStopped = gate.brake != nil
         counts.clientsRefused = gate.pauses.count
+    }
+}
+
+/// Numbers whose counting takes long are kept for a hundred times as long as it took: counting takes at most a hundredth
+/// of one processor, however often somebody asks. What is counted in no time is counted each time.
+final class KeptNumbers<Numbers: Sendable>: Sendable {
+    private struct State {
+        var numbers: Numbers?
+        var isSlow = false
+        var dueAt = ContinuousClock.now
+        var isCounting = false
+    }
+
+    private let quick: Duration
+    private let rest: Int
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - quick: what takes no longer is not kept.
+    ///   - rest: how many times as long as it was counted a number is kept.
+    init(quick: Duration = .milliseconds(20), rest: Int = 100) {
+        self.quick = quick
+        self.rest = rest
+    }
+
+    /// The numbers of now, or of a while ago; nobody but the very first waits for a slow count.
+    func current(
+        _ count: @escaping @Sendable () async throws(Failure) -> Numbers
+    ) async throws(Failure) -> Numbers {
+        let now = ContinuousClock.now
+        let (kept, isDue) = state.withLock { state -> (Numbers?, Bool) in
+            if let numbers = state.numbers, state.isCounting || now < state.dueAt { return (numbers, false) }
+            state.isCounting = true
+            return (state.isSlow ? state.numbers : nil, true)
+        }
+        guard let kept else { return try await countAgain(count) }
+        // Who asks next is told. An error leaves the old ones, and the next who asks counts again.
+        if isDue { Task { _ = try? await self.countAgain(count) } }
+        return kept
+    }
+
+    private func countAgain(
+        _ count: @Sendable () async throws(Failure) -> Numbers
+    ) async throws(Failure) -> Numbers {
+        let start = ContinuousClock.now
+        do throws(Failure) {
+            let numbers = try await count()
+            let end = ContinuousClock.now
+            let isSlow = end - start > quick
+            state.withLock { state in
+                state = State(
+                    numbers: numbers, isSlow: isSlow, dueAt: isSlow ? end + (end - start) * rest : end)
+            }
+            return numbers
+        } catch {
+            state.withLock { $0.isCounting = false }
+            throw error
+        }
     }
 }

@@ -1,6 +1,6 @@
 package import Coding
 import Crypto
-package import Storage
+import Storage
 
 /// Who caused an action, as recorded in the audit log.
 package enum AuditActor: Hashable, Sendable {
@@ -208,7 +208,7 @@ extension Database {
     ///   - state: the present state. Nothing secret: it is stored as given.
     package func recordChange(
         _ kind: AuditEntry.Kind, to state: [UInt8], object: String?, at now: Timestamp
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         try await write(at: now) { transaction in
             let key = "audited-\(kind.rawValue)"
             let before = try transaction.stored(key)
@@ -223,7 +223,7 @@ extension Database {
     /// Durably adds a line for the task's actor.
     package func record(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         try await write(at: now) { transaction in
             try transaction.audit(kind, user: user, object: object)
         }

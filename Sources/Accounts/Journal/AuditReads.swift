@@ -1,5 +1,5 @@
 import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// Lines of the audit log, newest first. Persons and types are found by their indexes; for a time, which has none, the
@@ -7,7 +7,7 @@ extension Database {
     /// - Parameter before: the `next` of the previous page.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int
-    ) async throws(StoreError) -> Page<AuditEntry, Int64> {
+    ) async throws(Failure) -> Page<AuditEntry, Int64> {
         guard filter.user == nil, filter.since != nil || filter.until != nil else {
             return try await auditLog(filter, before: before, from: nil, limit: limit)
         }
@@ -36,7 +36,7 @@ extension Database {
 
     private func auditLog(
         _ filter: AuditFilter, before: Int64?, from: Int64?, limit: Int
-    ) async throws(StoreError) -> Page<AuditEntry, Int64> {
+    ) async throws(Failure) -> Page<AuditEntry, Int64> {
         try await read { snapshot in
             let lines = AuditLines(filter, before: before, from: from, snapshot.context)
             return try snapshot.page(lines.sql, lines.arguments(limit: limit), limit: limit, place: \.sequence) {

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// One entry of the event journal: that something changed, and for whom; never the values.
 package struct JournalEntry: Hashable, Sendable {
@@ -88,7 +88,7 @@ extension JournalEntry {
 
 extension Database {
     /// At most `limit` entries after `id`, in the order of commits; from the first when nil or no longer kept.
-    package func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
+    package func events(after id: EventID?, limit: Int) async throws(Failure) -> [JournalEntry] {
         try await read { snapshot in
             let sequence = try id.flatMap { try snapshot.sequence(of: $0) } ?? 0
             return try snapshot.rows(
@@ -102,7 +102,7 @@ extension Database {
     /// already be deleted, so that the reader would miss them without knowing.
     package func eventPage(
         _ filter: JournalFilter, after place: EventPlace?, limit: Int
-    ) async throws(StoreError) -> EventPage? {
+    ) async throws(Failure) -> EventPage? {
         try await read { snapshot in
             var wanted = filter.conditions
             var start: Int64?
@@ -197,5 +197,81 @@ extension Snapshot {
         guard let salt = known.salt else { return try value("SELECT min(sequence) FROM event") ?? 1 == 1 }
         let found: [UInt8]? = try value("SELECT salt FROM event WHERE sequence = ?", [known.number])
         return found == salt
+    }
+}
+
+/// Selects journal entries; empty and nil values select all.
+package struct JournalFilter: Hashable, Sendable {
+    package var kinds: Set<JournalEntry.Kind>
+    package var user: UserID?
+
+    package init(kinds: Set<JournalEntry.Kind> = [], user: UserID? = nil) {
+        self.kinds = kinds
+        self.user = user
+    }
+
+    package func accepts(_ entry: JournalEntry) -> Bool {
+        (kinds.isEmpty || kinds.contains(entry.kind)) && (user == nil || entry.user == user)
+    }
+}
+
+// The journal, for following it: entries in the order of commits, and the position after everything that was read, which
+// advances even when nothing matched.
+extension Database {
+    /// The last `limit` matching entries, and the journal's end. For types, which have no index, the journal is read
+    /// backwards a piece at a time.
+    package func lastEvents(
+        _ filter: JournalFilter, limit: Int
+    ) async throws(Failure) -> (entries: [JournalEntry], end: Int64) {
+        let (first, last) = try await read { snapshot -> (Int64, Int64) in
+            let last = try snapshot.lastEventSequence()
+            return (try snapshot.value("SELECT min(sequence) FROM event") ?? last + 1, last)
+        }
+        let piece = filter.kinds.isEmpty || filter.user != nil ? last - first + 1 : Self.scannedEvents
+        var (found, end) = ([JournalEntry](), last)
+        while end >= first, found.count < limit {
+            let (upTo, rest) = (end, limit - found.count)
+            found += try await read { snapshot in
+                var wanted = filter.conditions
+                wanted.add("e.sequence > ? AND e.sequence <= ?", [upTo - piece, upTo])
+                var arguments = wanted.arguments
+                arguments += [rest]
+                return try snapshot.rows(
+                    "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence DESC LIMIT ?",
+                    arguments
+                ).map { try JournalEntry($0) }
+            }
+            end -= piece
+        }
+        return (found.reversed(), last)
+    }
+
+    /// The matching ones among the next `limit` entries after `position`.
+    package func events(
+        _ filter: JournalFilter, after position: Int64, limit: Int
+    ) async throws(Failure) -> (entries: [JournalEntry], end: Int64) {
+        try await read { snapshot in
+            let rows = try snapshot.rows(
+                "SELECT \(JournalEntry.columns) FROM event e WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?",
+                [position, limit])
+            return (
+                try rows.map { try JournalEntry($0) }.filter(filter.accepts), try rows.last?["e.sequence"] ?? position
+            )
+        }
+    }
+
+    /// The position of an entry; nil when it does not, or no longer, exist.
+    package func position(of id: EventID) async throws(Failure) -> Int64? {
+        try await read { snapshot in try snapshot.sequence(of: id) }
+    }
+}
+
+extension JournalFilter {
+    /// On the entry `e`.
+    var conditions: Conditions {
+        var wanted = Conditions()
+        wanted.add("e.type", in: Array(kinds))
+        if let user { wanted.add("e.user = ?", [user]) }
+        return wanted
     }
 }

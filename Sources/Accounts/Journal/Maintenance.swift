@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 import Synchronization
 
 extension Database {
@@ -10,7 +10,7 @@ extension Database {
     /// - Parameter progress: told after each transaction how many rows it has deleted.
     package func maintain(
         at now: Timestamp, progress: (Int) -> Void = { _ in }
-    ) async throws(StoreError) -> MaintenanceReport {
+    ) async throws(Failure) -> MaintenanceReport {
         let cutoffs = options.retention.cutoffs(at: now)
         var report = MaintenanceReport()
         report.sessions = try await endExpiredSessions(at: now, progress)
@@ -83,13 +83,13 @@ extension Database {
             SELECT sequence FROM oldest
             WHERE sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
             """, until: cutoffs.audit, progress)
-        try await store.engine.eraseRemains(isCertain: false)
+        try await Failure.ofStore(await store.engine.eraseRemains(isCertain: false))
         return report
     }
 
     private func endExpiredSessions(
         at now: Timestamp, _ progress: (Int) -> Void
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await inPieces(at: now, progress: progress) { transaction, limit in
             try transaction.examineSessions(atMost: limit)
         }
@@ -99,7 +99,7 @@ extension Database {
     /// expired since the last.
     private func erasePayloads(
         until cutoff: Timestamp, _ progress: (Int) -> Void
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         let start = payloadsErasedUntil.load(ordering: .relaxed)
         guard cutoff.milliseconds > start else { return 0 }
         let total = try await inPieces(progress: progress) { transaction, limit in
@@ -116,7 +116,7 @@ extension Database {
 
     private func delete(
         _ sql: String, until moment: Timestamp, _ progress: (Int) -> Void
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await inPieces(progress: progress) { transaction, limit in try transaction.change(sql, [moment, limit]) }
     }
 
@@ -128,7 +128,7 @@ extension Database {
     func inPieces(
         at now: Timestamp? = nil, progress: (Int) -> Void = { _ in },
         _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> (seen: Int, changed: Int)
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         var (total, pace) = (0, Pace.rows)
         while true {
             let (start, limit) = (ContinuousClock.now, pace.limit)
@@ -146,10 +146,93 @@ extension Database {
     func inPieces(
         at now: Timestamp? = nil, progress: (Int) -> Void = { _ in },
         _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> Int
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await inPieces(at: now, progress: progress) { transaction, limit in
             let count = try body(transaction, limit)
             return (seen: count, changed: count)
         }
     }
+}
+
+/// How long data that is no longer needed is kept, in seconds. `Storage` deletes it in small batches.
+package struct RetentionPolicy: Hashable, Sendable {
+    /// A name given at first consent that no sign-in completed.
+    package static let firstConsent: Int64 = 30 * 86_400
+    /// The shortest time a notification's `jti` is remembered, whatever is configured.
+    package static let notificationIdentifiers: Int64 = 30 * 86_400
+    /// How long after its end a used attempt still distinguishes a replay from a forgery.
+    package static let usedAttempts: Int64 = 86_400
+
+    /// How long an ended link can be told from one that never existed, and a completed one asked about its account.
+    package static let links: Int64 = 86_400
+
+    /// How long a deletion is remembered by a keyed hash, and how long one that Apple never learned of is kept for the
+    /// operator.
+    package static let revocations: Int64 = 90 * 86_400
+
+    /// How long the end of a consent is remembered when no user is left: longer than a sign-in that began before it can
+    /// take. An attempt lives at most 600 s, its identity may wait as long for the person's answer and as long again in
+    /// a link; the rest covers the exchange, the pause of the daily job and a clock that is set back.
+    package static let consentEnds: Int64 = 3_600
+
+    /// `retention.events`: entries of the journal.
+    package var events: Int64 = 7_776_000
+    /// `retention.notifications`: payloads of recorded notifications. Their receipt is remembered equally long, and at
+    /// least `notificationIdentifiers`.
+    package var notifications: Int64 = 2_592_000
+    /// `retention.audit`: lines of the audit log.
+    package var audit: Int64 = 34_560_000
+
+    package init() {}
+
+    /// Rows older than these times may be deleted.
+    package func cutoffs(at now: Timestamp) -> Cutoffs {
+        Cutoffs(
+            firstConsent: now.adding(seconds: -Self.firstConsent),
+            notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
+            payloads: now.adding(seconds: -notifications),
+            events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
+            links: now.adding(seconds: -Self.links), consentEnds: now.adding(seconds: -Self.consentEnds),
+            audit: now.adding(seconds: -audit))
+    }
+
+    package struct Cutoffs: Hashable, Sendable {
+        package var firstConsent: Timestamp
+        package var notifications: Timestamp
+        /// Of notifications.
+        package var payloads: Timestamp
+        package var events: Timestamp
+        package var revocations: Timestamp
+        package var links: Timestamp
+        package var consentEnds: Timestamp
+        package var audit: Timestamp
+    }
+}
+
+/// What one round of maintenance deleted.
+package struct MaintenanceReport: Hashable, Sendable {
+    package var sessions = 0
+    package var usedAttempts = 0
+    package var grants = 0
+    package var exchanges = 0
+    package var firstConsents = 0
+    package var notifications = 0
+    /// Payloads of notifications that are remembered without them.
+    package var payloads = 0
+    package var events = 0
+    package var revocations = 0
+    package var consentEnds = 0
+    package var links = 0
+    package var waitingIdentities = 0
+    package var audit = 0
+
+    package init() {}
+}
+
+/// `apple.onAccountDeleted`: what happens to a user whose Apple Account was deleted.
+package enum AccountDeletionPolicy: String, Sendable, CaseIterable {
+    /// The user and all their data are deleted; the journal keeps only ids.
+    case erase
+    /// The user stays, disabled and signed out.
+    case disable
 }

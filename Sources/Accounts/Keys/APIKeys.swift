@@ -1,13 +1,7 @@
 package import Coding
 package import Crypto
-package import Storage
-
-/// An API key's public id, safe to show: `key_` and 26 characters. Never the key itself.
-package struct APIKeyID: PrefixedIdentifier {
-    package static var prefix: String { "key_" }
-    package let rawValue: String
-    package init(unchecked rawValue: String) { self.rawValue = rawValue }
-}
+import Storage
+import Synchronization
 
 /// What an API key allows.
 package enum APIScope: String, Sendable, CaseIterable {
@@ -72,7 +66,7 @@ extension Database {
     /// - Parameter name: `APIKey.accepts(name:)`.
     package func createAPIKey(
         named name: String, scopes: [APIScope], expiresAt end: Timestamp?, random: any RandomSource, at now: Timestamp
-    ) async throws(StoreError) -> (key: APIKey, token: APIKeyToken) {
+    ) async throws(Failure) -> (key: APIKey, token: APIKeyToken) {
         let token = APIKeyToken.make(random: random)
         let key = APIKey(
             id: RandomIdentifier(random: random).make(), name: name, scopes: scopes, createdAt: now, expiresAt: end)
@@ -80,7 +74,7 @@ extension Database {
         return (key, token)
     }
 
-    package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError) {
+    package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(Failure) {
         try await write(at: key.createdAt) { transaction in
             try transaction.run(
                 "INSERT INTO api_key (id, hash, name, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -91,14 +85,14 @@ extension Database {
     }
 
     /// All keys, revoked ones included, oldest first.
-    package func apiKeys() async throws(StoreError) -> [APIKey] {
+    package func apiKeys() async throws(Failure) -> [APIKey] {
         try await read { snapshot in
             try snapshot.rows("SELECT \(APIKey.columns) FROM api_key ORDER BY created_at, id").map { try APIKey($0) }
         }
     }
 
     /// The key with this hash; nil when unknown or revoked. An expired key is returned, so that its holder can be told.
-    package func apiKey(hash: Digest256) async throws(StoreError) -> APIKey? {
+    package func apiKey(hash: Digest256) async throws(Failure) -> APIKey? {
         try await lookUp { snapshot in
             try snapshot.firstRow(
                 "SELECT \(APIKey.columns) FROM api_key WHERE hash = ? AND revoked_at IS NULL", [hash]
@@ -108,7 +102,7 @@ extension Database {
 
     /// Revokes the key and ends the links it began that are not committed, which nobody else could complete. False when
     /// it is unknown or already revoked.
-    package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) -> Bool {
+    package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             let changes = try transaction.change(
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
@@ -124,7 +118,7 @@ extension Database {
     }
 
     /// Writes `lastUsedAt`; callers call it at most once per key and minute.
-    package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) {
+    package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(Failure) {
         try await note(at: now) { transaction in
             try transaction.run(
                 "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
@@ -146,5 +140,27 @@ extension APIKey {
         lastUsedAt = try row["last_used_at"]
         revokedAt = try row["revoked_at"]
         expiresAt = try row["expires_at"]
+    }
+}
+
+/// When this process last wrote each key's use, so that concurrent requests write it once a minute. Callers name only keys
+/// that exist.
+package final class UseTimes<Key: Hashable & Sendable>: Sendable {
+    /// Seconds.
+    private static var interval: Int64 { 60 }
+
+    private let written = Mutex<[Key: Timestamp]>([:])
+
+    package init() {}
+
+    /// Whether to write a use of `key` at `now`; from then on it counts as written.
+    /// - Parameter last: the use that is stored.
+    package func isDue(_ key: Key, last: Timestamp?, at now: Timestamp) -> Bool {
+        if let last, now < last.adding(seconds: Self.interval) { return false }
+        return written.withLock { written in
+            if let last = written[key], last <= now, now < last.adding(seconds: Self.interval) { return false }
+            written[key] = now
+            return true
+        }
     }
 }

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// Apple's last good key set, as received.
 package struct StoredKeySet: Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct StoredKeySet: Hashable, Sendable {
 
 extension Database {
     /// The last saved key set; nil if there is none.
-    package func loadKeySet() async throws(StoreError) -> StoredKeySet? {
+    package func loadKeySet() async throws(Failure) -> StoredKeySet? {
         try await read { snapshot in
             try snapshot.firstRow("SELECT document, fetched_at FROM apple_keys WHERE id = 1")
                 .map { StoredKeySet(document: try $0["document"], fetchedAt: try $0["fetched_at"]) }
@@ -22,7 +22,7 @@ extension Database {
     }
 
     /// Replaces the saved key set.
-    package func saveKeySet(_ keys: StoredKeySet) async throws(StoreError) {
+    package func saveKeySet(_ keys: StoredKeySet) async throws(Failure) {
         try await write { transaction in
             try transaction.run(
                 """

@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// Seals again under the current key what older keys have sealed: refresh tokens, including those waiting for
 /// revocation or a link, and the private keys for assertions. Works in small transactions while the server runs. A
@@ -15,40 +15,29 @@ package struct Resealing: Sendable {
         package var total = 0
     }
 
-    /// Why nothing was begun.
-    package enum Refusal: StoreFailure, Hashable, Sendable {
-        /// The server seals with `server`, not with `ours`, and might be unable to open what ours seals.
-        case otherKey(ours: String, server: String?)
-        case store(StoreError)
-
-        package init(store error: StoreError) { self = .store(error) }
-    }
-
     private let database: Database
     private let keyring: SealingKeyring
-    private let sealer: SigningKeySealer
     private let clock: any WallClock
 
     package init(database: Database, keyring: SealingKeyring, clock: any WallClock) {
         self.database = database
         self.keyring = keyring
-        self.sealer = SigningKeySealer(keyring: keyring)
         self.clock = clock
     }
 
     /// - Parameter progress: called before the first batch and after each.
-    /// - Returns: what was done; `isComplete` is false when the task was cancelled.
-    package func run(progress: (Progress) -> Void = { _ in }) async throws(Refusal) -> ResealReport {
-        let found = try await Refusal.mapping(await database.sealingKeyStamp())
-        guard let stamp = found, stamp.keyID.isExactly(keyring.currentKeyID) else {
-            throw .otherKey(ours: keyring.currentKeyID, server: found?.keyID)
+    /// - Returns: what was done; `isComplete` is false when the task was cancelled. Nil, and nothing is begun, when the
+    ///   server seals with another key: it might be unable to open what ours seals.
+    package func run(progress: (Progress) -> Void = { _ in }) async throws(Failure) -> ResealReport? {
+        guard let stamp = try await database.sealingKeyStamp(), stamp.keyID.isExactly(keyring.currentKeyID) else {
+            return nil
         }
-        return try await Refusal.mapping(await work(stamp, progress))
+        return try await work(stamp, progress)
     }
 
     private func work(
         _ stamp: SealingKeyStamp, _ progress: (Progress) -> Void
-    ) async throws(StoreError) -> ResealReport {
+    ) async throws(Failure) -> ResealReport {
         var report = ResealReport(keyID: keyring.currentKeyID)
         try await resealTokens(&report, progress)
         guard !Task.isCancelled else { return report }
@@ -59,7 +48,7 @@ package struct Resealing: Sendable {
         return report
     }
 
-    private func resealTokens(_ report: inout ResealReport, _ progress: (Progress) -> Void) async throws(StoreError) {
+    private func resealTokens(_ report: inout ResealReport, _ progress: (Progress) -> Void) async throws(Failure) {
         var state = Progress(looked: 0, total: try await database.sealedTokenCount())
         progress(state)
         var place: SealedToken.Place?
@@ -105,12 +94,11 @@ package struct Resealing: Sendable {
         }
     }
 
-    private func resealSigningKeys(_ report: inout ResealReport) async throws(StoreError) {
+    private func resealSigningKeys(_ report: inout ResealReport) async throws(Failure) {
         let before = try await database.signingKeys()
         let outdated = before.filter { record in record.sealedPrivateKey.map(keyring.isOutdated) ?? false }
         guard !outdated.isEmpty else { return }
-        let sealer = sealer
-        let after = try await database.changeSigningKeys { keys in keys.map(sealer.resealed) }
+        let after = try await database.changeSigningKeys { [keyring] keys in keys.map(keyring.resealed) }
         for record in outdated {
             let sealed = after.first { $0.keyID.isExactly(record.keyID) }?.sealedPrivateKey
             // Erased on schedule since it was listed.
@@ -124,7 +112,7 @@ package struct Resealing: Sendable {
 
     /// Until when older keys are still needed for what is not sealed again: what browsers return, and the hashes of
     /// deleted people.
-    private func previousKeysUntil(_ stamp: SealingKeyStamp) async throws(StoreError) -> Timestamp {
+    private func previousKeysUntil(_ stamp: SealingKeyStamp) async throws(Failure) -> Timestamp {
         let browsers = (stamp.since ?? clock.now()).adding(seconds: Self.browserTime)
         guard let deletion = try await database.lastDeletion(before: stamp.since) else { return browsers }
         return max(browsers, deletion.adding(seconds: RetentionPolicy.revocations))

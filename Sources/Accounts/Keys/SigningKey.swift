@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// An audience of assertions, and the algorithm that signs them.
 package struct AssertionAudience: Hashable, Sendable {
@@ -62,12 +62,10 @@ package struct SigningKeyRecord: Hashable, Sendable {
     }
 }
 
-/// Makes keys, seals their private keys and opens them again.
-struct SigningKeySealer: Sendable {
-    let keyring: SealingKeyring
-
+// Makes keys, seals their private keys and opens them again.
+extension SealingKeyring {
     /// Makes a key; the caller decides when it signs. RSA takes a tenth of a second.
-    func make(_ algorithm: SigningAlgorithm, at now: Timestamp) throws(KeyError) -> SigningKeyRecord {
+    func makeSigningKey(_ algorithm: SigningAlgorithm, at now: Timestamp) throws(KeyError) -> SigningKeyRecord {
         let key: JWTSigningKey
         let publicHalf: SigningKeyRecord.PublicHalf
         let der: SecretBytes
@@ -104,7 +102,7 @@ struct SigningKeySealer: Sendable {
 
     /// The record with its private key sealed under the current sealing key.
     func resealed(_ record: SigningKeyRecord) -> SigningKeyRecord {
-        guard let sealed = record.sealedPrivateKey, keyring.isOutdated(sealed),
+        guard let sealed = record.sealedPrivateKey, isOutdated(sealed),
             let plain = opened(sealed, record.keyID)
         else { return record }
         var record = record
@@ -113,22 +111,22 @@ struct SigningKeySealer: Sendable {
     }
 
     private func seal(_ plain: [UInt8], _ keyID: String) -> [UInt8] {
-        keyring.seal(plain, purpose: .signingKey, context: Array(keyID.utf8))
+        seal(plain, purpose: .signingKey, context: Array(keyID.utf8))
     }
 
     private func opened(_ sealed: [UInt8], _ keyID: String) -> [UInt8]? {
-        try? keyring.open(sealed, purpose: .signingKey, context: Array(keyID.utf8))
+        try? open(sealed, purpose: .signingKey, context: Array(keyID.utf8))
     }
 }
 
 extension Database {
     /// Whether anything signs people in by OpenID Connect, so that RS256 keys are needed.
-    package func needsOpenIDKeys() async throws(StoreError) -> Bool {
+    package func needsOpenIDKeys() async throws(Failure) -> Bool {
         try await lookUp { snapshot in try snapshot.isOpenIDInUse() }
     }
 
     /// All keys, ordered by `signsFrom`.
-    package func signingKeys() async throws(StoreError) -> [SigningKeyRecord] {
+    package func signingKeys() async throws(Failure) -> [SigningKeyRecord] {
         try await lookUp { snapshot in try snapshot.signingKeys() }
     }
 
@@ -137,7 +135,7 @@ extension Database {
     /// - Returns: the keys as they are now.
     package func changeSigningKeys(
         _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
-    ) async throws(StoreError) -> [SigningKeyRecord] {
+    ) async throws(Failure) -> [SigningKeyRecord] {
         // No other process writes between the read and the write.
         try await write { transaction in
             let found = try transaction.signingKeys()

@@ -36,12 +36,12 @@ package struct SigningKeySchedule: Hashable, Sendable {
 
     /// The key set at `now`, oldest first.
     package func published(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
-        ordered(keys).filter { key in publishedUntil(key, among: keys).map { now < $0 } ?? true }
+        Self.ordered(keys).filter { key in publishedUntil(key, among: keys).map { now < $0 } ?? true }
     }
 
     /// Those that verify what they have signed, oldest first: the key set, and for `verification` retired RSA keys.
     package func verifying(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
-        ordered(keys).filter { key in
+        Self.ordered(keys).filter { key in
             guard let successor = successor(of: key, among: keys) else { return true }
             let lifetime = key.algorithm == .rs256 ? max(retention, Self.verification) : retention
             return now < successor.signsFrom.adding(seconds: lifetime)
@@ -55,7 +55,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         _ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp
     ) -> SigningKeyRecord? {
         let lastUse = now.adding(seconds: Self.assertionLifetime + Self.cacheLifetime)
-        let candidates = ordered(keys).filter { key in
+        let candidates = Self.ordered(keys).filter { key in
             usable.contains(key.keyID) && (publishedUntil(key, among: keys).map { lastUse <= $0 } ?? true)
         }
         return candidates.last { $0.signsFrom <= now } ?? candidates.first
@@ -86,7 +86,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
     /// When a key that must be made at `now` begins to sign; nil when none is needed.
     package func missing(_ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp) -> Timestamp? {
         let kept = published(keys, at: now)
-        guard let latest = ordered(kept).last(where: { usable.contains($0.keyID) }),
+        guard let latest = Self.ordered(kept).last(where: { usable.contains($0.keyID) }),
             signer(kept, usable: usable, at: now) != nil
         else { return now }
         let due = latest.signsFrom.adding(seconds: period)
@@ -129,12 +129,13 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return [spare]
     }
 
-    private func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
+    /// In the store's order.
+    static func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
         keys.sorted { ($0.signsFrom, $0.keyID) < ($1.signsFrom, $1.keyID) }
     }
 
     private func successor(of key: SigningKeyRecord, among keys: [SigningKeyRecord]) -> SigningKeyRecord? {
-        let ordered = ordered(keys)
+        let ordered = Self.ordered(keys)
         guard let index = ordered.firstIndex(where: { $0.keyID == key.keyID }) else { return nil }
         return index + 1 < ordered.count ? ordered[index + 1] : nil
     }

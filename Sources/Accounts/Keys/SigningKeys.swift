@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Logging
+import Logging
 package import Storage
 import Synchronization
 
@@ -43,22 +43,22 @@ package final class SigningKeys: Sendable {
     /// The algorithms that audiences of assertions use; each has its own keys, as ID tokens have.
     package let algorithms: [SigningAlgorithm]
     private let database: Database
-    private let sealer: SigningKeySealer
-    private let clock: any WallClock
-    private let logger: Logger
+    private let keyring: SealingKeyring
+    private let runtime: Runtime
     private let state = Mutex(State())
 
     package init(
         database: Database, keyring: SealingKeyring, algorithms: [SigningAlgorithm] = [.es256],
-        schedule: SigningKeySchedule = SigningKeySchedule(), clock: any WallClock, logger: Logger
+        schedule: SigningKeySchedule = SigningKeySchedule(), runtime: Runtime
     ) {
         self.database = database
-        self.sealer = SigningKeySealer(keyring: keyring)
+        self.keyring = keyring
         self.algorithms = algorithms
         self.schedule = schedule
-        self.clock = clock
-        self.logger = logger
+        self.runtime = runtime
     }
+
+    private var logger: Logger { runtime.logger }
 
     // MARK: Asking
 
@@ -70,7 +70,7 @@ package final class SigningKeys: Sendable {
     /// The key that signs at `now`. Makes the very first key unless another process did.
     package func signer(
         _ algorithm: SigningAlgorithm = .es256, at now: Timestamp
-    ) async throws(StoreError) -> Signer {
+    ) async throws(Failure) -> Signer {
         if let signer = knownSigner(algorithm, at: now) { return signer }
         try await refresh()
         if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
@@ -79,16 +79,16 @@ package final class SigningKeys: Sendable {
         // Another task's look, which had begun later and read before the key was written, was adopted instead.
         try await refresh()
         guard let signer = state.withLock({ signer(algorithm, $0, at: now) }) else {
-            throw .inconsistent("no signing key after one was made")
+            throw Failure(.unavailable, "no signing key after one was made")
         }
         return signer
     }
 
     /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, what was known last:
     /// a key is published a day before it signs.
-    package func document(at now: Timestamp) async throws(StoreError) -> [UInt8]? {
-        do throws(StoreError) {
-            let inUse = try await StorePatience.within(Self.longestLook) { () async throws(StoreError) in
+    package func document(at now: Timestamp) async throws(Failure) -> [UInt8]? {
+        do throws(Failure) {
+            let inUse = try await StorePatience.within(Self.longestLook) { () async throws(Failure) in
                 let algorithms = try await algorithmsInUse()
                 for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
                 return algorithms
@@ -120,7 +120,7 @@ package final class SigningKeys: Sendable {
     }
 
     /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.
-    package func publicKey(_ keyID: String, at now: Timestamp) async throws(StoreError) -> RSAPublicKey? {
+    package func publicKey(_ keyID: String, at now: Timestamp) async throws(Failure) -> RSAPublicKey? {
         // Asks for no key to be made: without one, nothing of ours can be verified.
         if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
         let keys = state.withLock { schedule.verifying($0.records(.rs256), at: now) }
@@ -139,7 +139,7 @@ package final class SigningKeys: Sendable {
     // MARK: Keeping
 
     /// Those that audiences use, and RS256 once a program signs people in by OpenID Connect.
-    package func algorithmsInUse() async throws(StoreError) -> [SigningAlgorithm] {
+    package func algorithmsInUse() async throws(Failure) -> [SigningAlgorithm] {
         guard !algorithms.contains(.rs256), try await database.needsOpenIDKeys() else { return algorithms }
         return algorithms + [.rs256]
     }
@@ -148,14 +148,14 @@ package final class SigningKeys: Sendable {
     package var areInUse: Bool { !algorithms.isEmpty || state.withLock { !$0.records.isEmpty } }
 
     /// Reads the store's keys. Cheap; called a few times a second.
-    package func refresh() async throws(StoreError) {
+    package func refresh() async throws(Failure) {
         let look = beginLook()
         adopt(try await database.signingKeys(), look)
     }
 
     /// Makes, retires and erases keys that are due. Every process calls it at start and every minute; the store's
     /// transaction decides which one acts.
-    package func maintain() async throws(StoreError) {
+    package func maintain() async throws(Failure) {
         let reading = beginLook()
         let found = try await database.signingKeys()
         adopt(found, reading)
@@ -186,7 +186,7 @@ package final class SigningKeys: Sendable {
     /// - Parameter revoking: drops every present key at once, and with them every assertion; otherwise clients notice
     ///   nothing.
     /// - Returns: for each algorithm, the key that signs next.
-    package func rotate(revoking: Bool) async throws(StoreError) -> [SigningKeyRecord] {
+    package func rotate(revoking: Bool) async throws(Failure) -> [SigningKeyRecord] {
         let look = beginLook()
         let (schedule, now) = (schedule, look.time)
         let algorithms = try await algorithmsInUse()
@@ -195,7 +195,7 @@ package final class SigningKeys: Sendable {
         let spares = fresh
         adopt(
             try await database.changeSigningKeys { keys in
-                Self.ordered(
+                SigningKeySchedule.ordered(
                     SigningAlgorithm.allCases.flatMap { algorithm in
                         let keys = keys.filter { $0.algorithm == algorithm }
                         guard let spare = spares[algorithm] else { return revoking ? [] : keys }
@@ -211,12 +211,12 @@ package final class SigningKeys: Sendable {
     private func plan(
         _ algorithms: [SigningAlgorithm], _ spares: [SigningAlgorithm: SigningKeyRecord], at now: Timestamp
     ) -> @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord] {
-        let (sealer, schedule) = (sealer, schedule)
+        let (keyring, schedule) = (keyring, schedule)
         let opened = state.withLock(\.usable)
         return { keys in
             let usable = Set(
                 keys.filter { key in
-                    key.sealedPrivateKey != nil && (opened.contains(key.keyID) || sealer.open(key) != nil)
+                    key.sealedPrivateKey != nil && (opened.contains(key.keyID) || keyring.open(key) != nil)
                 }.map(\.keyID))
             let wanted = SigningAlgorithm.allCases.flatMap { algorithm in
                 let keys = keys.filter { $0.algorithm == algorithm }
@@ -224,41 +224,33 @@ package final class SigningKeys: Sendable {
                     ? schedule.renewed(keys, usable: usable, spare: spares[algorithm], at: now)
                     : schedule.runOut(keys, at: now)
             }
-            return Self.ordered(wanted.map(sealer.resealed))
+            return SigningKeySchedule.ordered(wanted.map(keyring.resealed))
         }
-    }
-
-    /// In the store's order.
-    private static func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
-        keys.sorted { ($0.signsFrom, $0.keyID) < ($1.signsFrom, $1.keyID) }
     }
 
     private func spare(
         _ algorithm: SigningAlgorithm, at now: Timestamp
-    ) async throws(StoreError) -> SigningKeyRecord {
-        let sealer = sealer
+    ) async throws(Failure) -> SigningKeyRecord {
+        let keyring = keyring
         // The search for primes would block an event loop.
         let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
-            Result { () throws(KeyError) in try sealer.make(algorithm, at: now) }
+            Result { () throws(KeyError) in try keyring.makeSigningKey(algorithm, at: now) }
         }
         switch made {
         case .success(let record): return record
-        case .failure(let error): throw .inconsistent("a signing key cannot be made: \(error)")
+        case .failure(let error): throw Failure(.unavailable, "a signing key cannot be made: \(error)")
         }
     }
 
     /// One read of the store: its number, and the time before it began. The result may lack anything written after that
     /// time.
-    private struct Look {
-        var number: UInt64
-        var time: Timestamp
-    }
+    private typealias Look = (number: UInt64, time: Timestamp)
 
     private func beginLook() -> Look {
-        let time = clock.now()
+        let time = runtime.clock.now()
         return state.withLock { state in
             state.looksBegun += 1
-            return Look(number: state.looksBegun, time: time)
+            return (state.looksBegun, time)
         }
     }
 
@@ -269,7 +261,7 @@ package final class SigningKeys: Sendable {
         if let known {
             opened = [:]
             for record in records where record.sealedPrivateKey != nil {
-                opened?[record.keyID] = known[record.keyID] ?? sealer.open(record)
+                opened?[record.keyID] = known[record.keyID] ?? keyring.open(record)
                 if opened?[record.keyID] == nil {
                     logger.error("signing key cannot be unsealed", metadata: ["key": "\(record.keyID)"])
                 }

@@ -1,6 +1,6 @@
 package import Coding
 import Crypto
-package import Storage
+import Storage
 import Synchronization
 
 /// Work that one of the processes sharing a database does for all of them.
@@ -32,7 +32,7 @@ final class LeaseHold: Sendable {
     }
 
     /// Acquires or extends the lease; false when another process holds it.
-    func acquire(at now: Timestamp) async throws(StoreError) -> Bool {
+    func acquire(at now: Timestamp) async throws(Failure) -> Bool {
         let length = seconds * 1_000
         // Extend when a third has passed, or when the clock was set back.
         if let end = end.withLock({ $0 }) {
@@ -131,7 +131,7 @@ extension Database {
     /// - Returns: whether `holder` now has the lease.
     package func holdLease(
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
+    ) async throws(Failure) -> Bool {
         // Machines compare one clock: each measures how far its own is from the database's.
         let now = now.adding(milliseconds: store.clockDifference)
         return try await write(at: now) { transaction in
@@ -148,7 +148,7 @@ extension Database {
     }
 
     /// Releases the lease early, so that another process need not wait. Does nothing if another process holds it.
-    package func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError) {
+    package func releaseLease(_ job: LeasedJob, holder: String) async throws(Failure) {
         try await write { transaction in
             try transaction.run("DELETE FROM lease WHERE job = ? AND holder = ?", [job, holder])
         }

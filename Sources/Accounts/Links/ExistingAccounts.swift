@@ -1,5 +1,5 @@
-import Coding
-import Crypto
+package import Coding
+package import Crypto
 import Storage
 
 /// An unknown person who is asked whether they have an account: what the page shows and sends back.
@@ -23,7 +23,7 @@ package enum ExistingAccountAnswer: Sendable {
 }
 
 // Prevents a second account by accident. The identity waits, sealed, for its browser only.
-extension Linking {
+extension SignIn {
     /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
     /// not configured.
     func keepWaiting(
@@ -41,8 +41,8 @@ extension Linking {
             ticketHash: tickets(of: id, in: browser)[0].hash,
             sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
             subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
-            expiresAt: now.adding(seconds: LinkLifetime.seconds))
-        let kept = try await Failure.mapping(await database.keepWaiting(waiting, at: now))
+            expiresAt: now.adding(seconds: Link.lifetime))
+        let kept = try await database.keepWaiting(waiting, at: now)
         return kept.flatMap(person)
     }
 
@@ -50,7 +50,7 @@ extension Linking {
     func waitingPerson(of opened: OpenedState) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
         let now = clock.now()
-        let found = try await Failure.mapping(await database.waiting(attempt: opened.id, at: now))
+        let found = try await database.waiting(attempt: opened.id, at: now)
         return found.flatMap(person)
     }
 
@@ -98,7 +98,7 @@ extension Linking {
     func waiting(_ id: WaitingID, binding: BindingCookie) async throws(Failure) -> WaitingIdentity {
         let now = clock.now()
         guard case .value(let browser) = binding else { throw Failure(.linkUnknown) }
-        let found = try await Failure.mapping(await database.waiting(id, at: now))
+        let found = try await database.waiting(id, at: now)
         guard let found else { throw Failure(.linkExpired) }
         guard constantTimeEquals(found.bindingHash, browser.hash) else { throw Failure(.linkUnknown) }
         // From the team before a restart: Apple uses another subject for the person here.
@@ -116,22 +116,21 @@ extension Linking {
         waitingContent(id, in: browser).tokens(
             for: SHA256.hash(utf8: id.rawValue), purpose: "waiting-ticket", with: keyring)
     }
-}
 
-extension SignIn {
+    // MARK: The answer
+
     /// Applies the person's answer. Only in the browser that brought the identity.
     /// - Throws: `.linkUnknown` in another browser, `.linkExpired` when too late.
     package func answerExisting(
         _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
     ) async throws(Failure) -> ExistingAccountAnswer {
-        guard let linking else { throw Failure(.linkUnknown) }
-        let waiting = try await linking.waiting(id, binding: binding)
+        let waiting = try await self.waiting(id, binding: binding)
         guard case .value(let browser) = binding,
             let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
         else { throw Failure(.linkExpired) }
         switch choice {
         case .connect:
-            guard let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
+            guard let ticket = tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
             else { throw Failure(.linkExpired) }
             return .connect(ticket)
         case .new:
@@ -168,7 +167,88 @@ extension SignIn {
                 linked.identity, attempt: linked.attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
             return try outcome(of: result, tokens, opened: opened)
         } catch {
-            return .failed(error, returnTo: opened.returnTo)
+            return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
+    }
+}
+
+/// An identity whose person is asked whether they have an account.
+package struct WaitingIdentity: Hashable, Sendable {
+    package var id: WaitingID
+    package var attempt: Digest256
+    package var bindingHash: Digest256
+    package var ticketHash: Digest256
+    package var sealedIdentity: [UInt8]
+    package var team: TeamID
+    package var subject: AppleSubject
+    /// The subject that the sending team uses, after a transfer.
+    package var transferSubject: String?
+    package var expiresAt: Timestamp
+    /// The only link that may use it.
+    package var link: LinkID?
+}
+
+// Identities whose people are asked whether they have an account.
+extension Database {
+    /// Keeps an identity without a user waiting.
+    /// - Returns: what waits for this attempt, now or since earlier; nil when the identity has a user, or its attempt
+    ///   is used.
+    package func keepWaiting(
+        _ identity: WaitingIdentity, at now: Timestamp
+    ) async throws(Failure) -> WaitingIdentity? {
+        try await write(at: now) { transaction in
+            let earlier = try transaction.waiting("attempt = ?", [identity.attempt])
+            if let earlier { return earlier }
+            // Includes people who are moving from another team and are about to be recognised by their transfer
+            // subject.
+            let isKnown = try transaction.exists(
+                """
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM apple_identity WHERE team = ?1 AND subject = ?2)
+                OR EXISTS (SELECT 1 FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?3)
+                OR EXISTS (SELECT 1 FROM used_attempt WHERE attempt = ?4)
+                """, [identity.team, identity.subject, identity.transferSubject, identity.attempt])
+            guard !isKnown else { return nil }
+            let kept = try transaction.change(
+                """
+                INSERT INTO waiting_identity (id, attempt, binding_hash, ticket_hash, team, subject, sealed_identity,
+                expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt) DO NOTHING
+                """,
+                [
+                    identity.id, identity.attempt, identity.bindingHash, identity.ticketHash, identity.team,
+                    identity.subject, identity.sealedIdentity, identity.expiresAt,
+                ])
+            return kept > 0 ? identity : nil
+        }
+    }
+
+    /// Nil when expired.
+    package func waiting(_ id: WaitingID, at now: Timestamp) async throws(Failure) -> WaitingIdentity? {
+        try await read(at: now) { snapshot in try snapshot.waiting("id = ?", [id]) }
+    }
+
+    package func waiting(ticket: Digest256, at now: Timestamp) async throws(Failure) -> WaitingIdentity? {
+        try await read(at: now) { snapshot in try snapshot.waiting("ticket_hash = ?", [ticket]) }
+    }
+
+    package func waiting(attempt: Digest256, at now: Timestamp) async throws(Failure) -> WaitingIdentity? {
+        try await read(at: now) { snapshot in try snapshot.waiting("attempt = ?", [attempt]) }
+    }
+}
+
+extension Snapshot {
+    /// - Parameter condition: selects one.
+    fileprivate func waiting(_ condition: String, _ arguments: StatementArguments) throws -> WaitingIdentity? {
+        let row = try firstRow(
+            """
+            SELECT id, attempt, binding_hash, ticket_hash, sealed_identity, team, subject, expires_at, link
+            FROM waiting_identity WHERE \(condition)
+            """, arguments)
+        guard let row else { return nil }
+        var found = WaitingIdentity(
+            id: try row["id"], attempt: try row["attempt"], bindingHash: try row["binding_hash"],
+            ticketHash: try row["ticket_hash"], sealedIdentity: try row["sealed_identity"], team: try row["team"],
+            subject: try row["subject"], expiresAt: try row["expires_at"])
+        found.link = try row["link"]
+        return now < found.expiresAt ? found : nil
     }
 }

@@ -1,6 +1,28 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
+
+/// The ticket of a link, `brt_…`: an app authorizes its link with it, and an application connects a link to a waiting
+/// identity.
+package struct LinkTicket: SecretToken {
+    package static var prefix: String { "brt_" }
+    package let text: String
+    package init(unchecked text: String) { self.text = text }
+}
+
+/// The secret in a link's address, `bra_…`. The link belongs to the first browser that brings it.
+package struct LinkAddressToken: SecretToken {
+    package static var prefix: String { "bra_" }
+    package let text: String
+    package init(unchecked text: String) { self.text = text }
+}
+
+/// The code with which the application's backend completes a link, `brl_…`. The browser or app brings it there.
+package struct LinkCode: SecretToken {
+    package static var prefix: String { "brl_" }
+    package let text: String
+    package init(unchecked text: String) { self.text = text }
+}
 
 /// Whether Apple is added to an account, or replaces its password, which the application then drops.
 package enum LinkKind: String, Sendable, CaseIterable {
@@ -21,6 +43,13 @@ package enum LinkState: String, Sendable, CaseIterable {
 
 /// A stored attempt to link an Apple identity to an application's account.
 package struct Link: Hashable, Sendable {
+    /// How long it may take, in seconds, from its creation until its code is redeemed.
+    package static let lifetime: Int64 = 600
+    /// The longest name of an account, in bytes of UTF-8.
+    static let displayNameLimit = 128
+    /// Wrong codes at completion; this one ends the link.
+    static let tryLimit = 5
+
     package var id: LinkID
     package var kind: LinkKind
     package var state: LinkState
@@ -34,13 +63,13 @@ package struct Link: Hashable, Sendable {
     /// Where the browser goes with the code; a `ReturnTarget.location`, validated again when used.
     package var returnTo: String?
     /// Whether the external ID may be taken from another user.
-    package var mayReplace: Bool
+    package var mayReplace = false
     /// For an app; browsers use that of their attempt.
     package var nonce: String
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
     /// Wrong codes.
-    package var tries: Int
+    package var tries = 0
     /// The digest of the request that authorized the link.
     package var request: Digest256?
     package var codeHash: Digest256?
@@ -61,28 +90,6 @@ package struct Link: Hashable, Sendable {
     package var failure: String?
     package var endedAt: Timestamp?
 
-    package init(
-        id: LinkID, kind: LinkKind, state: LinkState, ticketHash: Digest256, addressHash: Digest256?,
-        externalID: String?, displayName: String? = nil, returnTo: String? = nil, mayReplace: Bool = false,
-        nonce: String, createdAt: Timestamp, waiting: WaitingID? = nil, apiKey: APIKeyID? = nil
-    ) {
-        self.id = id
-        self.kind = kind
-        self.state = state
-        self.ticketHash = ticketHash
-        self.addressHash = addressHash
-        self.externalID = externalID
-        self.displayName = displayName
-        self.returnTo = returnTo
-        self.mayReplace = mayReplace
-        self.nonce = nonce
-        self.createdAt = createdAt
-        expiresAt = createdAt.adding(seconds: LinkLifetime.seconds)
-        tries = 0
-        self.waiting = waiting
-        self.apiKey = apiKey
-    }
-
     /// Whether the link has expired, by a clock that may have been set back by a minute.
     package func isOver(at now: Timestamp) -> Bool { now >= expiresAt || now.adding(seconds: 60) < createdAt }
 }
@@ -100,12 +107,19 @@ extension Link {
         """
 
     fileprivate init(_ row: Row) throws(StoreError) {
-        self.init(
-            id: try row["id"], kind: try row["kind"], state: LinkState(stored: try row["state"]),
-            ticketHash: try row["token_hash"], addressHash: try row["address_hash"],
-            externalID: try row["external_id"], displayName: try row["display_name"], returnTo: try row["return_to"],
-            mayReplace: try row["may_replace"], nonce: try row["nonce"], createdAt: try row["created_at"],
-            waiting: try row["waiting"], apiKey: try row["api_key"])
+        id = try row["id"]
+        kind = try row["kind"]
+        state = LinkState(stored: try row["state"])
+        ticketHash = try row["token_hash"]
+        addressHash = try row["address_hash"]
+        externalID = try row["external_id"]
+        displayName = try row["display_name"]
+        returnTo = try row["return_to"]
+        mayReplace = try row["may_replace"]
+        nonce = try row["nonce"]
+        createdAt = try row["created_at"]
+        waiting = try row["waiting"]
+        apiKey = try row["api_key"]
         expiresAt = try row["expires_at"]
         tries = try row["tries"]
         request = try row["request"]
@@ -195,7 +209,7 @@ extension Database {
     /// - Parameter states: empty means all.
     package func links(
         in states: Set<LinkState>, after place: TimedPlace?, limit: Int
-    ) async throws(StoreError) -> Page<Link, TimedPlace> {
+    ) async throws(Failure) -> Page<Link, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
             wanted.add("state", in: states.sorted { $0.rawValue < $1.rawValue })

@@ -4,7 +4,7 @@ import Logging
 import Storage
 
 // Apple's answer to a browser's attempt for a link.
-extension Linking {
+extension SignIn {
     func complete(
         _ id: LinkID, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
     ) async -> SignInOutcome {
@@ -18,22 +18,19 @@ extension Linking {
                 after = before
             } else {
                 let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
-                let attempt = SignInAttempt(
-                    id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
-                    replacing: opened.attempt.replacing)
                 after = try await authorize(
-                    link, callback, content: content, attempt: attempt, kind: .browser, device: device,
+                    link, callback, content: content, attempt: opened.signInAttempt, kind: .browser, device: device,
                     kept: keptName)
             }
             return .linkAuthorized(location: try location(of: after, content))
         } catch {
-            return .failed(error, returnTo: opened.returnTo, link: id)
+            return .failed(error.inSignIn, returnTo: opened.returnTo, link: id)
         }
     }
 }
 
 // From the waiting identity to the finished link.
-extension Linking {
+extension SignIn {
     /// Commits the link, unless it is committed already.
     func commit(_ link: Link) async throws(Failure) {
         switch link.state {
@@ -55,7 +52,7 @@ extension Linking {
             of: identity.identity, attempt: identity.attempt, kind: identity.kind,
             token: .made(SessionToken.make(random: random).hash), device: identity.device, team: provider.team,
             policy: .open, at: now)
-        let result = try await Failure.mapping(await database.commitLink(LinkCommit(id: link.id, record: record)))
+        let result = try await database.commitLink(link.id, record)
         switch result {
         case .committed(let link):
             var metadata: Logger.Metadata = ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"]
@@ -72,7 +69,7 @@ extension Linking {
 
     /// Ends a link that this configuration cannot commit.
     private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(Failure) -> Failure {
-        try await Failure.mapping(await database.failLink(link.id, reason: reason, at: now))
+        try await database.failLink(link.id, reason: reason, at: now)
         logger.notice("link refused", metadata: ["link": "\(link.id)", "reason": "\(reason)"])
         return Failure(.linkEnded)
     }

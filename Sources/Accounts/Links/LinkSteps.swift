@@ -1,34 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
-
-/// An identity that authorizes a link.
-package struct LinkAuthorization: Sendable {
-    package var id: LinkID
-    package var request: Digest256
-    package var codeHash: Digest256
-    /// `LinkedIdentity`, sealed for this link.
-    package var sealedIdentity: [UInt8]
-    package var team: TeamID
-    package var subject: AppleSubject
-    /// Where the identity waited: from now on only this link may use it.
-    package var waiting: WaitingID?
-    package var now: Timestamp
-}
-
-package enum LinkCodeResult: Hashable, Sendable {
-    case right(Link)
-    /// Also when it was the last try and ended the link.
-    case wrong
-    case unknown
-}
-
-/// The input of the committing transaction.
-package struct LinkCommit: Sendable {
-    package var id: LinkID
-    /// As a sign-in of this identity would be stored; its session is not created.
-    package var record: SignInRecord
-}
+import Storage
 
 package enum LinkCommitResult: Hashable, Sendable {
     /// The user has the external ID; the link is `done`.
@@ -40,42 +12,19 @@ package enum LinkCommitResult: Hashable, Sendable {
     case unknown
 }
 
-/// What a completed link says about its account.
-package enum LinkedAccount: Hashable, Sendable {
-    /// Apple opens it.
-    case opens(User)
-    case closed(ReasonCode)
-}
-
-/// An identity whose person is asked whether they have an account.
-package struct WaitingIdentity: Hashable, Sendable {
-    package var id: WaitingID
-    package var attempt: Digest256
-    package var bindingHash: Digest256
-    package var ticketHash: Digest256
-    package var sealedIdentity: [UInt8]
-    package var team: TeamID
-    package var subject: AppleSubject
-    /// The subject that the sending team uses, after a transfer.
-    package var transferSubject: String?
-    package var expiresAt: Timestamp
-    /// The only link that may use it.
-    package var link: LinkID?
-}
-
 // A link until it is committed.
 extension Database {
-    package func createLink(_ link: Link) async throws(StoreError) {
+    package func createLink(_ link: Link) async throws(Failure) {
         try await write { transaction in try transaction.insert(link) }
     }
 
-    package func link(_ id: LinkID) async throws(StoreError) -> Link? {
+    package func link(_ id: LinkID) async throws(Failure) -> Link? {
         try await read { snapshot in try snapshot.storedLink(id) }
     }
 
     /// Ties an open link to the browser that opens it first.
     /// - Returns: false when the link belongs to another browser, or is not open.
-    package func claimLink(_ id: LinkID, for browser: Digest256) async throws(StoreError) -> Bool {
+    package func claimLink(_ id: LinkID, for browser: Digest256) async throws(Failure) -> Bool {
         try await write { transaction in
             try transaction.change(
                 """
@@ -85,15 +34,18 @@ extension Database {
     }
 
     /// Ends a link that is not committed.
-    package func failLink(_ id: LinkID, reason: String, at now: Timestamp) async throws(StoreError) {
+    package func failLink(_ id: LinkID, reason: String, at now: Timestamp) async throws(Failure) {
         try await write(at: now) { transaction in
             guard let link = try transaction.storedLink(id), link.endedAt == nil else { return }
             try transaction.failLink(id, reason)
         }
     }
 
-    /// The account of a completed link, by `LinkRule.obstacle`; nil when its user was deleted.
-    package func linkedAccount(_ id: LinkID) async throws(StoreError) -> LinkedAccount? {
+    /// The account of a completed link, and why Apple does not open it, by `LinkRule.obstacle`; nil when its user was
+    /// deleted.
+    package func linkedAccount(
+        _ id: LinkID
+    ) async throws(Failure) -> (user: User, obstacle: ReasonCode?)? {
         try await read { snapshot in
             guard let link = try snapshot.storedLink(id), let id = link.user, let user = try snapshot.user(id) else {
                 return nil
@@ -106,25 +58,30 @@ extension Database {
                         try snapshot.exists("SELECT 1 FROM apple_identity WHERE id = ? AND user = ?", [$0, id])
                     } ?? false
             }
-            return LinkRule.obstacle(to: link, user: user, hasIdentity: hasIdentity).map { .closed($0) } ?? .opens(user)
+            return (user, LinkRule.obstacle(to: link, user: user, hasIdentity: hasIdentity))
         }
     }
 
     // MARK: Apple's answer and the code
 
     /// From `open` to `authorized`, unless expired.
+    /// - Parameters:
+    ///   - wanted: with what authorizes it: request, hash of the code, sealed identity, team and subject.
+    ///   - waiting: where the identity waited: from now on only this link may use it.
     /// - Returns: the link afterwards, whoever authorized it; nil when there is none.
-    package func authorizeLink(_ authorization: LinkAuthorization) async throws(StoreError) -> Link? {
+    package func authorizeLink(
+        _ wanted: Link, waiting: WaitingID?, at now: Timestamp
+    ) async throws(Failure) -> Link? {
         try await write { transaction in
-            let id = authorization.id
+            let id = wanted.id
             guard let link = try transaction.storedLink(id) else { return nil }
-            guard link.state == .open, !link.isOver(at: authorization.now) else { return link }
-            if let waiting = authorization.waiting {
+            guard link.state == .open, !link.isOver(at: now) else { return link }
+            if let waiting {
                 let changes = try transaction.change(
                     """
                     UPDATE waiting_identity SET link = ?1
                     WHERE id = ?2 AND (link IS NULL OR link = ?1) AND expires_at > ?3
-                    """, [id, waiting, authorization.now])
+                    """, [id, waiting, now])
                 guard changes > 0 else { return link }
             }
             try transaction.run(
@@ -132,43 +89,41 @@ extension Database {
                 UPDATE account_link SET state = 'authorized', request = ?, code_hash = ?, sealed_identity = ?, team = ?,
                 subject = ?, tries = 0 WHERE id = ?
                 """,
-                [
-                    authorization.request, authorization.codeHash, authorization.sealedIdentity,
-                    authorization.team, authorization.subject, id,
-                ])
+                [wanted.request, wanted.codeHash, wanted.sealedIdentity, wanted.team, wanted.subject, id])
             return try transaction.storedLink(id)
         }
     }
 
     /// Whether this is the link's code. Counts a wrong one while the link waits; the fifth ends it.
+    /// - Returns: the link as it was; nil when there is none.
     package func tryCode(
         _ hash: Digest256, of id: LinkID, at now: Timestamp
-    ) async throws(StoreError) -> LinkCodeResult {
+    ) async throws(Failure) -> (link: Link, isRight: Bool)? {
         try await write(at: now) { transaction in
-            guard let link = try transaction.storedLink(id) else { return .unknown }
-            if let expected = link.codeHash, constantTimeEquals(expected, hash) { return .right(link) }
-            guard link.endedAt == nil else { return .wrong }
-            if link.tries + 1 >= LinkLimits.tries {
+            guard let link = try transaction.storedLink(id) else { return nil }
+            if let expected = link.codeHash, constantTimeEquals(expected, hash) { return (link, true) }
+            guard link.endedAt == nil else { return (link, false) }
+            if link.tries + 1 >= Link.tryLimit {
                 try transaction.failLink(id, ReasonCode.linkEnded.rawValue)
             } else {
                 try transaction.run("UPDATE account_link SET tries = tries + 1 WHERE id = ?", [id])
             }
-            return .wrong
+            return (link, false)
         }
     }
 
     /// Applies `LinkRule`, sets the external ID, creates the user if necessary, stores what the identity brings, as a
     /// sign-in would, and writes the event.
-    package func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult {
-        try await write(at: commit.record.now) { transaction in try transaction.commit(commit) }
+    /// - Parameter record: as a sign-in of this identity would be stored; its session is not created.
+    package func commitLink(_ id: LinkID, _ record: SignInRecord) async throws(Failure) -> LinkCommitResult {
+        try await write(at: record.now) { transaction in try transaction.commit(id, record) }
     }
 }
 
 // What a link does to users.
 extension Transaction {
-    func commit(_ commit: LinkCommit) throws -> LinkCommitResult {
-        let record = commit.record
-        guard let link = try storedLink(commit.id) else { return .unknown }
+    func commit(_ id: LinkID, _ record: SignInRecord) throws -> LinkCommitResult {
+        guard let link = try storedLink(id) else { return .unknown }
         guard link.state == .authorized, !link.isOver(at: now), let externalID = link.externalID else {
             return .other(link)
         }

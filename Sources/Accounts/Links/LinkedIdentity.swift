@@ -1,14 +1,5 @@
 import Coding
-package import Crypto
-
-/// How a link's identity is sealed: for that link only.
-package enum LinkSealing {
-    package static let purpose = SealingPurpose.other("linked-identity")
-
-    package static func context(of id: LinkID) -> [UInt8] { context(of: id.rawValue) }
-
-    static func context(of id: String) -> [UInt8] { Array(id.utf8) }
-}
+import Crypto
 
 /// A verified identity that waits, sealed, for a link to complete or for the person's answer about an existing account.
 struct LinkedIdentity: Sendable {
@@ -21,28 +12,21 @@ struct LinkedIdentity: Sendable {
     var device: Device
     /// For a waiting identity: where the sign-in leads.
     var returnTo: String?
-    /// Seals it for one link.
-    func seal(for id: LinkID, with keyring: SealingKeyring) -> [UInt8] {
-        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id.rawValue))
-    }
 
-    func seal(for id: WaitingID, with keyring: SealingKeyring) -> [UInt8] {
-        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id.rawValue))
+    static let purpose = SealingPurpose.other("linked-identity")
+
+    /// It is sealed for one link, or for one person's answer, only.
+    static func context(of id: ID<some Identified>) -> [UInt8] { Array(id.rawValue.utf8) }
+
+    func seal(for id: ID<some Identified>, with keyring: SealingKeyring) -> [UInt8] {
+        keyring.seal(encoded, purpose: Self.purpose, context: Self.context(of: id))
     }
 
     /// Nil when no key of the ring opens it.
-    static func open(_ sealed: [UInt8]?, for id: LinkID, with keyring: SealingKeyring) -> LinkedIdentity? {
-        open(sealed, id: id.rawValue, with: keyring)
-    }
-
-    static func open(_ sealed: [UInt8]?, for id: WaitingID, with keyring: SealingKeyring) -> LinkedIdentity? {
-        open(sealed, id: id.rawValue, with: keyring)
-    }
-
-    private static func open(_ sealed: [UInt8]?, id: String, with keyring: SealingKeyring) -> LinkedIdentity? {
-        guard let sealed,
-            let plaintext = try? keyring.open(
-                sealed, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id)),
+    static func open(
+        _ sealed: [UInt8]?, for id: ID<some Identified>, with keyring: SealingKeyring
+    ) -> LinkedIdentity? {
+        guard let sealed, let plaintext = try? keyring.open(sealed, purpose: purpose, context: context(of: id)),
             let object = (try? JSONReader.parse(plaintext))?.objectValue
         else { return nil }
         return LinkedIdentity(object)

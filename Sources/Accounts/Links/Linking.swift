@@ -36,20 +36,9 @@ package struct NewLink: Sendable {
     package var expiresAt: Timestamp
 }
 
-/// Links an Apple identity to an account that the application has signed its user in to. The application begins a link,
-/// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
-package struct Linking: SignInSteps {
-    package let parts: SignInParts
-    // What identical requests about one link share while the first is running. The store knows the result.
-    let authorizations: CallbackAnswers<Result<LinkCode, Failure>>
-    let completions: CallbackAnswers<Result<User, Failure>>
-
-    package init(_ parts: SignInParts) {
-        self.parts = parts
-        authorizations = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
-        completions = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
-    }
-
+// Links an Apple identity to an account that the application has signed its user in to. The application begins a link,
+// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
+extension SignIn {
     /// Begins a link.
     /// - Parameters:
     ///   - returnTo: nil means the default target.
@@ -63,8 +52,8 @@ package struct Linking: SignInSteps {
         guard UserLimits.accepts(externalID: externalID) else {
             throw Self.invalid("externalID", UserLimits.externalID)
         }
-        guard LinkLimits.accepts(displayName: displayName) else {
-            throw Self.invalid("displayName", LinkLimits.displayName)
+        guard PlainLine.accepts(displayName, maximum: Link.displayNameLimit) else {
+            throw Self.invalid("displayName", Link.displayNameLimit)
         }
         guard let target = returnTargets.validate(returnTo) else {
             throw Failure(
@@ -78,14 +67,14 @@ package struct Linking: SignInSteps {
         let addressToken = LinkAddressToken.make(random: random)
         var identity: WaitingIdentity?
         if let waiting {
-            identity = try await Failure.mapping(await database.waiting(ticket: waiting.hash, at: now))
+            identity = try await database.waiting(ticket: waiting.hash, at: now)
         }
         let link = Link(
             id: id, kind: kind, state: .open, ticketHash: ticket.hash,
             addressHash: addressToken.hash, externalID: externalID, displayName: displayName,
-            returnTo: target.location, mayReplace: mayReplace, nonce: makeNonce(), createdAt: now,
-            waiting: identity?.id, apiKey: apiKey)
-        try await Failure.mapping(await database.createLink(link))
+            returnTo: target.location, mayReplace: mayReplace, nonce: Base64URL.encode(random.bytes(32)),
+            createdAt: now, expiresAt: now.adding(seconds: Link.lifetime), waiting: identity?.id, apiKey: apiKey)
+        try await database.createLink(link)
         logger.info("link started", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
         return NewLink(
             id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
@@ -138,7 +127,7 @@ package struct Linking: SignInSteps {
         let link = try await found(id)
         guard constantTimeEquals(link.ticketHash, ticket.hash) else { throw Failure(.linkUnknown) }
         let native = request.native(link)
-        return try await authorizations.answer(for: joint(link.id, native.digest)) {
+        return try await linkAuthorizations.answer(for: joint(link.id, native.digest)) {
             await Result { () async throws(Failure) in
                 let after = try await self.authorize(link, native, device: device)
                 return try self.code(of: after, native.content)
@@ -156,31 +145,28 @@ package struct Linking: SignInSteps {
         let link = try await found(id)
         guard link.apiKey == nil || link.apiKey == apiKey else { throw Failure(.linkUnknown) }
         let hash = SHA256.hash(utf8: code)
-        return try await completions.answer(for: joint(id, hash)) {
+        return try await linkCompletions.answer(for: joint(id, hash)) {
             await Result { () async throws(Failure) in try await self.complete(id, code: hash) }
         }.outcome.get()
     }
 
     private func complete(_ id: LinkID, code: Digest256) async throws(Failure) -> User {
-        let result = try await Failure.mapping(await database.tryCode(code, of: id, at: clock.now()))
-        switch result {
-        case .unknown: throw Failure(.linkUnknown)
-        case .wrong:
+        let found = try await database.tryCode(code, of: id, at: clock.now())
+        guard let (link, isRight) = found else { throw Failure(.linkUnknown) }
+        guard isRight else {
             logger.notice("link completion refused: wrong code", metadata: ["link": "\(id)"])
             throw Failure(.codeInvalid)
-        case .right(let link):
-            try await commit(link)
-            let account = try await Failure.mapping(await database.linkedAccount(id))
-            switch account {
-            case .opens(let user)?: return user
-            case .closed(let code)?:
-                logger.notice(
-                    "link completed, but Apple does not open the account",
-                    metadata: ["link": "\(id)", "reason": "\(code.rawValue)"])
-                throw Failure(code)
-            case nil: throw Failure(.linkUnknown)
-            }
         }
+        try await commit(link)
+        let account = try await database.linkedAccount(id)
+        guard let account else { throw Failure(.linkUnknown) }
+        if let obstacle = account.obstacle {
+            logger.notice(
+                "link completed, but Apple does not open the account",
+                metadata: ["link": "\(id)", "reason": "\(obstacle.rawValue)"])
+            throw Failure(obstacle)
+        }
+        return account.user
     }
 
     /// The id alone opens nothing: it is logged, and appears in the address that the application's page gets.
@@ -197,8 +183,7 @@ package struct Linking: SignInSteps {
             // The same browser opens it again: nothing is written.
             if constantTimeEquals(first, browser.hash) { return }
         } else {
-            let isOurs = try await Failure.mapping(
-                await database.claimLink(link.id, for: browser.hash))
+            let isOurs = try await database.claimLink(link.id, for: browser.hash)
             if isOurs { return }
         }
         // Authorized a moment ago, or another browser's.
@@ -213,7 +198,7 @@ package struct Linking: SignInSteps {
         _ link: Link, _ request: NativeSignInRequest, device: Device
     ) async throws(Failure) -> Link {
         // Read it again: an identical request may have ended since the caller read the link.
-        guard let link = try await Failure.mapping(await database.link(link.id)) else { throw Failure(.linkUnknown) }
+        guard let link = try await database.link(link.id) else { throw Failure(.linkUnknown) }
         if let before = try authorized(link, by: request.digest) { return before }
         let callback = ValidatedCallback(
             request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
@@ -233,15 +218,8 @@ package struct Linking: SignInSteps {
         let claims = try await verify(callback)
         let name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
         let consent = consent(of: callback, claims, kept: name)
-        guard try await claimCode(content.digest, attempt, consent: consent) else {
-            throw Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
-        }
-        let identity: VerifiedIdentity
-        do throws(Failure) {
-            identity = try await exchange(callback, claims)
-        } catch {
-            throw await settled(attempt.id, after: error)
-        }
+        try await requireCode(content.digest, attempt, consent: consent)
+        let identity = try await exchange(callback, claims, claimed: attempt)
         let linked = LinkedIdentity(identity: identity, name: name, attempt: attempt, kind: kind, device: device)
         return try await authorize(link, linked, content: content, waiting: nil)
     }
@@ -249,14 +227,15 @@ package struct Linking: SignInSteps {
     func authorize(
         _ link: Link, _ identity: LinkedIdentity, content: RequestContent, waiting: WaitingID?
     ) async throws(Failure) -> Link {
-        let request = content.digest
-        let authorization = LinkAuthorization(
-            id: link.id, request: request, codeHash: codes(of: link.id, content)[0].hash,
-            sealedIdentity: identity.seal(for: link.id, with: keyring), team: provider.team,
-            subject: identity.identity.claims.subject, waiting: waiting, now: clock.now())
-        let after = try await Failure.mapping(await database.authorizeLink(authorization))
+        var wanted = link
+        wanted.request = content.digest
+        wanted.codeHash = codes(of: link.id, content)[0].hash
+        wanted.sealedIdentity = identity.seal(for: link.id, with: keyring)
+        wanted.team = provider.team
+        wanted.subject = identity.identity.claims.subject
+        let after = try await database.authorizeLink(wanted, waiting: waiting, at: clock.now())
         guard let after else { throw Failure(.linkUnknown) }
-        guard let ours = try authorized(after, by: request) else { throw Failure(.linkExpired) }
+        guard let ours = try authorized(after, by: content.digest) else { throw Failure(.linkExpired) }
         if after.endedAt == nil {
             logger.info("link authorized", metadata: ["link": "\(link.id)", "kind": "\(link.kind.rawValue)"])
         }
@@ -312,7 +291,7 @@ package struct Linking: SignInSteps {
 
     /// The answer must not depend on who asks: the id is public.
     func found(_ id: LinkID) async throws(Failure) -> Link {
-        guard let link = try await Failure.mapping(await database.link(id)) else { throw Failure(.linkUnknown) }
+        guard let link = try await database.link(id) else { throw Failure(.linkUnknown) }
         return link
     }
 
@@ -320,7 +299,4 @@ package struct Linking: SignInSteps {
     func joint(_ id: LinkID, _ request: Digest256) -> Digest256 {
         SHA256.hash(Array("\(id)|".utf8) + request.bytes)
     }
-
-    /// 256 random bits in base64url.
-    func makeNonce() -> String { Base64URL.encode(random.bytes(32)) }
 }

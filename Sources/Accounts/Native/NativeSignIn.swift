@@ -1,4 +1,4 @@
-import Coding
+package import Coding
 import Crypto
 import Logging
 import Storage
@@ -44,13 +44,22 @@ package enum NativeSignInOutcome: Sendable {
 
 // Sign-in from an app on Apple's platforms. What browsers and apps have in common is in CallbackCompletion.
 extension SignIn {
-    /// A new challenge. Nothing is stored; many may be open at once.
-    package func beginNative() -> NativeChallenge {
+    /// A new challenge: a nonce that an app gets from us before it asks Apple, and returns with Apple's answer. It seals
+    /// its time and 128 random bits, under the key of the hour of issue. Nothing is stored; many may be open at once.
+    package func beginNative() -> (nonce: String, expiresAt: Timestamp) {
         let now = clock.now()
-        let sealed = SealedChallenge(issuedAt: now, random: random.bytes(SealedChallenge.randomByteCount))
-        return NativeChallenge(
-            nonce: sealed.seal(with: keyring), expiresAt: now.adding(seconds: configuration.attemptLifetime))
+        let plaintext =
+            [Self.challengeVersion] + [UInt8](bigEndian: now.milliseconds) + random.bytes(Self.challengeRandomCount)
+        return (
+            keyring.sealText(plaintext, issuedAt: now, purpose: SealingPurpose.nativeChallenge),
+            now.adding(seconds: configuration.attemptLifetime)
+        )
     }
+
+    private static var challengeVersion: UInt8 { 1 }
+    private static var challengeRandomCount: Int { 16 }
+    /// The longest nonce that is opened, in characters; ours have 83.
+    private static var maximumNonceLength: Int { 128 }
 
     /// Answers one request of an app. Identical requests in the meantime share its answer.
     package func completeNative(_ request: NativeSignInRequest, device: Device) async -> NativeSignInOutcome {
@@ -70,11 +79,14 @@ extension SignIn {
 
     /// - Throws: `.invalidState` for a challenge that is not ours, `.staleState` for one that is too old.
     func openChallenge(_ nonce: String) throws(Failure) -> SignInAttempt {
-        guard let sealed = SealedChallenge.open(nonce, with: keyring) else { throw Failure(.invalidState) }
-        guard !isStale(issuedAt: sealed.issuedAt) else { throw Failure(.staleState) }
+        let plaintext = keyring.openText(
+            nonce, maximumLength: Self.maximumNonceLength, purpose: SealingPurpose.nativeChallenge)
+        guard let plaintext, plaintext.count == 9 + Self.challengeRandomCount, plaintext[0] == Self.challengeVersion
+        else { throw Failure(.invalidState) }
+        let issuedAt = Timestamp(milliseconds: Int64(bigEndianBytes: plaintext[1..<9]))
+        guard !isStale(issuedAt: issuedAt) else { throw Failure(.staleState) }
         return SignInAttempt(
-            id: SealedAttempt.identifier(of: SHA256.hash(utf8: nonce), issuedAt: sealed.issuedAt),
-            issuedAt: sealed.issuedAt)
+            id: SealedAttempt.identifier(of: SHA256.hash(utf8: nonce), issuedAt: issuedAt), issuedAt: issuedAt)
     }
 
     private func nativeWork(
@@ -91,14 +103,9 @@ extension SignIn {
             guard try await claimCode(request.digest, challenge, consent: consent) else {
                 // Another process had it, and may have finished by now.
                 if let renewed = try await renewed(request, challenge) { return renewed }
-                throw Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
+                throw Self.codeInFlight
             }
-            let identity: VerifiedIdentity
-            do throws(Failure) {
-                identity = try await exchange(callback, claims)
-            } catch {
-                throw await settled(challenge.id, after: error)
-            }
+            let identity = try await exchange(callback, claims, claimed: challenge)
             var attempt = challenge
             attempt.bindingHash = request.digest
             let token = nativeTokens(request, challenge)[0]
@@ -114,7 +121,7 @@ extension SignIn {
             case .refused(let refusal, let user): return .refused(refusal, user)
             }
         } catch {
-            return .failed(error)
+            return .failed(error.inSignIn)
         }
     }
 
@@ -124,13 +131,13 @@ extension SignIn {
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
     ) async throws(Failure) -> NativeSignInOutcome? {
         let now = clock.now()
-        let used = try await Failure.mapping(await database.usedAttempt(challenge.id, at: now))
+        let used = try await database.usedAttempt(challenge.id, at: now)
         guard let used else { return nil }
         guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes) else { throw Failure(.replayed) }
         if let refusal = used.refusal { return .refusedBefore(refusal) }
         guard used.sessionIsLive else { throw Failure(.replayed) }
         for token in nativeTokens(request, challenge) {
-            let found = try await Failure.mapping(await database.signedIn(token: token.hash, at: now))
+            let found = try await database.signedIn(token: token.hash, at: now)
             guard let found, found.session.id == used.session else { continue }
             switch found.user.state {
             case .active: return .signedIn(token: token, signedIn: found)
@@ -170,5 +177,64 @@ extension Failure {
     /// answered that it did nothing.
     var leavesCodeUnused: Bool {
         !mayHaveSpentCode && [.providerUnavailable, .clientRefused].contains(code)
+    }
+}
+
+/// What Apple has just given an app, sent to delete an account for which no refresh token may be stored.
+package struct FreshAuthorization: Sendable {
+    package var authorizationCode: String
+    /// Verified as at a sign-in, if given; then `nonce` is required.
+    package var identityToken: String?
+    /// Of a challenge of ours; if given, Apple's token must match it.
+    package var nonce: String?
+
+    package init(authorizationCode: String, identityToken: String? = nil, nonce: String? = nil) {
+        self.authorizationCode = authorizationCode
+        self.identityToken = identityToken
+        self.nonce = nonce
+    }
+}
+
+extension SignIn {
+    /// Redeems a code that Apple has just given the app that this person is signed in with, and stores the refresh
+    /// token, so that the following deletion can revoke it (Apple, TN3194). This also proves that the person was
+    /// present.
+    ///
+    /// The code must belong to the same person and app; it is sent once.
+    package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(Failure) {
+        let (session, user) = (signedIn.session, signedIn.user)
+        guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {
+            throw Failure(.malformedCallback, "an authorization code is taken from an app that is signed in")
+        }
+        var nonce: String?
+        if let text = fresh.nonce {
+            _ = try openChallenge(text)
+            nonce = configuration.nativeNonce.claim(for: text)
+        }
+        if let token = fresh.identityToken {
+            guard let nonce else { throw Failure(.malformedCallback, "identityToken needs a nonce") }
+            let claims = try await provider.verify(
+                identityToken: token, authorizationCode: fresh.authorizationCode, nonce: nonce,
+                clientIDs: [session.clientID])
+            guard claims.subject == user.appleSubject else {
+                throw Failure(.tokenMismatch, "the token is another person's")
+            }
+        }
+        let attempt = SignInAttempt(
+            id: SHA256.hash(utf8: "deletion|" + fresh.authorizationCode), issuedAt: clock.now())
+        let request = SHA256.hash(utf8: "\(session.id)|\(fresh.authorizationCode)")
+        try await requireCode(request, attempt, consent: nil)
+        let identity: VerifiedIdentity
+        do throws(Failure) {
+            identity = try await provider.redeem(
+                authorizationCode: fresh.authorizationCode, nonce: nonce, clientID: session.clientID)
+        } catch {
+            throw await settled(attempt.id, after: error)
+        }
+        guard identity.claims.subject == user.appleSubject, identity.claims.clientID == session.clientID else {
+            throw Failure(.tokenMismatch, "the code is another person's")
+        }
+        guard let sealed = seal(identity.refreshToken, claims: identity.claims) else { return }
+        try await database.keepCredential(sealed, of: identity.claims, team: provider.team)
     }
 }

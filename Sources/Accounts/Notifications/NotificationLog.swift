@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 extension AppleNotification.Kind {
     /// - Parameter type: the event's `type`, as Apple wrote it.
@@ -56,7 +56,7 @@ extension Database {
     /// At most `limit`, newest first, after `cursor`; a nil outcome selects all.
     package func notifications(
         outcome: NotificationOutcome?, after place: TimedPlace?, limit: Int
-    ) async throws(StoreError) -> Page<RecordedNotification, TimedPlace> {
+    ) async throws(Failure) -> Page<RecordedNotification, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
             if let place { wanted.add("(received_at, jti) < (?, ?)", [place.time, place.id]) }
@@ -70,7 +70,7 @@ extension Database {
         }
     }
 
-    package func notification(_ id: String) async throws(StoreError) -> RecordedNotification? {
+    package func notification(_ id: String) async throws(Failure) -> RecordedNotification? {
         try await read { snapshot in try snapshot.recordedNotification(id) }
     }
 
@@ -78,7 +78,7 @@ extension Database {
     /// unknown.
     package func replayNotification(
         _ id: String, team: TeamID, at now: Timestamp
-    ) async throws(StoreError) -> NotificationReplay {
+    ) async throws(Failure) -> NotificationReplay {
         try await write(at: now) { transaction in
             guard let recorded = try transaction.recordedNotification(id) else { return .unknown }
             guard let notification = AppleNotification(recorded) else { return .erased }

@@ -1,11 +1,11 @@
 package import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// Records and applies it in one transaction; a jti seen within 30 days is `.duplicate`, without effect.
     package func apply(
         _ notification: AppleNotification, team: TeamID, at now: Timestamp
-    ) async throws(StoreError) -> NotificationOutcome {
+    ) async throws(Failure) -> NotificationOutcome {
         try await write(at: now) { transaction in
             if try transaction.exists("SELECT 1 FROM notification WHERE jti = ?", [notification.id]) {
                 return .duplicate
@@ -176,5 +176,60 @@ extension Transaction {
             SELECT 1 FROM apple_identity WHERE user = ? AND id <> ? AND moved_to IS NULL AND credential_state <> ?
             LIMIT 1
             """, [user, identity, CredentialState.notFound])
+    }
+}
+
+/// What a verified notification changes for a known person: the same rules for every store.
+package enum NotificationEffect: Hashable, Sendable {
+    /// Ends sessions and refresh tokens of sign-ins with `iat` ≤ the event's time, ties included. When no sign-in is
+    /// later, the authorization itself is gone, and `loss` says what that means.
+    case end(SessionEndCause, loss: AuthorizationLoss?)
+    case emailForwarding(Bool)
+    /// An email event older than the last one applied, or about a former address.
+    case stale
+    case unknownType
+
+    /// What happens to the person when the event is newer than every sign-in.
+    package enum AuthorizationLoss: Hashable, Sendable {
+        /// The user stays; the next sign-in counts as a first one.
+        case revoked
+        case erased
+        case disabled
+    }
+
+    /// - Parameters:
+    ///   - lastSignIn: the latest `iat` of this identity's sign-ins, by Apple's clock.
+    ///   - told: when Apple last reported the person's address, and forwarding.
+    ///   - address: the person's address.
+    package init(
+        of notification: AppleNotification, lastSignIn: Timestamp, told: LastTold, address: EmailAddress?,
+        onAccountDeleted: AccountDeletionPolicy
+    ) {
+        let isLatest = lastSignIn <= notification.eventTime
+        switch notification.kind {
+        case .consentRevoked:
+            self = .end(.consentRevoked, loss: isLatest ? .revoked : nil)
+        case .accountDeleted:
+            let loss: AuthorizationLoss = onAccountDeleted == .erase ? .erased : .disabled
+            self = .end(.accountDeleted, loss: isLatest ? loss : nil)
+        case .emailDisabled, .emailEnabled:
+            let isOld = told.forwarding.map { notification.eventTime < $0 } ?? false
+            let isBeforeAddress = told.email.map { notification.eventTime < $0 } ?? false
+            if isOld || isBeforeAddress && notification.isAboutOther(than: address) {
+                self = .stale
+            } else {
+                self = .emailForwarding(notification.kind == .emailEnabled)
+            }
+        case .unknown:
+            self = .unknownType
+        }
+    }
+}
+
+extension AppleNotification {
+    /// Whether it names a different address.
+    package func isAboutOther(than address: EmailAddress?) -> Bool {
+        guard let email else { return false }
+        return address.map { !$0.address.isExactly(email.address) } ?? true
     }
 }

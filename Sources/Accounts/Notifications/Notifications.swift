@@ -12,14 +12,17 @@ package final class Notifications: Sendable {
     private let logger: Logger
     /// The first is logged at once, then at most one a minute.
     private let throttle = LogThrottle(interval: 60_000)
-    private let unlisted = Mutex(UnlistedAudiences())
+    private let unlisted = Mutex<[UnlistedAudience]>([])
     /// Counts results of posts.
     package let metrics = NotificationMetrics()
 
     /// Apps for which notifications were refused during the last day, since the start.
     package func unlistedAudiences() -> [UnlistedAudience] {
         let now = clock.now()
-        return unlisted.withLock { $0.recent(at: now) }
+        return unlisted.withLock { list in
+            list.dropOld(at: now)
+            return list
+        }
     }
 
     package init(
@@ -49,7 +52,7 @@ package final class Notifications: Sendable {
             metrics.count(NotificationMetrics.Kind(notification.kind), NotificationMetrics.End(outcome))
             return outcome
         } catch {
-            let failure = NotificationFailure.storage(error.text)
+            let failure = NotificationFailure.storage("\(error)")
             log(failure)
             metrics.count(NotificationMetrics.Kind(notification.kind), .storage)
             throw failure
@@ -57,9 +60,9 @@ package final class Notifications: Sendable {
     }
 
     /// The actor is Apple, whoever delivered the notification.
-    private func apply(_ notification: AppleNotification) async throws(StoreError) -> NotificationOutcome {
+    private func apply(_ notification: AppleNotification) async throws(Failure) -> NotificationOutcome {
         try await AuditActor.$current.withValue(.apple) {
-            await Result { () async throws(StoreError) in
+            await Result { () async throws(Failure) in
                 try await database.apply(notification, team: provider.team, at: clock.now())
             }
         }.get()
@@ -109,32 +112,23 @@ package struct UnlistedAudience: Hashable, Sendable {
 
 /// The first such apps of a day. Later ones do not displace them: the owner of another app can repeat notifications at
 /// will.
-package struct UnlistedAudiences: Sendable {
-    package static let maximumCount = 8
+extension [UnlistedAudience] {
+    static let maximumCount = 8
     /// Seconds after its last notification until an app is forgotten.
-    package static let lifetime: Int64 = 86_400
+    private static let lifetime: Int64 = 86_400
 
-    private var entries: [UnlistedAudience] = []
-
-    package init() {}
-
-    package mutating func record(_ audience: String, at now: Timestamp) {
+    mutating func record(_ audience: String, at now: Timestamp) {
         dropOld(at: now)
-        if let index = entries.firstIndex(where: { $0.audience.isExactly(audience) }) {
-            entries[index].count += 1
-            entries[index].at = now
-        } else if entries.count < Self.maximumCount {
-            entries.append(UnlistedAudience(audience: audience, count: 1, at: now))
+        if let index = firstIndex(where: { $0.audience.isExactly(audience) }) {
+            self[index].count += 1
+            self[index].at = now
+        } else if count < Self.maximumCount {
+            append(UnlistedAudience(audience: audience, count: 1, at: now))
         }
     }
 
-    package mutating func recent(at now: Timestamp) -> [UnlistedAudience] {
-        dropOld(at: now)
-        return entries
-    }
-
-    private mutating func dropOld(at now: Timestamp) {
-        entries.removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
+    mutating func dropOld(at now: Timestamp) {
+        removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
     }
 }
 

@@ -9,12 +9,9 @@ package struct AuthorizeRequest: Sendable {
         self.fields = fields
     }
 
-    /// The first value of a parameter; empty ones count as absent (RFC 6749 §3.1).
-    subscript(name: String) -> String? {
-        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
-    }
-
-    func isRepeated(_ name: String) -> Bool { fields.count { $0.name.isExactly(name) } > 1 }
+    subscript(name: String) -> String? { fields.value(name) }
+    func isRepeated(_ name: String) -> Bool { fields.isRepeated(name) }
+    fileprivate func checkOnce(_ names: [String]) throws(Failure) { try fields.checkOnce(names) }
 
     /// The `client_id`; nil when it is absent, repeated or none.
     package var clientID: OpenIDClientID? {
@@ -56,12 +53,6 @@ package struct AnswerAddress: Hashable, Sendable {
     let state: String?
     /// `response_mode=form_post`
     let isPosted: Bool
-
-    fileprivate init(redirectURI: String, state: String?, isPosted: Bool) {
-        self.redirectURI = redirectURI
-        self.state = state
-        self.isPosted = isPosted
-    }
 
     /// With a code (RFC 6749 §4.1.2), and `iss` (RFC 9207 §2).
     package func answer(code: GrantedCode, issuer: String) -> ClientAnswer {
@@ -110,25 +101,23 @@ package struct ValidatedAuthorizeRequest: Sendable {
     /// - Throws: an error for the client.
     package init(
         _ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress
-    ) throws(ProviderError) {
-        for name in Self.names where request.isRepeated(name) {
-            throw ProviderError(.invalidRequest, "\(name) is given more than once")
-        }
-        if request["request"] != nil { throw ProviderError(.requestNotSupported, "request objects are not supported") }
+    ) throws(Failure) {
+        try request.checkOnce(Self.names)
+        if request["request"] != nil { throw .oauth(.requestNotSupported, "request objects are not supported") }
         if request["request_uri"] != nil {
-            throw ProviderError(.requestURINotSupported, "request_uri is not supported")
+            throw .oauth(.requestURINotSupported, "request_uri is not supported")
         }
         guard let type = request["response_type"] else {
-            throw ProviderError(.invalidRequest, "response_type is missing")
+            throw .oauth(.invalidRequest, "response_type is missing")
         }
-        guard type == "code" else { throw ProviderError(.unsupportedResponseType, "response_type must be code") }
+        guard type == "code" else { throw .oauth(.unsupportedResponseType, "response_type must be code") }
         guard ["query", "form_post"].contains(request["response_mode"] ?? "query") else {
-            throw ProviderError(.invalidRequest, "response_mode must be query or form_post")
+            throw .oauth(.invalidRequest, "response_mode must be query or form_post")
         }
         self.client = client
         self.address = address
         let asked = OpenIDScope.parse(request["scope"] ?? "")
-        guard asked.contains(.openid) else { throw ProviderError(.invalidScope, "scope must contain openid") }
+        guard asked.contains(.openid) else { throw .oauth(.invalidScope, "scope must contain openid") }
         scopes = asked.filter(client.scopes.contains)
         nonce = request["nonce"]
         try Self.checkOpaque("state", address.state)
@@ -149,47 +138,47 @@ package struct ValidatedAuthorizeRequest: Sendable {
     static let markName = "bramley_mark"
 
     /// Control characters would not survive the way through Apple (RFC 6749 Appendix A.5 has none).
-    private static func checkOpaque(_ name: String, _ text: String?) throws(ProviderError) {
+    private static func checkOpaque(_ name: String, _ text: String?) throws(Failure) {
         guard let text else { return }
         if text.utf8.count > maximumOpaque {
-            throw ProviderError(.invalidRequest, "\(name) is longer than \(maximumOpaque) bytes")
+            throw .oauth(.invalidRequest, "\(name) is longer than \(maximumOpaque) bytes")
         }
-        if !PlainLine.isPlain(text) { throw ProviderError(.invalidRequest, "\(name) has control characters") }
+        if !PlainLine.isPlain(text) { throw .oauth(.invalidRequest, "\(name) has control characters") }
     }
 
     /// S256 alone (RFC 9700 §2.1.1): without a method it would be `plain` (RFC 7636 §4.3).
     private static func challenge(
         of request: AuthorizeRequest, _ client: OpenIDClient
-    ) throws(ProviderError) -> String? {
+    ) throws(Failure) -> String? {
         let method = request["code_challenge_method"]
         guard let challenge = request["code_challenge"] else {
-            if method != nil { throw ProviderError(.invalidRequest, "code_challenge is missing") }
+            if method != nil { throw .oauth(.invalidRequest, "code_challenge is missing") }
             guard !client.isPublic, !client.requiresPKCE else {
-                throw ProviderError(.invalidRequest, "this client must send a code_challenge (RFC 7636)")
+                throw .oauth(.invalidRequest, "this client must send a code_challenge (RFC 7636)")
             }
             return nil
         }
-        guard method == "S256" else { throw ProviderError(.invalidRequest, "code_challenge_method must be S256") }
+        guard method == "S256" else { throw .oauth(.invalidRequest, "code_challenge_method must be S256") }
         guard Base64URL.decode(challenge)?.count == Digest256.size else {
-            throw ProviderError(.invalidRequest, "code_challenge must be 43 characters of base64url")
+            throw .oauth(.invalidRequest, "code_challenge must be 43 characters of base64url")
         }
         return challenge
     }
 
-    private static func prompt(of request: AuthorizeRequest) throws(ProviderError) -> AuthorizePrompt? {
+    private static func prompt(of request: AuthorizeRequest) throws(Failure) -> AuthorizePrompt? {
         let words = (request["prompt"] ?? "").split(separator: " ")
         if words.contains("none") {
-            guard words.count == 1 else { throw ProviderError(.invalidRequest, "prompt=none excludes other values") }
+            guard words.count == 1 else { throw .oauth(.invalidRequest, "prompt=none excludes other values") }
             return AuthorizePrompt.none
         }
         // At Apple the person chooses the account (OIDC Core §3.1.2.1, `select_account`).
         return words.contains("login") || words.contains("select_account") ? .login : nil
     }
 
-    private static func maximumAge(of request: AuthorizeRequest) throws(ProviderError) -> Int64? {
+    private static func maximumAge(of request: AuthorizeRequest) throws(Failure) -> Int64? {
         guard let text = request["max_age"] else { return nil }
         guard text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let age = Int64(text) else {
-            throw ProviderError(.invalidRequest, "max_age must be a number of seconds")
+            throw .oauth(.invalidRequest, "max_age must be a number of seconds")
         }
         return age
     }

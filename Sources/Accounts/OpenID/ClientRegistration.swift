@@ -1,11 +1,6 @@
 package import Coding
 package import Crypto
 
-/// What is wrong with a description of a client: one clause, which names the member and holds nothing of its value.
-package struct RegistrationError: Error, Hashable, Sendable {
-    package var text: String
-}
-
 /// A client as its operator describes it: in a file, or in the API. What it does not name is as for a new client.
 package struct ClientRegistration: Hashable, Sendable {
     package let id: OpenIDClientID
@@ -62,13 +57,14 @@ package struct ClientRegistration: Hashable, Sendable {
     ]
 
     /// - Parameter object: may have a member `clientID`, which must be `id`.
-    package init(_ object: JSONObject, of id: OpenIDClientID) throws(RegistrationError) {
+    /// - Throws: one clause, which names the member and holds nothing of its value.
+    package init(_ object: JSONObject, of id: OpenIDClientID) throws(Failure) {
         self.id = id
         for member in object.members {
             switch member.name {
             case "clientID":
                 guard member.value.stringValue?.isExactly(id.rawValue) == true else {
-                    throw RegistrationError(text: "clientID is another one")
+                    throw Failure(.invalidRequest, "clientID is another one")
                 }
             case "name": name = try Self.text(member)
             case "public": isPublic = try Self.flag(member)
@@ -81,40 +77,40 @@ package struct ClientRegistration: Hashable, Sendable {
                 let words = try Self.list(member)
                 guard words.allSatisfy({ OpenIDScope(rawValue: $0) != nil }) else {
                     let known = OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw RegistrationError(text: "scopes are: \(known)")
+                    throw Failure(.invalidRequest, "scopes are: \(known)")
                 }
                 scopes = OpenIDScope.parse((words + ["openid"]).joined(separator: " "))
             case "clientSecretSHA256":
                 guard let hash = Hexadecimal.decode(try Self.text(member)).flatMap({ Digest256(bytes: $0) }) else {
-                    throw RegistrationError(text: "clientSecretSHA256 must have 64 hexadecimal digits")
+                    throw Failure(.invalidRequest, "clientSecretSHA256 must have 64 hexadecimal digits")
                 }
                 secret = hash
             default:
                 let known = Self.members.joined(separator: ", ")
-                throw RegistrationError(text: "there is an unknown member; accepted: \(known)")
+                throw Failure(.invalidRequest, "there is an unknown member; accepted: \(known)")
             }
         }
-        guard !(isPublic && secret != nil) else { throw RegistrationError(text: "a public client has no secret") }
+        guard !(isPublic && secret != nil) else { throw Failure(.invalidRequest, "a public client has no secret") }
     }
 
-    private static func text(_ member: JSONObject.Member) throws(RegistrationError) -> String {
+    private static func text(_ member: JSONObject.Member) throws(Failure) -> String {
         guard let text = member.value.stringValue else {
-            throw RegistrationError(text: "\(member.name) must be a text")
+            throw Failure(.invalidRequest, "\(member.name) must be a text")
         }
         return text
     }
 
-    private static func flag(_ member: JSONObject.Member) throws(RegistrationError) -> Bool {
+    private static func flag(_ member: JSONObject.Member) throws(Failure) -> Bool {
         guard case .bool(let flag) = member.value else {
-            throw RegistrationError(text: "\(member.name) must be true or false")
+            throw Failure(.invalidRequest, "\(member.name) must be true or false")
         }
         return flag
     }
 
-    private static func list(_ member: JSONObject.Member) throws(RegistrationError) -> [String] {
+    private static func list(_ member: JSONObject.Member) throws(Failure) -> [String] {
         let texts = member.value.arrayValue?.compactMap(\.stringValue)
         guard let texts, texts.count == member.value.arrayValue?.count else {
-            throw RegistrationError(text: "\(member.name) must be a list of texts")
+            throw Failure(.invalidRequest, "\(member.name) must be a list of texts")
         }
         return texts
     }

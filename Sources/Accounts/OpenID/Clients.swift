@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// What became of a change to a client.
 package enum ClientOutcome: Sendable {
@@ -54,7 +54,7 @@ package struct Clients: Sendable {
     /// - Parameter isNew: as for `change`.
     package func register(
         _ registration: ClientRegistration, isNew: Bool? = nil, by author: ClientAuthor, at now: Timestamp
-    ) async throws(StoreError) -> ClientOutcome {
+    ) async throws(Failure) -> ClientOutcome {
         try await change(registration.id, isNew: isNew, at: now) { client, secret in
             client = registration.client(replacing: client, secret: secret, by: author, at: now)
         }
@@ -66,7 +66,7 @@ package struct Clients: Sendable {
     package func change(
         _ id: OpenIDClientID, isNew: Bool? = nil, at now: Timestamp,
         _ change: @escaping @Sendable (inout OpenIDClient, Digest256) -> Void
-    ) async throws(StoreError) -> ClientOutcome {
+    ) async throws(Failure) -> ClientOutcome {
         let secret = OpenIDClientSecret.make(random: random)
         return try await database.write(at: now) { transaction in
             let before = try transaction.openIDClient(id)
@@ -91,7 +91,7 @@ package struct Clients: Sendable {
     /// - Parameter keepingOld: how many seconds the one before stays valid.
     package func rotateSecret(
         of id: OpenIDClientID, keepingOld seconds: Int64 = ClientRegistration.keepOld, at now: Timestamp
-    ) async throws(StoreError) -> ClientOutcome {
+    ) async throws(Failure) -> ClientOutcome {
         let secret = OpenIDClientSecret.make(random: random)
         return try await database.write(at: now) { transaction in
             guard let before = try transaction.openIDClient(id) else { return .unknown }
@@ -105,7 +105,7 @@ package struct Clients: Sendable {
 
     /// Ends its grants with it.
     /// - Returns: the client; nil when there is none.
-    package func delete(_ id: OpenIDClientID, at now: Timestamp) async throws(StoreError) -> OpenIDClient? {
+    package func delete(_ id: OpenIDClientID, at now: Timestamp) async throws(Failure) -> OpenIDClient? {
         try await database.write(at: now) { transaction in
             let client = try transaction.openIDClient(id)
             if client != nil { try transaction.delete(id) }

@@ -31,11 +31,6 @@ package struct Grant: Hashable, Sendable {
     package struct Token: Hashable, Sendable {
         package var hash: Digest256
         package var expiresAt: Timestamp
-
-        package init(hash: Digest256, expiresAt: Timestamp) {
-            self.hash = hash
-            self.expiresAt = expiresAt
-        }
     }
 
     /// An access token, and what it may read: the grant's scopes, or fewer (RFC 6749 §6).
@@ -43,12 +38,6 @@ package struct Grant: Hashable, Sendable {
         package var hash: Digest256
         package var expiresAt: Timestamp
         package var scopes: [OpenIDScope]
-
-        package init(hash: Digest256, expiresAt: Timestamp, scopes: [OpenIDScope]) {
-            self.hash = hash
-            self.expiresAt = expiresAt
-            self.scopes = scopes
-        }
     }
 
     /// The refresh token, which each use replaces (RFC 9700 §4.14.2).

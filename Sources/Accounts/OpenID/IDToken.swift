@@ -18,7 +18,7 @@ struct IDTokens: Sendable {
     ///   - access: the access token that goes with it, for `at_hash`.
     func make(
         of held: HeldGrant, access: GrantedAccessToken, isFirst: Bool, at now: Timestamp
-    ) async throws(StoreError) -> String {
+    ) async throws(Failure) -> String {
         let grant = held.grant
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(held.user.id.rawValue), "aud": .string(grant.client.rawValue),
@@ -35,19 +35,19 @@ struct IDTokens: Sendable {
     }
 
     /// - Parameter type: `typ` (RFC 8725 §3.11).
-    func sign(_ claims: JSONObject, type: String, at now: Timestamp) async throws(StoreError) -> String {
+    func sign(_ claims: JSONObject, type: String, at now: Timestamp) async throws(Failure) -> String {
         let signer = try await keys.signer(.rs256, at: now)
         do {
             return try SignedJWT.sign(
                 header: [("kid", .string(signer.keyID)), ("typ", .string(type))], claims: claims, key: signer.key)
         } catch {
-            throw .inconsistent("a token cannot be signed: \(error)")
+            throw Failure(.unavailable, "a token cannot be signed: \(error)")
         }
     }
 
     /// What an ID token of ours says of its person and client; nil for anything else. It may have expired (OIDC Core
     /// §3.1.2.1), but its key must still be published.
-    func verify(hint: String, at now: Timestamp) async throws(StoreError) -> Hint? {
+    func verify(hint: String, at now: Timestamp) async throws(Failure) -> (user: UserID, client: OpenIDClientID)? {
         guard let jws = try? CompactJWS.parse(hint), let keyID = jws.keyID,
             (try? RS256.requireAlgorithm(of: jws)) != nil,
             let key = try await keys.publicKey(keyID, at: now), (try? RS256.verify(jws, with: key)) != nil,
@@ -56,12 +56,7 @@ struct IDTokens: Sendable {
             let user = claims.string("sub").flatMap({ UserID(parsing: $0) }), claims.audience.count == 1,
             let client = OpenIDClientID(parsing: claims.audience[0])
         else { return nil }
-        return Hint(user: user, client: client)
-    }
-
-    struct Hint: Hashable, Sendable {
-        var user: UserID
-        var client: OpenIDClientID
+        return (user, client)
     }
 }
 

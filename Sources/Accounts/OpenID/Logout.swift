@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// A program's request to sign its visitor out (RP-Initiated Logout §2), as parsed.
 package struct LogoutRequest: Sendable {
@@ -10,18 +10,15 @@ package struct LogoutRequest: Sendable {
         "id_token_hint", "logout_hint", "client_id", "post_logout_redirect_uri", "state", "ui_locales",
     ]
 
-    /// - Throws: `invalid_request` for a parameter that is given twice.
-    package init(_ fields: [FormField]) throws(ProviderError) {
+    /// - Throws: `.badRequest` for a parameter that is given twice.
+    package init(_ fields: [FormField]) throws(Failure) {
         for name in Self.names where fields.count(where: { $0.name.isExactly(name) }) > 1 {
-            throw ProviderError(.invalidRequest, "\(name) is given more than once")
+            throw Failure(.badRequest, "\(name) is given more than once")
         }
         self.fields = fields
     }
 
-    /// Nil when absent or empty.
-    subscript(name: String) -> String? {
-        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
-    }
+    subscript(name: String) -> String? { fields.value(name) }
 }
 
 /// What a program may ask for.
@@ -36,7 +33,7 @@ package struct LogoutAnswer: Sendable {
 
 extension OpenIDProvider {
     /// - Returns: nobody and nowhere without a valid ID token (§2, §4).
-    package func logout(_ request: LogoutRequest) async throws(StoreError) -> LogoutAnswer {
+    package func logout(_ request: LogoutRequest) async throws(Failure) -> LogoutAnswer {
         guard let text = request["id_token_hint"],
             let hint = try await tokens.verify(hint: text, at: clock.now()),
             request["client_id"].map({ $0.isExactly(hint.client.rawValue) }) ?? true
@@ -57,13 +54,14 @@ extension OpenIDProvider {
 /// Makes logout tokens (Back-Channel Logout §2.4): RS256, with the keys of ID tokens.
 ///
 /// One cannot pass for an ID token, nor the reverse: the types differ, and a logout token has `events` and no `nonce`.
-extension OpenIDProvider: LogoutTokenSource {
+extension OpenIDProvider {
     /// How long one is valid, in seconds. Each attempt to deliver makes its own.
     package static let logoutTokenLifetime: Int64 = 120
 
+    /// - Parameter session: nil for all that the person has at the client.
     package func logoutToken(
         for client: String, of user: UserID, session: SessionID?, at now: Timestamp
-    ) async throws(StoreError) -> Secret {
+    ) async throws(Failure) -> Secret {
         var claims: JSONObject = [
             "iss": .string(issuer), "aud": .string(client), "iat": .integer(now.seconds),
             "exp": .integer(now.seconds + Self.logoutTokenLifetime),

@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// The `client_id` of a program that signs people in through Bramley: 1 to 64 letters, digits, dots, hyphens and
 /// underscores, chosen by the operator.
@@ -147,7 +147,12 @@ extension OpenIDClient {
     }
 }
 
-extension OpenIDClientID: IdentifierColumn {}
+extension OpenIDClientID: TextColumn {
+    init?(_ column: ColumnValue) {
+        guard let text = String(column) else { return nil }
+        self.init(unchecked: text)
+    }
+}
 
 extension OpenIDClient {
     fileprivate static let columns = """
@@ -231,12 +236,12 @@ extension Transaction {
 
 extension Database {
     /// All clients, by id.
-    package func openIDClients() async throws(StoreError) -> [OpenIDClient] {
+    package func openIDClients() async throws(Failure) -> [OpenIDClient] {
         try await read { snapshot in try snapshot.openIDClients() }
     }
 
     /// Read for each request, so that a change counts at once, in every process.
-    package func openIDClient(_ id: OpenIDClientID) async throws(StoreError) -> OpenIDClient? {
+    package func openIDClient(_ id: OpenIDClientID) async throws(Failure) -> OpenIDClient? {
         try await read { snapshot in try snapshot.openIDClient(id) }
     }
 
@@ -245,7 +250,7 @@ extension Database {
     /// - Returns: the clients as they are now, by id.
     package func changeOpenIDClients(
         at now: Timestamp, _ change: @escaping @Sendable ([OpenIDClient]) -> [OpenIDClient]
-    ) async throws(StoreError) -> [OpenIDClient] {
+    ) async throws(Failure) -> [OpenIDClient] {
         try await write(at: now) { transaction in
             let found = try transaction.openIDClients()
             let wanted = change(found)
@@ -262,10 +267,10 @@ extension Database {
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
     package func touchOpenIDClient(
         _ id: OpenIDClientID, isRefused: Bool, at now: Timestamp
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
         try await note(at: now) { transaction in
-            transaction.claim(.client(id.rawValue))
+            transaction.claim(.client(id))
             try transaction.run(
                 "UPDATE openid_client SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)",
                 [now, id])

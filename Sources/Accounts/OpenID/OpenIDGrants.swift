@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 extension Grant.ID: ColumnBindable, ColumnReadable {
     init?(_ column: ColumnValue) {
@@ -140,7 +140,7 @@ extension Transaction {
 extension Database {
     /// Stores a grant, and that its client is to learn of the session's end.
     /// - Returns: false when its session has ended.
-    package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool {
+    package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             transaction.claim(.session(grant.session))
             guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
@@ -154,7 +154,7 @@ extension Database {
     /// - Returns: false when as many are kept as may be.
     package func keepAuthorizeRequest(
         _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
+    ) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
             // 32 KB each: one address after another could fill the disk.
@@ -166,23 +166,24 @@ extension Database {
         }
     }
 
-    package func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> String? {
+    package func keptAuthorizeRequest(_ id: Digest256, at now: Timestamp) async throws(Failure) -> String? {
         try await read(at: now) { snapshot in
             try snapshot.value("SELECT query FROM authorize_request WHERE id = ? AND expires_at > ?", [id, now])
         }
     }
 
-    package func grant(_ id: Grant.ID, at now: Timestamp) async throws(StoreError) -> HeldGrant? {
+    package func grant(_ id: Grant.ID, at now: Timestamp) async throws(Failure) -> HeldGrant? {
         try await read(at: now) { snapshot in try snapshot.grant(id) }
     }
 
     /// One isolated transaction: reads the grant, asks `change` what becomes of it, and writes that. `change` may run
     /// twice, so it must have no effects.
+    @discardableResult
     package func changeGrant<Answer: Sendable>(
         _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)
-    ) async throws(StoreError) -> Answer {
+    ) async throws(Failure) -> Answer {
         try await write(at: now) { transaction in
-            transaction.claim(.grant(id.bytes))
+            transaction.claim(.grant(id))
             let held = try transaction.grant(id)
             if let held { transaction.claim(.session(held.grant.session), .user(held.user.id)) }
             let (what, answer) = change(held)

@@ -54,7 +54,7 @@ package struct OpenIDProvider: Sendable {
     /// - Parameter signedIn: the browser's live session, if any.
     package func authorize(
         _ request: ValidatedAuthorizeRequest, signedIn: SignedIn?, isCancelled: Bool
-    ) async throws(StoreError) -> AuthorizeAnswer {
+    ) async throws(Failure) -> AuthorizeAnswer {
         let now = clock.now()
         if isCancelled { return .error(ProviderError(.accessDenied, "the sign-in was cancelled")) }
         let known = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
@@ -94,7 +94,7 @@ package struct OpenIDProvider: Sendable {
     /// Keeps a request that is too long for the way through Apple, while its person is there.
     /// - Parameter query: as `AuthorizeAnswer.signIn` has it.
     /// - Returns: what names it; nil while there are too many.
-    package func keep(_ query: String) async throws(StoreError) -> String? {
+    package func keep(_ query: String) async throws(Failure) -> String? {
         let (id, now) = (Base64URL.encode(random.bytes(16)), clock.now())
         let isKept = try await database.keepAuthorizeRequest(
             SHA256.hash(utf8: id), query, until: now.adding(seconds: Self.markLifetime), at: now)
@@ -103,7 +103,7 @@ package struct OpenIDProvider: Sendable {
 
     /// - Parameter id: from `keep`.
     /// - Returns: the query; nil once it has expired.
-    package func kept(_ id: String) async throws(StoreError) -> String? {
+    package func kept(_ id: String) async throws(Failure) -> String? {
         try await database.keptAuthorizeRequest(SHA256.hash(utf8: id), at: clock.now())
     }
 
@@ -126,16 +126,18 @@ package struct OpenIDProvider: Sendable {
 
     /// - Returns: nil also for a client with the name of an assertion's audience, which may have been configured later: no
     ///   token passes for another kind (RFC 8725 §3.12).
-    package func client(_ id: OpenIDClientID) async throws(StoreError) -> OpenIDClient? {
+    package func client(_ id: OpenIDClientID) async throws(Failure) -> OpenIDClient? {
         audiences.contains { $0.isExactly(id.rawValue) } ? nil : try await database.openIDClient(id)
     }
 
     /// The client of a request, proven. A wrong secret is recorded for the operator.
-    package func authenticate(_ request: ProviderRequest) async throws(ProviderError) -> OpenIDClient {
+    package func authenticate(_ request: ProviderRequest) async throws(Failure) -> OpenIDClient {
         let now = clock.now()
-        let client = try await ProviderError.mapping(await client(request.credential.id))
-        func refused(_ cause: String) -> ProviderError {
-            Self.unknownClient.caused(by: "client \(request.credential.id): \(cause)")
+        let client = try await client(request.credential.id)
+        func refused(_ cause: String) -> Failure {
+            .oauth(
+                .invalidClient, "unknown client, or wrong client authentication",
+                cause: "client \(request.credential.id): \(cause)")
         }
         guard let client else { throw refused("unknown") }
         switch (request.credential, client.secrets) {
@@ -149,8 +151,6 @@ package struct OpenIDProvider: Sendable {
         await touch(client, isRefused: true, at: now)
         throw refused("wrong authentication")
     }
-
-    private static let unknownClient = ProviderError(.invalidClient, "unknown client, or wrong client authentication")
 
     /// For the operator's information: a store that cannot write refuses nobody.
     private func touch(_ client: OpenIDClient, isRefused: Bool, at now: Timestamp) async {
@@ -177,7 +177,7 @@ package struct OpenIDProvider: Sendable {
     /// - Parameter client: proven.
     package func tokens(
         for request: ProviderRequest, of client: OpenIDClient
-    ) async throws(ProviderError) -> TokenAnswer {
+    ) async throws(Failure) -> TokenAnswer {
         let answer: TokenAnswer
         switch try TokenRequest(request) {
         case .code(let code, let redirectURI, let verifier):
@@ -190,39 +190,38 @@ package struct OpenIDProvider: Sendable {
 
     private func exchange(
         _ code: GrantedCode, redirectURI: String, verifier: String?, _ client: OpenIDClient
-    ) async throws(ProviderError) -> TokenAnswer {
+    ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
         let refresh = GrantedRefreshToken.issue(
             code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
-        let result = try await ProviderError.mapping(
-            await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
-                guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
-                else { return (.keep, .refused("unknown")) }
-                // RFC 6749 §4.1.2: somebody else has it too.
-                if held.grant.isCodeUsed { return (.end, .refused("used before: its tokens have ended")) }
-                if let cause = Self.refusal(
-                    of: held, redirectURI: redirectURI, verifier: verifier, at: now)
-                {
-                    return (.keep, .refused(cause))
-                }
-                let scopes = held.allowed(held.grant.scopes)
-                held.grant.isCodeUsed = true
-                held.grant.access = Grant.Access(
-                    hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
-                held.grant.expiresAt = held.accessEnd(at: now)
-                if scopes.contains(.offlineAccess) {
-                    held.grant.refresh = Grant.Refresh(hash: refresh.hash)
-                    held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)
-                    held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
-                }
-                return (.replace(held.grant), .granted(held))
-            })
+        let result = try await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
+            guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
+            else { return (.keep, .refused("unknown")) }
+            // RFC 6749 §4.1.2: somebody else has it too.
+            if held.grant.isCodeUsed { return (.end, .refused("used before: its tokens have ended")) }
+            if let cause = Self.refusal(
+                of: held, redirectURI: redirectURI, verifier: verifier, at: now)
+            {
+                return (.keep, .refused(cause))
+            }
+            let scopes = held.allowed(held.grant.scopes)
+            held.grant.isCodeUsed = true
+            held.grant.access = Grant.Access(
+                hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
+            held.grant.expiresAt = held.accessEnd(at: now)
+            if scopes.contains(.offlineAccess) {
+                held.grant.refresh = Grant.Refresh(hash: refresh.hash)
+                held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)
+                held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
+            }
+            return (.replace(held.grant), .granted(held))
+        }
         let held: HeldGrant
         switch result {
         case .granted(let found): held = found
-        case .refused(let cause): throw TokenRequest.refusedCode.caused(by: cause)
-        case .scope(let error): throw error
+        case .refused(let cause): throw TokenRequest.refusedCode(cause)
+        case .wider: throw Self.wider
         }
         return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
     }
@@ -251,52 +250,51 @@ package struct OpenIDProvider: Sendable {
     private enum Granted: Sendable {
         /// With the cause, for the log.
         case refused(String)
-        case scope(ProviderError)
+        case wider
         case granted(HeldGrant)
     }
 
     private func refresh(
         _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
-    ) async throws(ProviderError) -> TokenAnswer {
+    ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let isIssued = token.isIssued(by: keyring)
         // Derived from the old one, so that the same request gets the same answer, in another process too.
         let candidates = successors(of: token)
-        let result = try await ProviderError.mapping(
-            await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
-                guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
-                    return (.keep, .refused("unknown or ended"))
-                }
-                if now >= held.grant.expiresAt { return (.keep, .refused("expired")) }
-                guard held.isAdmitted, held.mayRefresh else {
-                    return (.keep, .refused("the client or the person may no longer use it"))
-                }
-                if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
-                    usedAt.isWithin(Self.refreshGrace, of: now)
-                {
-                    return (.keep, .granted(held))
-                }
-                guard constantTimeEquals(refresh.hash, token.hash) else {
-                    // RFC 9700 §4.14.2: an old one is in two hands. One that was never issued is in nobody's.
-                    return isIssued
-                        ? (.end, .refused("used before: its tokens have ended")) : (.keep, .refused("forged"))
-                }
-                guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .scope(Self.wider)) }
-                let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
-                return (.replace(next.grant), .granted(next))
-            })
+        let result = try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
+            guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
+                return (.keep, .refused("unknown or ended"))
+            }
+            if now >= held.grant.expiresAt { return (.keep, .refused("expired")) }
+            guard held.isAdmitted, held.mayRefresh else {
+                return (.keep, .refused("the client or the person may no longer use it"))
+            }
+            if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
+                usedAt.isWithin(Self.refreshGrace, of: now)
+            {
+                return (.keep, .granted(held))
+            }
+            guard constantTimeEquals(refresh.hash, token.hash) else {
+                // RFC 9700 §4.14.2: an old one is in two hands. One that was never issued is in nobody's.
+                return isIssued
+                    ? (.end, .refused("used before: its tokens have ended")) : (.keep, .refused("forged"))
+            }
+            guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .wider) }
+            let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
+            return (.replace(next.grant), .granted(next))
+        }
         switch result {
-        case .refused(let cause): throw TokenRequest.refusedRefresh.caused(by: cause)
-        case .scope(let error): throw error
+        case .refused(let cause): throw TokenRequest.refusedRefresh(cause)
+        case .wider: throw Self.wider
         case .granted(let held):
             guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
                 let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
-            else { throw TokenRequest.refusedRefresh }
+            else { throw TokenRequest.refusedRefresh() }
             return try await answer(held, next.access, next.refresh, isFirst: false, at: usedAt)
         }
     }
 
-    private static let wider = ProviderError(.invalidScope, "the scope is wider than what was granted")
+    private static let wider = Failure.oauth(.invalidScope, "the scope is wider than what was granted")
 
     /// Under each key of the ring, the current one first.
     private func successors(of token: GrantedRefreshToken) -> [Successors] {
@@ -304,18 +302,18 @@ package struct OpenIDProvider: Sendable {
         let access = keyring.keyedHashes(of: message, purpose: .other("openid-access-token"))
         let refresh = keyring.keyedHashes(of: message, purpose: .other("openid-refresh-token"))
         return zip(access, refresh).map { access, seed in
-            Successors(
-                access: .make(token.grant, secret: access),
-                refresh: .issue(token.grant, seed: Array(seed.prefix(GrantedRefreshToken.half)), with: keyring))
+            (
+                .make(token.grant, secret: access),
+                .issue(token.grant, seed: Array(seed.prefix(GrantedRefreshToken.half)), with: keyring)
+            )
         }
     }
 
     private func answer(
         _ held: HeldGrant, _ access: GrantedAccessToken, _ refresh: GrantedRefreshToken?, isFirst: Bool,
         at moment: Timestamp
-    ) async throws(ProviderError) -> TokenAnswer {
-        let idToken = try await ProviderError.mapping(
-            await tokens.make(of: held, access: access, isFirst: isFirst, at: moment))
+    ) async throws(Failure) -> TokenAnswer {
+        let idToken = try await tokens.make(of: held, access: access, isFirst: isFirst, at: moment)
         let end = held.grant.access?.expiresAt ?? moment
         return TokenAnswer(
             access: access, idToken: Secret(idToken), refresh: refresh,
@@ -326,7 +324,7 @@ package struct OpenIDProvider: Sendable {
 
     /// The grant of a live access token, which is its `access`; nil for anything else. Its scopes are those that the
     /// client may still ask for.
-    package func grant(access text: String) async throws(StoreError) -> HeldGrant? {
+    package func grant(access text: String) async throws(Failure) -> HeldGrant? {
         guard let token = GrantedAccessToken(parsing: text) else { return nil }
         let now = clock.now()
         guard var held = try await database.grant(token.grant, at: now), held.isLive else { return nil }
@@ -342,42 +340,37 @@ package struct OpenIDProvider: Sendable {
 
     /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
     /// alone. Unknown ones are ended already.
-    package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(ProviderError) {
+    package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(Failure) {
         guard let text = request["token"] else {
-            throw ProviderError(.invalidRequest, "token is missing")
+            throw .oauth(.invalidRequest, "token is missing")
         }
         let now = clock.now()
         if let token = GrantedRefreshToken(parsing: text) {
-            try await ProviderError.mapping(
-                await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
-                    guard let held, held.grant.client == client.id, let refresh = held.grant.refresh,
-                        [refresh.hash, refresh.former].contains(where: {
-                            $0.map { constantTimeEquals($0, token.hash) } ?? false
-                        })
-                    else { return (.keep, false) }
-                    return (.end, true)
-                })
+            try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
+                guard let held, held.grant.client == client.id, let refresh = held.grant.refresh,
+                    [refresh.hash, refresh.former].contains(where: {
+                        $0.map { constantTimeEquals($0, token.hash) } ?? false
+                    })
+                else { return (.keep, false) }
+                return (.end, true)
+            }
         } else if let token = GrantedAccessToken(parsing: text) {
-            try await ProviderError.mapping(
-                await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
-                    guard var grant = held?.grant, grant.client == client.id else { return (.keep, false) }
-                    let before = grant
-                    func without(_ access: Grant.Access?) -> Grant.Access? {
-                        access.flatMap { constantTimeEquals($0.hash, token.hash) ? nil : $0 }
-                    }
-                    grant.access = without(grant.access)
-                    grant.formerAccess = without(grant.formerAccess)
-                    return grant == before ? (.keep, false) : (.replace(grant), true)
-                })
+            try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
+                guard var grant = held?.grant, grant.client == client.id else { return (.keep, false) }
+                let before = grant
+                func without(_ access: Grant.Access?) -> Grant.Access? {
+                    access.flatMap { constantTimeEquals($0.hash, token.hash) ? nil : $0 }
+                }
+                grant.access = without(grant.access)
+                grant.formerAccess = without(grant.formerAccess)
+                return grant == before ? (.keep, false) : (.replace(grant), true)
+            }
         }
     }
 }
 
 /// What a refresh token is exchanged for.
-private struct Successors: Sendable {
-    var access: GrantedAccessToken
-    var refresh: GrantedRefreshToken
-}
+private typealias Successors = (access: GrantedAccessToken, refresh: GrantedRefreshToken)
 
 extension Timestamp {
     /// Whether it is that near, in seconds, before or after: two servers' clocks differ.

@@ -1,6 +1,7 @@
 package import Coding
 import Crypto
-package import Storage
+import Logging
+import Storage
 
 /// A request to the token or revocation endpoint, parsed: how the client names itself, and what it asks.
 package struct ProviderRequest: Sendable {
@@ -27,58 +28,51 @@ package struct ProviderRequest: Sendable {
     ///   - fields: of the form.
     ///   - authorization: the values of `Authorization`.
     /// - Throws: `invalid_request` or `invalid_client`.
-    package init(_ fields: [FormField], authorization: [String]) throws(ProviderError) {
-        for name in Self.names where fields.count(where: { $0.name.isExactly(name) }) > 1 {
-            throw ProviderError(.invalidRequest, "\(name) is given more than once")
-        }
+    package init(_ fields: [FormField], authorization: [String]) throws(Failure) {
+        try fields.checkOnce(Self.names)
         self.fields = fields
-        func value(_ name: String) -> String? {
-            fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
-        }
-        let named = try value("client_id").map(Self.clientID)
-        let secret = value("client_secret").map { OpenIDClientSecret($0) }
-        if value("client_assertion") != nil || value("client_assertion_type") != nil {
-            throw ProviderError(.invalidClient, "client assertions are not supported")
+        let named = try fields.value("client_id").map(Self.clientID)
+        let secret = fields.value("client_secret").map { OpenIDClientSecret($0) }
+        if fields.value("client_assertion") != nil || fields.value("client_assertion_type") != nil {
+            throw .oauth(.invalidClient, "client assertions are not supported")
         }
         if let first = authorization.first {
             guard authorization.count == 1, secret == nil else {
-                throw ProviderError(.invalidRequest, "the client authenticates in two ways")
+                throw .oauth(.invalidRequest, "the client authenticates in two ways")
             }
             let (id, secrets) = try Self.basic(first)
             guard named.map({ $0 == id }) ?? true else {
-                throw ProviderError(.invalidRequest, "client_id is not the client that authenticates")
+                throw .oauth(.invalidRequest, "client_id is not the client that authenticates")
             }
             // An empty secret is none (RFC 6749 §2.3.1): oidc-agent names a public client so.
             credential = secrets.isEmpty ? .none(id) : .basic(id, secrets)
         } else if let named {
             credential = secret.map { .post(named, $0) } ?? .none(named)
         } else {
-            throw ProviderError(.invalidClient, "no client authentication")
+            throw .oauth(.invalidClient, "no client authentication")
         }
     }
 
-    subscript(name: String) -> String? {
-        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
-    }
+    subscript(name: String) -> String? { fields.value(name) }
 
     private static let names = [
         "grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "client_id", "client_secret",
         "client_assertion", "client_assertion_type", "token", "token_type_hint",
     ]
 
-    private static func clientID(_ text: String) throws(ProviderError) -> OpenIDClientID {
-        guard let id = OpenIDClientID(parsing: text) else { throw ProviderError(.invalidClient, "unknown client") }
+    private static func clientID(_ text: String) throws(Failure) -> OpenIDClientID {
+        guard let id = OpenIDClientID(parsing: text) else { throw .oauth(.invalidClient, "unknown client") }
         return id
     }
 
     /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1); Authlib and others leave that out. A secret
     /// of ours has no character this could change, nor has an id: only an operator's own secret may.
-    private static func basic(_ value: String) throws(ProviderError) -> (OpenIDClientID, [OpenIDClientSecret]) {
+    private static func basic(_ value: String) throws(Failure) -> (OpenIDClientID, [OpenIDClientSecret]) {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic",
             let bytes = Base64.decode(Array(parts[1].drop { $0 == " " }.utf8)),
             let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
-        else { throw ProviderError(.invalidClient, "Authorization must be Basic") }
+        else { throw .oauth(.invalidClient, "Authorization must be Basic") }
         func decoded(_ half: ArraySlice<UInt8>) -> String {
             var text: [UInt8] = []
             FormDecoder.append(decoding: Array(half).span, to: &text)
@@ -91,50 +85,70 @@ package struct ProviderRequest: Sendable {
     }
 }
 
+extension [FormField] {
+    /// The first value of a parameter; empty ones count as absent (RFC 6749 §3.1).
+    func value(_ name: String) -> String? { first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value }
+
+    func isRepeated(_ name: String) -> Bool { count { $0.name.isExactly(name) } > 1 }
+
+    /// - Throws: `invalid_request` for a parameter that is given twice.
+    func checkOnce(_ names: [String]) throws(Failure) {
+        for name in names where isRepeated(name) {
+            throw .oauth(.invalidRequest, "\(name) is given more than once")
+        }
+    }
+}
+
 /// What the token endpoint is asked for (RFC 6749 §4.1.3, §6).
 enum TokenRequest {
     case code(GrantedCode, redirectURI: String, verifier: String?)
     case refresh(GrantedRefreshToken, scopes: [OpenIDScope]?)
 
-    init(_ request: ProviderRequest) throws(ProviderError) {
+    init(_ request: ProviderRequest) throws(Failure) {
         switch request["grant_type"] {
         case "authorization_code":
-            guard let code = request["code"] else { throw ProviderError(.invalidRequest, "code is missing") }
+            guard let code = request["code"] else { throw .oauth(.invalidRequest, "code is missing") }
             guard let uri = request["redirect_uri"] else {
-                throw ProviderError(.invalidRequest, "redirect_uri is missing")
+                throw .oauth(.invalidRequest, "redirect_uri is missing")
             }
-            guard let code = GrantedCode(parsing: code) else { throw Self.refusedCode }
+            guard let code = GrantedCode(parsing: code) else { throw Self.refusedCode() }
             self = .code(code, redirectURI: uri, verifier: request["code_verifier"])
         case "refresh_token":
             guard let text = request["refresh_token"] else {
-                throw ProviderError(.invalidRequest, "refresh_token is missing")
+                throw .oauth(.invalidRequest, "refresh_token is missing")
             }
-            guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh }
+            guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh() }
             self = .refresh(token, scopes: try request["scope"].map(Self.scopes))
-        case nil: throw ProviderError(.invalidRequest, "grant_type is missing")
+        case nil: throw .oauth(.invalidRequest, "grant_type is missing")
         default:
-            throw ProviderError(.unsupportedGrantType, "grant_type must be authorization_code or refresh_token")
+            throw .oauth(.unsupportedGrantType, "grant_type must be authorization_code or refresh_token")
         }
     }
 
     /// RFC 6749 §6: none that was not granted, so none that is unknown.
-    private static func scopes(_ text: String) throws(ProviderError) -> [OpenIDScope] {
+    private static func scopes(_ text: String) throws(Failure) -> [OpenIDScope] {
         let words = text.split(separator: " ")
         guard !words.isEmpty, words.allSatisfy({ OpenIDScope(rawValue: String($0)) != nil }) else {
-            throw ProviderError(.invalidScope, "the scope is unknown")
+            throw .oauth(.invalidScope, "the scope is unknown")
         }
         return OpenIDScope.parse(text)
     }
 
     /// One answer for every reason: a guesser learns nothing.
-    static let refusedCode = ProviderError(
-        .invalidGrant, "the code is unknown, used, expired, or of another client, redirect_uri or code_verifier")
-    static let refusedRefresh = ProviderError(
-        .invalidGrant, "the refresh token is unknown, used, ended, or of another client")
+    /// - Parameter cause: for the operator's log.
+    static func refusedCode(_ cause: String? = nil) -> Failure {
+        .oauth(
+            .invalidGrant, "the code is unknown, used, expired, or of another client, redirect_uri or code_verifier",
+            cause: cause)
+    }
+
+    static func refusedRefresh(_ cause: String? = nil) -> Failure {
+        .oauth(.invalidGrant, "the refresh token is unknown, used, ended, or of another client", cause: cause)
+    }
 }
 
 /// An error of the protocol, as a client reads it.
-package struct ProviderError: StoreFailure, Hashable, Sendable {
+package struct ProviderError: Hashable, Sendable {
     /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6 and RFC 6750 §3.1.
     package enum Code: String, Sendable, CaseIterable {
         case invalidRequest = "invalid_request"
@@ -154,21 +168,14 @@ package struct ProviderError: StoreFailure, Hashable, Sendable {
     package var code: Code
     /// `error_description`, for the client's developer: ASCII without quotes and backslashes, and nothing that was sent.
     package var text: String
-    /// For the operator's log, where the client must not learn which it was.
-    package var cause: String?
 
-    package init(_ code: Code, _ text: String, cause: String? = nil) {
+    package init(_ code: Code, _ text: String) {
         self.code = code
         self.text = text
-        self.cause = cause
-    }
-
-    package init(store error: StoreError) {
-        self.init(.temporarilyUnavailable, "the server cannot answer now; try again", cause: error.text)
     }
 
     /// The code in the log.
-    package var reason: ReasonCode {
+    fileprivate var reason: ReasonCode {
         switch code {
         case .invalidClient: .openIDClientRefused
         case .invalidGrant: .openIDGrantRefused
@@ -177,6 +184,24 @@ package struct ProviderError: StoreFailure, Hashable, Sendable {
         default: .invalidRequest
         }
     }
+}
 
-    func caused(by cause: String?) -> ProviderError { ProviderError(code, text, cause: cause) }
+extension Failure {
+    /// - Parameter cause: for the operator's log, where the client must not learn which it was.
+    package static func oauth(_ code: ProviderError.Code, _ text: String, cause: String? = nil) -> Failure {
+        let error = ProviderError(code, text)
+        var failure = Failure(error.reason, cause ?? text)
+        failure.oauth = error
+        // A program's access token ends every hour.
+        if code == .invalidToken { failure.level = .debug }
+        return failure
+    }
+
+    /// - Parameter client: for the log.
+    package func of(_ client: OpenIDClient) -> Failure {
+        guard oauth != nil else { return self }
+        var failure = self
+        failure.detail = "client \(client.id): \(description)"
+        return failure
+    }
 }

@@ -1,6 +1,5 @@
 package import Coding
-package import Crypto
-package import Storage
+import Storage
 
 /// The order of a list of sessions.
 package enum SessionOrder: Sendable {
@@ -15,25 +14,6 @@ package enum SessionOrder: Sendable {
         case .lastUsed: session.lastSeenAt
         }
     }
-}
-
-/// The synchronous look-up of one event loop: its own read-only connection, a cached statement, no transaction left
-/// open. Made on the loop that uses it; not Sendable.
-package protocol SessionReader: AnyObject {
-    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
-    /// What this loop asked for in vain and others have read for it since, each with the generation of the invalidations
-    /// before that read.
-    func takeFound() -> [(found: SignedIn, readAt: UInt64)]
-}
-
-extension SessionReader {
-    package func takeFound() -> [(found: SignedIn, readAt: UInt64)] { [] }
-}
-
-/// Makes `SessionReader`s, and tells them when what they read is no longer valid.
-package protocol SessionDirectory: Sendable {
-    func makeReader() throws(StoreError) -> any SessionReader
-    var invalidations: SessionInvalidations { get }
 }
 
 /// The cause of `session.ended`, in events and logs.
@@ -71,7 +51,7 @@ extension Database {
     package func sessions(
         of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int,
         at now: Timestamp
-    ) async throws(StoreError) -> Page<Session, SessionCursor> {
+    ) async throws(Failure) -> Page<Session, SessionCursor> {
         try await read(at: now) { snapshot in
             try snapshot.sessions(of: user, by: order, after: cursor, limit: limit)
         }
@@ -80,19 +60,19 @@ extension Database {
     /// The newest after `cursor`, each with its person; nil for one who was just deleted.
     package func sessionsOfPeople(
         of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> Page<(session: Session, user: User?), SessionCursor> {
+    ) async throws(Failure) -> Page<(session: Session, user: User?), SessionCursor> {
         let page = try await sessions(of: user, after: cursor, limit: limit, at: now)
         let people = try await users(Set(page.items.map(\.user)))
         return Page(items: page.items.map { ($0, people[$0.user]) }, next: page.next)
     }
 
     /// How many sessions there are, ended ones included that nobody has deleted yet.
-    package func sessionCount() async throws(StoreError) -> Int {
+    package func sessionCount() async throws(Failure) -> Int {
         try await readCounting { snapshot in try snapshot.count("SELECT count(*) FROM session") }
     }
 
     /// How many live sessions the user has.
-    package func sessionCount(of user: UserID, at now: Timestamp) async throws(StoreError) -> Int {
+    package func sessionCount(of user: UserID, at now: Timestamp) async throws(Failure) -> Int {
         try await read(at: now) { snapshot in try snapshot.sessionCount(of: user) }
     }
 
@@ -102,7 +82,7 @@ extension Database {
     /// - Returns: how many were ended.
     package func endAllSessions(
         cause: SessionEndCause, at now: Timestamp, progress: (Int) -> Void = { _ in }
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await inPieces(at: now, progress: progress) { transaction, limit in
             try transaction.endSessions(
                 where: "s.token_hash IN (SELECT token_hash FROM session WHERE created_at <= ? LIMIT ?)",

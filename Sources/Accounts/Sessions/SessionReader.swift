@@ -2,6 +2,25 @@ package import Coding
 package import Crypto
 package import Storage
 
+/// The synchronous look-up of one event loop: its own read-only connection, a cached statement, no transaction left
+/// open. Made on the loop that uses it; not Sendable.
+package protocol SessionReader: AnyObject {
+    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
+    /// What this loop asked for in vain and others have read for it since, each with the generation of the invalidations
+    /// before that read.
+    func takeFound() -> [(found: SignedIn, readAt: UInt64)]
+}
+
+extension SessionReader {
+    package func takeFound() -> [(found: SignedIn, readAt: UInt64)] { [] }
+}
+
+/// Makes `SessionReader`s, and tells them when what they read is no longer valid.
+package protocol SessionDirectory: Sendable {
+    func makeReader() throws(StoreError) -> any SessionReader
+    var invalidations: SessionInvalidations { get }
+}
+
 /// One loop's synchronous look-up: its own read-only connection and one prepared statement. The statement is reset
 /// before every answer, so no read transaction outlives a call.
 private final class ConnectionSessionReader: SessionReader {
@@ -39,10 +58,10 @@ extension Database: SessionDirectory {
     ///
     /// Where a look-up is a trip, from the cache while it is trusted; otherwise asks. Whoever hears nothing from the
     /// database is told so, and nobody is signed in or out by what was true a while ago.
-    package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+    package func signedIn(token: Digest256, at now: Timestamp) async throws(Failure) -> SignedIn? {
         guard let sharedSessions else { return try await lookUp(at: now) { try $0.signedIn(token) } }
         if invalidations.trust.holds(at: now), let kept = sharedSessions.kept(token, at: now) { return kept }
-        return try await StorePatience.within(Self.longestLookUp) { () async throws(StoreError) -> SignedIn? in
+        return try await StorePatience.within(Self.longestLookUp) { () async throws(Failure) -> SignedIn? in
             try await ask(sharedSessions, token, at: now)
         }
     }
@@ -52,12 +71,12 @@ extension Database: SessionDirectory {
 
     private func ask(
         _ shared: SharedSessions, _ token: Digest256, at now: Timestamp
-    ) async throws(StoreError) -> SignedIn? {
-        try await store.engine.ensureTrust(at: now)
+    ) async throws(Failure) -> SignedIn? {
+        try await Failure.ofStore(await store.engine.ensureTrust(at: now))
         if let kept = shared.kept(token, at: now) { return kept }
         let generation = invalidations.generation
         let found = try await lookUp(at: now) { try $0.signedIn(token) }
-        try await store.engine.ensureTrust(at: now)
+        try await Failure.ofStore(await store.engine.ensureTrust(at: now))
         shared.keep(token, found, readAt: generation)
         return found
     }

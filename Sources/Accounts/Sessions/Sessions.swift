@@ -1,6 +1,6 @@
 package import Coding
 import Crypto
-package import Storage
+import Storage
 
 extension Session {
     static let columns = Accounts.columns(
@@ -108,9 +108,10 @@ extension Transaction {
 extension Database {
     /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
     /// - Parameter user: whose it must be; nil for anybody's.
+    @discardableResult
     package func endSession(
         _ id: SessionID, of user: UserID? = nil, cause: SessionEndCause, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
+    ) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             let ended =
                 if let user {
@@ -123,9 +124,10 @@ extension Database {
     }
 
     /// Ends the user's sessions except one, and returns the number ended. 0 for an unknown user.
+    @discardableResult
     package func endSessions(
         of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             try transaction.endSessions(where: "s.user = ? AND s.id IS DISTINCT FROM ?", [user, kept], cause: cause)
         }
@@ -133,7 +135,7 @@ extension Database {
 
     /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute. Does not wait for a store that
     /// hangs.
-    package func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError) {
+    package func touch(_ id: SessionID, at now: Timestamp) async throws(Failure) {
         try await note(at: now) { transaction in
             transaction.claim(.session(id))
             try transaction.run(

@@ -13,28 +13,22 @@ extension SignIn {
             if let used = try await usedAttempt(opened) {
                 return try await outcome(ofRepeated: used, form, tokens, opened)
             }
-            if let person = try await linking?.waitingPerson(of: opened) { return .asksExisting(person) }
+            if let person = try await waitingPerson(of: opened) { return .asksExisting(person) }
             let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
             let claims = try await verify(callback)
             subject = claims.subject
             let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
             if let consent = consent(of: callback, claims, kept: kept) {
                 // Apple sends the name only once. Committed before Apple is asked, it survives a failing exchange.
-                try await Failure.mapping(
-                    await database.saveFirstConsent(
-                        team: consent.team, subject: consent.subject, name: consent.name, at: clock.now()))
+                try await database.saveFirstConsent(consent, at: clock.now())
             } else {
                 // Otherwise the code would be spent for nothing, and the same post later could not succeed.
-                try await Failure.mapping(await database.store.requireWrites(at: clock.now()))
+                try await Failure.ofStore(await database.store.requireWrites(at: clock.now()))
             }
             let name = callback.name ?? kept
             let identity = try await exchange(callback, claims)
-            let attempt = SignInAttempt(
-                id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
-                replacing: opened.attempt.replacing)
-            let waiting = try await linking?.keepWaiting(
-                identity, name: name, attempt: attempt, opened, browser, device)
-            if let person = waiting {
+            let attempt = opened.signInAttempt
+            if let person = try await keepWaiting(identity, name: name, attempt: attempt, opened, browser, device) {
                 return .asksExisting(person)
             }
             let result = try await complete(
@@ -50,12 +44,12 @@ extension SignIn {
             {
                 return repeated
             }
-            return .failed(error, returnTo: opened.returnTo)
+            return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
     }
 
     private func usedAttempt(_ opened: OpenedState) async throws(Failure) -> UsedAttempt? {
-        try await Failure.mapping(await database.usedAttempt(opened.id, at: clock.now()))
+        try await database.usedAttempt(opened.id, at: clock.now())
     }
 
     /// Who has the browser's binding alone gets no token: it takes what Apple signed for this attempt.
@@ -82,7 +76,7 @@ extension SignIn {
         let age = now.milliseconds - began.milliseconds
         guard (-1_000..<CallbackAnswers<SignInOutcome>.lifetime).contains(age) else { return outcome }
         for token in tokens.all(of: id, since: began) {
-            let found = try await Failure.mapping(await database.signedIn(token: token.hash, at: now))
+            let found = try await database.signedIn(token: token.hash, at: now)
             guard let found, found.user.appleSubject == subject else { continue }
             return .signedIn(token: token, session: found.session, returnTo: opened.returnTo)
         }

@@ -23,12 +23,11 @@ extension Transaction {
         let row = try firstRow(
             """
             SELECT max(event_time) AS event_time, max(received_at) AS received_at FROM notification
-            WHERE subject = ? AND \(EndQuery.isEnd)
+            WHERE subject = ? AND \(AppleNotification.isEnd)
             """, [identity.subject])
         guard let row, let end: Timestamp = try row["event_time"] else { return }
         try recordEnd(context.subjectHashes.names(of: identity), upTo: end, at: try row["received_at"])
     }
-
 }
 
 extension Snapshot {
@@ -43,8 +42,8 @@ extension Snapshot {
     }
 }
 
-enum EndQuery {
-    /// Of a row of `notification`.
+extension AppleNotification {
+    /// A condition on a row of `notification`.
     static let isEnd = "type IN ('consent-revoked', 'account-delete', 'account-deleted')"
 }
 

@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 /// The right to send one authorization code to Apple, recorded durably before it is sent: whatever happens afterwards,
 /// no retry, second connection or process after a crash sends it again without knowing that Apple did not redeem it.
@@ -16,6 +16,8 @@ package struct ExchangeClaim: Hashable, Sendable {
     package var begunAt: Timestamp
     /// When the row may be deleted.
     package var expiresAt: Timestamp
+    /// Whether the exchange has ended and Apple may have redeemed the code.
+    package var isSpent = false
 }
 
 /// A name given at first consent, and whose it is.
@@ -25,48 +27,33 @@ package struct FirstConsent: Hashable, Sendable {
     package var name: PersonName
 }
 
-package enum ExchangeClaimResult: Hashable, Sendable {
-    /// The caller has the claim: the code may be sent, once.
-    case begun
-    /// Another request had it first. `isSpent` when that exchange has ended and Apple may have redeemed the code.
-    case taken(request: Digest256, begunAt: Timestamp, isSpent: Bool)
-}
-
-/// A refresh token that came with an account's deletion, sealed for storage.
-package struct FreshCredential: Hashable, Sendable {
-    package var team: TeamID
-    package var subject: AppleSubject
-    package var clientID: ClientID
-    package var sealedRefreshToken: [UInt8]
-    /// `iat` of the accompanying token, by Apple's clock.
-    package var issuedAt: Timestamp
-}
-
 extension Database {
     /// Takes the claim unless another request has it, and in the same transaction stores the name.
+    /// - Returns: the other request's claim; nil when the caller now has it: the code may be sent, once.
     package func beginExchange(
         _ claim: ExchangeClaim, consent: FirstConsent?
-    ) async throws(StoreError) -> ExchangeClaimResult {
+    ) async throws(Failure) -> ExchangeClaim? {
         try await write(at: claim.begunAt) { transaction in
             transaction.claim(.attempt(claim.attempt))
             if let consent { transaction.claim(.subject(consent.subject)) }
             if let row = try transaction.firstRow(
-                "SELECT request, begun_at, is_spent FROM code_exchange WHERE attempt = ?", [claim.attempt])
+                "SELECT request, begun_at, expires_at, is_spent FROM code_exchange WHERE attempt = ?", [claim.attempt])
             {
-                return .taken(
-                    request: try row["request"], begunAt: try row["begun_at"], isSpent: try row["is_spent"])
+                return ExchangeClaim(
+                    attempt: claim.attempt, request: try row["request"], begunAt: try row["begun_at"],
+                    expiresAt: try row["expires_at"], isSpent: try row["is_spent"])
             }
             try transaction.run(
                 "INSERT INTO code_exchange (attempt, request, begun_at, expires_at) VALUES (?, ?, ?, ?)",
                 [claim.attempt, claim.request, claim.begunAt, claim.expiresAt])
             if let consent { try transaction.saveFirstConsent(consent) }
-            return .begun
+            return nil
         }
     }
 
     /// Records that the exchange failed. With `isSpent` the claim stays and the code is gone; otherwise Apple did not
     /// redeem it, and the next request may try.
-    package func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError) {
+    package func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(Failure) {
         try await write { transaction in
             transaction.claim(.attempt(attempt))
             try transaction.run(
@@ -76,9 +63,11 @@ extension Database {
         }
     }
 
-    /// Stores a refresh token with its identity, replacing an older one by Apple's clock. Does nothing when the
-    /// identity is gone.
-    package func keepCredential(_ credential: FreshCredential) async throws(StoreError) {
+    /// Stores a refresh token that came with an account's deletion, sealed, with its identity, replacing an older one by
+    /// Apple's clock. Does nothing when the identity is gone.
+    package func keepCredential(
+        _ sealed: [UInt8], of claims: IdentityClaims, team: TeamID
+    ) async throws(Failure) {
         try await write { transaction in
             try transaction.run(
                 """
@@ -89,10 +78,7 @@ extension Database {
                 WHERE excluded.issued_at >= apple_credential.issued_at
                 OR apple_credential.sealed_refresh_token IS NULL
                 """,
-                [
-                    credential.clientID, credential.sealedRefreshToken,
-                    credential.issuedAt, credential.team, credential.subject,
-                ])
+                [claims.clientID, sealed, claims.issuedAt, team, claims.subject])
         }
     }
 }
@@ -105,9 +91,6 @@ extension Transaction {
             ON CONFLICT (team, subject) DO UPDATE SET given_name = excluded.given_name,
             family_name = excluded.family_name, saved_at = excluded.saved_at
             """,
-            [
-                consent.team, consent.subject, consent.name.given, consent.name.family,
-                now,
-            ])
+            [consent.team, consent.subject, consent.name.given, consent.name.family, now])
     }
 }

@@ -93,19 +93,11 @@ package struct CallbackForm: Sendable {
     package var error: String?
     /// Our own flag: this post was sent again from our origin.
     package var isRepost: Bool
+}
 
-    package init(
-        state: String? = nil, code: String? = nil, identityToken: String? = nil, name: PersonName? = nil,
-        rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
-    ) {
-        self.state = state
-        self.code = code
-        self.identityToken = identityToken
-        self.name = name
-        self.rawUser = rawUser
-        self.error = error
-        self.isRepost = isRepost
-    }
+extension CallbackForm {
+    /// Without any field of Apple's.
+    package init(isRepost: Bool) { self.isRepost = isRepost }
 }
 
 /// The claims of one verified identity token.
@@ -147,6 +139,12 @@ package struct VerifiedIdentity: Sendable {
 package struct RefreshToken: Redacted {
     package let value: String
     package init(_ value: String) { self.value = value }
+
+    /// What was sealed; nil for what is no token.
+    init?(opened bytes: [UInt8]) {
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { return nil }
+        value = text
+    }
 }
 
 /// A verified server-to-server notification.
@@ -182,5 +180,41 @@ package struct AppleNotification: Hashable, Sendable {
         self.eventTime = eventTime
         self.email = email
         self.payload = payload
+    }
+}
+
+/// Why Apple did not check or revoke a token. The texts are for the operator and contain no token and no name.
+package enum TokenFailure: Error, Hashable, Sendable {
+    /// Apple no longer knows the token: revoked, deleted, or ended by a new password.
+    case dead(String)
+    /// Apple says that the token is not this client's, or that the redirect URI differs: our mistake; nobody's consent
+    /// ended.
+    case mismatch(String)
+    /// Apple refused us: key, team and client do not belong together.
+    case clientRefused(String)
+    /// Apple accepted the token, but returned an identity token that does not verify for this person and client.
+    case unverified(String)
+    /// Apple did not answer, or not usefully.
+    /// - `mayHaveActed`: the request may have arrived and been processed. Then a check counts as the day's.
+    /// - `isThrottled`: 429. `retryAfter`: what Apple asked for, in milliseconds.
+    case unavailable(String, mayHaveActed: Bool, isThrottled: Bool = false, retryAfter: Int64? = nil)
+
+    /// A short, stable code for the log.
+    package var reason: String {
+        switch self {
+        case .dead: "token_dead"
+        case .mismatch: "mismatch"
+        case .clientRefused: "client_refused"
+        case .unverified: "identity_token"
+        case .unavailable: "provider_unavailable"
+        }
+    }
+
+    package var detail: String {
+        switch self {
+        case .dead(let text), .mismatch(let text), .clientRefused(let text), .unverified(let text),
+            .unavailable(let text, _, _, _):
+            text
+        }
     }
 }

@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 
 /// One post to the callback: its form is parsed once, and its state opened once. Only `SignIn.receive` makes one.
@@ -50,6 +51,46 @@ struct OpenedState: Sendable {
     var returnTo: ReturnTarget
     /// Where it leads when cancelled.
     var errorReturn: ReturnTarget?
+
+    /// What a sign-in uses up of it.
+    var signInAttempt: SignInAttempt {
+        SignInAttempt(
+            id: id, issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, replacing: attempt.replacing)
+    }
+}
+
+/// Apple's answer to an attempt of ours, from the right browser or from an app: may be taken to Apple, once.
+struct ValidatedCallback: ~Copyable {
+    let code: String
+    let identityToken: String
+    let name: PersonName?
+    /// As Apple's token must repeat it.
+    let nonce: String
+    /// The accepted audiences of the token.
+    let clients: [ClientID]
+
+    init(form: CallbackForm, opened: OpenedState, servicesID: ClientID) throws(Failure) {
+        guard let code = form.code, !code.isEmpty else { throw Failure(.malformedCallback, "code is missing") }
+        guard let identityToken = form.identityToken, !identityToken.isEmpty else {
+            throw Failure(.malformedCallback, "id_token is missing")
+        }
+        self.code = code
+        self.identityToken = identityToken
+        self.name = form.name
+        self.nonce = Base64URL.encode(opened.attempt.nonce)
+        self.clients = [servicesID]
+    }
+
+    /// - Parameters:
+    ///   - nonceClaim: of the opened challenge, in the form of `apple.nativeNonce`.
+    ///   - name: made safe for display.
+    init(_ request: NativeSignInRequest, nonceClaim: String, clients: [ClientID], name: PersonName) {
+        code = request.authorizationCode
+        identityToken = request.identityToken
+        self.name = name
+        nonce = nonceClaim
+        self.clients = clients
+    }
 }
 
 extension SignIn {

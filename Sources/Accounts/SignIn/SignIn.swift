@@ -1,27 +1,50 @@
 package import Coding
-import Crypto
-import Storage
+package import Crypto
+import Logging
+package import Storage
 
 /// Sign-in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
 ///
 /// Its security is the order of checks: parse → state opens → young enough → this browser's → never used → identity
 /// token → first-consent data stored → code exchanged → one transaction. An unauthenticated request writes nothing.
-package final class SignIn: SignInSteps {
-    package let parts: SignInParts
-    /// Nil when links are not configured.
-    package let linking: Linking?
+package final class SignIn: Sendable {
+    let provider: any IdentityProvider
+    let database: Database
+    let keyring: SealingKeyring
+    let configuration: SignInConfiguration
+    let returnTargets: ReturnTargets
+    let identifiers: RandomIdentifier
+    private let runtime: Runtime
+
     let answers: CallbackAnswers<SignInOutcome>
+    // What identical requests share while the first is running: the store knows the result, for every process and after
+    // a restart.
     let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
+    let linkAuthorizations: CallbackAnswers<Result<LinkCode, Failure>>
+    let linkCompletions: CallbackAnswers<Result<User, Failure>>
     /// Counts how sign-ins ended.
     package let metrics = CounterGrid<SignInFlow, SignInEnd>()
 
-    package init(_ parts: SignInParts, linking: Linking? = nil) {
-        self.parts = parts
-        self.linking = linking
-        answers = CallbackAnswers(clock: parts.runtime.clock) { $0.isKept }
-        // The store knows the result of a challenge, for every process and after a restart.
-        nativeAnswers = CallbackAnswers(clock: parts.runtime.clock) { _ in false }
+    package init(
+        provider: any IdentityProvider, database: Database, keyring: SealingKeyring,
+        configuration: SignInConfiguration, returnTargets: ReturnTargets, runtime: Runtime
+    ) {
+        self.provider = provider
+        self.database = database
+        self.keyring = keyring
+        self.configuration = configuration
+        self.returnTargets = returnTargets
+        self.runtime = runtime
+        identifiers = RandomIdentifier(random: BufferedRandom(runtime.random))
+        answers = CallbackAnswers(clock: runtime.clock) { $0.isKept }
+        nativeAnswers = CallbackAnswers(clock: runtime.clock) { _ in false }
+        linkAuthorizations = CallbackAnswers(clock: runtime.clock) { _ in false }
+        linkCompletions = CallbackAnswers(clock: runtime.clock) { _ in false }
     }
+
+    var clock: any WallClock { runtime.clock }
+    var random: any RandomSource { runtime.random }
+    var logger: Logger { runtime.logger }
 
     /// A new attempt for one login page or one tap. Nothing is stored; many may be open at once.
     /// - Parameters:
@@ -29,14 +52,32 @@ package final class SignIn: SignInSteps {
     ///   - replacing: the browser's present session, which ends when this attempt completes.
     ///   - language: of the page, when it was chosen for this sign-in; a tag of at most 35 bytes. Later pages use it
     ///     too.
+    ///   - link: what Apple's answer is for, instead of a sign-in.
     ///   - errorReturn: where the browser goes when its visitor cancels at Apple; nil shows a page of ours.
     package func begin(
         binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String? = nil,
-        errorReturn: ReturnTarget? = nil
+        link: LinkID? = nil, errorReturn: ReturnTarget? = nil
     ) -> Attempt {
-        begin(
-            binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: nil,
-            errorReturn: errorReturn)
+        let now = clock.now()
+        let nonce = random.bytes(SealedAttempt.nonceByteCount)
+        let sealed = SealedAttempt(
+            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
+            language: language, link: link, errorReturn: errorReturn?.location)
+        return Attempt(
+            state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
+            expiresAt: now.adding(seconds: configuration.attemptLifetime),
+            renewAfter: max(1, configuration.attemptLifetime * 2 / 5))
+    }
+
+    /// Apple's authorize endpoint for this attempt, for a 303 or a link.
+    package func authorizeURL(for attempt: Attempt) -> String {
+        provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
+    }
+
+    /// An attempt from the future would live longer than it may; a minute covers a clock being corrected.
+    func isStale(issuedAt: Timestamp) -> Bool {
+        let now = clock.now()
+        return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
     }
 
     /// Drops answers that have expired. Those to apps and about links are not kept.
@@ -100,10 +141,7 @@ package final class SignIn: SignInSteps {
                 return await self.work(
                     form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
-            guard let linking = self.linking else {
-                return self.failed(.linkUnknown, opened)
-            }
-            return await linking.complete(link, form: form, opened: opened, device: device, keptName: keptName)
+            return await self.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }
         // The session may have ended since; then its cookie is not issued again.
         return isRemembered ? await stillSignedIn(outcome, opened) : outcome
@@ -128,7 +166,7 @@ package final class SignIn: SignInSteps {
             }
             return .failed(Failure(.replayed), returnTo: opened.returnTo)
         } catch {
-            return .failed(Failure(store: error), returnTo: opened.returnTo)
+            return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
     }
 
@@ -140,7 +178,7 @@ package final class SignIn: SignInSteps {
             }
             return outcome(of: used, opened: opened)
         } catch {
-            return .failed(Failure(store: error), returnTo: opened.returnTo)
+            return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
     }
 
@@ -149,5 +187,69 @@ package final class SignIn: SignInSteps {
             return .failed(Failure(.replayed), returnTo: opened.returnTo)
         }
         return .alreadySignedIn(returnTo: opened.returnTo)
+    }
+}
+
+/// What the operator configures about signing in.
+package struct SignInConfiguration: Sendable {
+    /// The longest `attemptLifetime`.
+    package static let maximumAttemptLifetime: Int64 = 600
+
+    /// `login.attemptLifetime`: seconds between the login page and Apple's answer.
+    package var attemptLifetime = maximumAttemptLifetime
+    /// `access.signUp`.
+    package var signUp: SignUpPolicy
+    /// `apple.nativeNonce`.
+    package var nativeNonce = NativeNonce.sha256
+    /// `login.askExistingAccount`: whether a new person is asked if they have an account.
+    package var asksExisting = false
+
+    package init(signUp: SignUpPolicy = .closed) { self.signUp = signUp }
+}
+
+/// `apple.nativeNonce`: the form in which an app passes the nonce to Apple, and which Apple's token therefore repeats.
+/// Exactly one of the two: a server that accepts both lets a request for one flow pass in the other.
+package enum NativeNonce: String, Sendable, CaseIterable {
+    /// Its SHA-256 in lower-case hexadecimal.
+    case sha256
+    /// The nonce itself.
+    case raw
+
+    /// The `nonce` claim of a token that answers this challenge.
+    func claim(for nonce: String) -> String {
+        switch self {
+        case .sha256: Hexadecimal.encode(SHA256.hash(utf8: nonce).bytes)
+        case .raw: nonce
+        }
+    }
+}
+
+// One line per callback, with a reason code. Never a token, a code, a name or an address.
+extension SignIn {
+    func log(_ outcome: SignInOutcome) {
+        switch outcome {
+        case .signedIn(_, let session, _):
+            logger.info("signed in", metadata: ["user": "\(session.user)", "session": "\(session.id)"])
+        case .alreadySignedIn:
+            logger.info("callback replayed in the same browser")
+        case .repost:
+            logger.info("callback without the binding cookie; posting it again")
+        case .refused(let refusal, let user): refused(refusal.code, user)
+        case .cancelled: refused(.cancelled, nil)
+        case .linkAuthorized:
+            // Logged where it happened: apps authorize links too.
+            break
+        case .asksExisting(let person):
+            logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
+        case .failed:
+            // The code that answers the visitor logs this, with the error ID of their page.
+            break
+        }
+    }
+
+    func refused(_ code: ReasonCode, _ user: UserID?) {
+        var metadata: Logger.Metadata = ["reason": "\(code.rawValue)"]
+        if let user { metadata["user"] = "\(user)" }
+        logger.info("sign-in refused", metadata: metadata)
     }
 }

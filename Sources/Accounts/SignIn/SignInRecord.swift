@@ -7,12 +7,20 @@ package enum SignUpPolicy: String, Sendable, CaseIterable {
     case open, approval, closed
 }
 
+/// The attempt that a sign-in of a browser or app uses up.
+package struct SignInAttempt: Sendable {
+    package var id: Digest256
+    /// When it began, by our clock: what Apple reported before cannot concern this sign-in.
+    package var issuedAt: Timestamp
+    /// The hash of the browser's binding; for an app, the digest of its request.
+    package var bindingHash = SHA256.hash([])
+    /// The browser's session that ends with it.
+    package var replacing: SessionID?
+}
+
 /// Everything the completing transaction needs, verified and sealed beforehand.
 package struct SignInRecord: Sendable {
-    package var attempt: Digest256
-    package var bindingHash: Digest256
-    /// When the attempt began, by our clock: what Apple reported before cannot concern this sign-in.
-    package var attemptIssuedAt: Timestamp
+    package var attempt: SignInAttempt
     /// When the attempt's row may be deleted: its end plus the time during which replays are recognised.
     package var attemptExpiresAt: Timestamp
     package var team: TeamID
@@ -22,50 +30,24 @@ package struct SignInRecord: Sendable {
     package var firstCheckAt: Timestamp
     package var policy: SignUpPolicy
     package var newUser: UserID
-    package var session: NewSession
-    package var replacing: SessionID?
+    /// Of a new session; the transaction decides whether there is one, and whose.
+    package var session: SessionID
+    package var token: NewToken
+    package var kind: SessionKind
+    package var device: Device
+    package var sessionExpiresAt: Timestamp
     package var now: Timestamp
-
-    package init(
-        attempt: Digest256, bindingHash: Digest256, attemptIssuedAt: Timestamp, attemptExpiresAt: Timestamp,
-        team: TeamID, claims: IdentityClaims,
-        sealedRefreshToken: [UInt8]?, policy: SignUpPolicy, newUser: UserID, session: NewSession,
-        replacing: SessionID?, now: Timestamp, firstCheckAt: Timestamp? = nil
-    ) {
-        self.attempt = attempt
-        self.bindingHash = bindingHash
-        self.attemptIssuedAt = attemptIssuedAt
-        self.attemptExpiresAt = attemptExpiresAt
-        self.team = team
-        self.claims = claims
-        self.sealedRefreshToken = sealedRefreshToken
-        self.firstCheckAt = firstCheckAt ?? now.adding(seconds: CheckSchedule.interval)
-        self.policy = policy
-        self.newUser = newUser
-        self.session = session
-        self.replacing = replacing
-        self.now = now
-    }
 }
 
 extension SignInRecord {
     /// Whether another window of this browser made the session after this attempt began. The browser then keeps the
     /// token of whichever answer comes last, so both get the same one.
     package func sharesToken(of session: Session) -> Bool {
-        guard case .ofBrowser(let tokens) = self.session.token, attemptIssuedAt < session.createdAt else {
+        guard case .ofBrowser(let tokens) = token, attempt.issuedAt < session.createdAt else {
             return false
         }
         return tokens.all(of: session.id, since: session.createdAt).contains { $0.hash == session.tokenHash }
     }
-}
-
-/// A session to be stored; the transaction decides its user.
-package struct NewSession: Sendable {
-    package var id: SessionID
-    package var token: NewToken
-    package var kind: SessionKind
-    package var device: Device
-    package var expiresAt: Timestamp
 }
 
 /// What the completing transaction decided.
@@ -75,6 +57,28 @@ package enum SignInResult: Hashable, Sendable {
     case alreadyUsed(UsedAttempt)
     /// The attempt is used, no session was created.
     case refused(SignInRefusal, UserID?)
+}
+
+/// The result of one post to the callback, which determines what the visitor sees.
+package enum SignInOutcome: Sendable {
+    /// 303 to the target, with the session cookie.
+    case signedIn(token: SessionToken, session: Session, returnTo: ReturnTarget)
+    /// A later replay in the browser whose session lives: 303 without a cookie.
+    case alreadySignedIn(returnTo: ReturnTarget)
+    /// The binding cookie is missing: the page that posts the form again from our own origin.
+    case repost(CallbackForm)
+    /// Apple knows the person, and they may not sign in: a page.
+    case refused(SignInRefusal, UserID?)
+    /// The error page. `returnTo`, known once the state opened, is where the attempt would have led; `link` is the link
+    /// that it was for.
+    case failed(Failure, returnTo: ReturnTarget? = nil, link: LinkID? = nil)
+    /// The visitor cancelled at Apple, and the application wants to know: 303 to `errorReturn.cancelled`. `returnTo` is
+    /// where the sign-in would have led.
+    case cancelled(_ errorReturn: ReturnTarget, returnTo: ReturnTarget)
+    /// The attempt was for a link, whose identity now waits for the application's backend: 303 to this address.
+    case linkAuthorized(location: String)
+    /// Nobody has this identity, and its person is asked whether they have an account: a page.
+    case asksExisting(WaitingPerson)
 }
 
 /// Why a sign-in that Apple verified made no session, as stored with the attempt.

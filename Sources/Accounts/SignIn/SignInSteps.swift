@@ -1,75 +1,9 @@
 import Coding
-package import Crypto
-import Logging
-package import Storage
+import Crypto
+import Storage
 
-/// What sign-ins and links depend on.
-package struct SignInParts: Sendable {
-    let provider: any IdentityProvider
-    let database: Database
-    let keyring: SealingKeyring
-    let configuration: SignInConfiguration
-    let returnTargets: ReturnTargets
-    let runtime: Runtime
-    let identifiers: RandomIdentifier
-
-    package init(
-        provider: any IdentityProvider, database: Database, keyring: SealingKeyring,
-        configuration: SignInConfiguration, returnTargets: ReturnTargets, runtime: Runtime
-    ) {
-        self.provider = provider
-        self.database = database
-        self.keyring = keyring
-        self.configuration = configuration
-        self.returnTargets = returnTargets
-        self.runtime = runtime
-        identifiers = RandomIdentifier(random: BufferedRandom(runtime.random))
-    }
-}
-
-/// The steps that sign-ins of browsers and apps, and links, have in common.
-package protocol SignInSteps: Sendable {
-    var parts: SignInParts { get }
-}
-
-extension SignInSteps {
-    var provider: any IdentityProvider { parts.provider }
-    var database: Database { parts.database }
-    var keyring: SealingKeyring { parts.keyring }
-    var configuration: SignInConfiguration { parts.configuration }
-    var returnTargets: ReturnTargets { parts.returnTargets }
-    var clock: any WallClock { parts.runtime.clock }
-    var random: any RandomSource { parts.runtime.random }
-    var identifiers: RandomIdentifier { parts.identifiers }
-    var logger: Logger { parts.runtime.logger }
-
-    /// - Parameter link: what Apple's answer is for, instead of a sign-in.
-    func begin(
-        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String?, link: LinkID?,
-        errorReturn: ReturnTarget? = nil
-    ) -> Attempt {
-        let now = clock.now()
-        let nonce = random.bytes(SealedAttempt.nonceByteCount)
-        let sealed = SealedAttempt(
-            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
-            language: language, link: link, errorReturn: errorReturn?.location)
-        return Attempt(
-            state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
-            expiresAt: now.adding(seconds: configuration.attemptLifetime),
-            renewAfter: max(1, configuration.attemptLifetime * 2 / 5))
-    }
-
-    /// Apple's authorize endpoint for this attempt, for a 303 or a link.
-    package func authorizeURL(for attempt: Attempt) -> String {
-        provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
-    }
-
-    /// An attempt from the future would live longer than it may; a minute covers a clock being corrected.
-    func isStale(issuedAt: Timestamp) -> Bool {
-        let now = clock.now()
-        return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
-    }
-
+// The steps that sign-ins of browsers and apps, and links, have in common.
+extension SignIn {
     // MARK: Apple's answer
 
     /// Verifies what came through the browser or the app.
@@ -109,15 +43,11 @@ extension SignInSteps {
         team: TeamID, policy: SignUpPolicy, at now: Timestamp
     ) -> SignInRecord {
         SignInRecord(
-            attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
-            attemptExpiresAt: rowEnd(of: attempt), team: team, claims: identity.claims,
+            attempt: attempt, attemptExpiresAt: rowEnd(of: attempt), team: team, claims: identity.claims,
             sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
-            policy: policy, newUser: identifiers.make(),
-            session: NewSession(
-                id: identifiers.make(at: now), token: token, kind: kind, device: device,
-                expiresAt: now.adding(seconds: database.options.sessionLimits.lifetime)),
-            replacing: attempt.replacing, now: now,
-            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
+            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now), policy: policy,
+            newUser: identifiers.make(), session: identifiers.make(at: now), token: token, kind: kind, device: device,
+            sessionExpiresAt: now.adding(seconds: database.options.sessionLimits.lifetime), now: now)
     }
 
     /// The one transaction.
@@ -127,7 +57,7 @@ extension SignInSteps {
         let record = record(
             of: identity, attempt: attempt, kind: kind, token: token, device: device, team: provider.team,
             policy: configuration.signUp, at: clock.now())
-        return try await Failure.mapping(await database.completeSignIn(record))
+        return try await database.completeSignIn(record)
     }
 
     /// When the attempt's rows may be deleted.
@@ -160,13 +90,33 @@ extension SignInSteps {
         let now = clock.now()
         let claim = ExchangeClaim(
             attempt: attempt.id, request: request, begunAt: now, expiresAt: rowEnd(of: attempt))
-        let result = try await Failure.mapping(await database.beginExchange(claim, consent: consent))
-        guard case .taken(let other, let begunAt, let isSpent) = result else { return true }
-        guard constantTimeEquals(other.bytes, request.bytes) else { throw Failure(.replayed) }
-        if isSpent || now >= begunAt.adding(seconds: ExchangeClaim.flightTime) || now < begunAt {
+        let other = try await database.beginExchange(claim, consent: consent)
+        guard let other else { return true }
+        guard constantTimeEquals(other.request.bytes, request.bytes) else { throw Failure(.replayed) }
+        if other.isSpent || now >= other.begunAt.adding(seconds: ExchangeClaim.flightTime) || now < other.begunAt {
             throw Failure(.codeRefused, "the code was sent to Apple before, and nothing came of it")
         }
         return false
+    }
+
+    /// The same for a request that has nothing else to look for.
+    func requireCode(_ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?) async throws(Failure) {
+        guard try await claimCode(request, attempt, consent: consent) else { throw Self.codeInFlight }
+    }
+
+    static var codeInFlight: Failure {
+        Failure(.providerUnavailable, "the code is being exchanged, or was when a process ended")
+    }
+
+    /// Exchanges a code that was claimed; settles the claim when that fails.
+    func exchange(
+        _ callback: consuming ValidatedCallback, _ claims: IdentityClaims, claimed attempt: SignInAttempt
+    ) async throws(Failure) -> VerifiedIdentity {
+        do throws(Failure) {
+            return try await exchange(callback, claims)
+        } catch {
+            throw await settled(attempt.id, after: error)
+        }
     }
 
     /// Records after a failed exchange whether the code may be sent again.

@@ -1,27 +1,23 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 
 extension Database {
     /// Stores the name given at first consent before Apple is asked. Replaces an existing row's name, and restarts its
     /// age. Rows expire after 30 days.
-    package func saveFirstConsent(
-        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
-    ) async throws(StoreError) {
-        try await write(at: now) { transaction in
-            try transaction.saveFirstConsent(FirstConsent(team: team, subject: subject, name: name))
-        }
+    package func saveFirstConsent(_ consent: FirstConsent, at now: Timestamp) async throws(Failure) {
+        try await write(at: now) { transaction in try transaction.saveFirstConsent(consent) }
     }
 
     /// The used attempt, for replays; nil when never used. `sessionIsLive` says whether its session still lives.
-    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
+    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(Failure) -> UsedAttempt? {
         try await lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
     }
 
     /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, moves the name from
     /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates the
     /// new one and writes the events. Applies `SignUpPolicy` to new people.
-    package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
+    package func completeSignIn(_ record: SignInRecord) async throws(Failure) -> SignInResult {
         try await write(at: record.now) { transaction in try transaction.completeSignIn(record) }
     }
 }
@@ -52,8 +48,8 @@ extension Snapshot {
             try exists(
                 """
                 SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
-                AND \(EndQuery.isEnd) LIMIT 1
-                """, [name, record.claims.issuedAt, record.attemptIssuedAt])
+                AND \(AppleNotification.isEnd) LIMIT 1
+                """, [name, record.claims.issuedAt, record.attempt.issuedAt])
         }
     }
 
@@ -61,18 +57,18 @@ extension Snapshot {
     func hasEnded(_ record: SignInRecord) throws -> Bool {
         let hashes = context.subjectHashes.all(record.team, record.claims)
         return try wasRevoked(record) || isRevocationInFlight(hashes)
-            || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
+            || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attempt.issuedAt)
     }
 }
 
 // The steps of the one transaction.
 extension Transaction {
     func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
-        claim(.attempt(record.attempt), .subject(record.claims.subject))
+        claim(.attempt(record.attempt.id), .subject(record.claims.subject))
         if let name = record.claims.transferSubject { claim(.transfer(TransferSubject(name))) }
-        if let replaced = record.replacing { claim(.session(replaced)) }
-        if record.session.kind == .browser { claim(.browser(record.bindingHash)) }
-        if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
+        if let replaced = record.attempt.replacing { claim(.session(replaced)) }
+        if record.kind == .browser { claim(.browser(record.attempt.bindingHash)) }
+        if let used = try usedAttempt(record.attempt.id) { return .alreadyUsed(used) }
         if try hasEnded(record) {
             // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
             // then the consent is valid, and Apple does not send the name again.
@@ -94,7 +90,7 @@ extension Transaction {
     private func markUsed(_ record: SignInRecord, session: SessionID? = nil, refusal: SignInRefusal? = nil) throws {
         try run(
             "INSERT INTO used_attempt (attempt, binding_hash, session, refusal, expires_at) VALUES (?, ?, ?, ?, ?)",
-            [record.attempt, record.bindingHash, session, refusal, record.attemptExpiresAt])
+            [record.attempt.id, record.attempt.bindingHash, session, refusal, record.attemptExpiresAt])
     }
 
     private func refuse(_ user: UserID?, _ record: SignInRecord, _ refusal: SignInRefusal) throws -> SignInResult {
@@ -136,17 +132,7 @@ extension Transaction {
         let user = User(
             id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
         let told = LastTold(record.claims)
-        try run(
-            """
-            INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
-            real_user_status, created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                user.id, user.state, user.name.given, user.name.family, user.email?.address,
-                user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus, now, now,
-                user.name.indexed,
-            ])
-        try index(user.id, user.name, createdAt: now)
+        try insert(user)
         let identity = context.rowNumbers.next(context.identifiers, at: now)
         try run(
             """
@@ -202,20 +188,19 @@ extension Transaction {
             next_check_at = excluded.next_check_at, checked_at = NULL, check_failures = 0, held_back_at = NULL
             WHERE excluded.issued_at >= apple_credential.issued_at OR apple_credential.sealed_refresh_token IS NULL
             """, [identity, record.claims.clientID, sealed, record.claims.issuedAt, record.firstCheckAt])
-        try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
+        try endPause(of: record.claims.clientID, before: record.attempt.issuedAt)
     }
 
     /// Renews the session that the person has in this browser, or creates one; ends another person's.
     func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
         let kept = try predecessor(of: record, user: person.user.id)
-        let new = record.session
-        let id = kept?.id ?? new.id
+        let id = kept?.id ?? record.session
         let shared = kept.flatMap { record.sharesToken(of: $0) ? $0 : nil }
         let session = Session(
-            id: id, tokenHash: shared?.tokenHash ?? new.token.hash(of: id, since: now), kind: new.kind,
-            user: person.user.id, clientID: record.claims.clientID, device: new.device,
+            id: id, tokenHash: shared?.tokenHash ?? record.token.hash(of: id, since: now), kind: record.kind,
+            user: person.user.id, clientID: record.claims.clientID, device: record.device,
             issuedAt: record.claims.issuedAt, createdAt: shared?.createdAt ?? now, lastSeenAt: now,
-            expiresAt: new.expiresAt)
+            expiresAt: record.sessionExpiresAt)
         if let kept {
             // What caches keep of it ends too.
             try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
@@ -243,13 +228,13 @@ extension Transaction {
     /// (`sid`) stays. It is the one that the browser had when the attempt began, or one that another of its windows has
     /// made meanwhile. What the browser had of somebody else ends.
     private func predecessor(of record: SignInRecord, user: UserID) throws -> Session? {
-        guard record.session.kind == .browser else { return nil }
+        guard record.kind == .browser else { return nil }
         let sessions = try rows(
             """
             SELECT \(Session.columns) FROM session s WHERE s.id IN (SELECT CAST(?1 AS TEXT)
             UNION SELECT session FROM used_attempt WHERE binding_hash = ?2 AND session IS NOT NULL)
             ORDER BY s.created_at DESC, s.id DESC
-            """, [record.replacing, record.bindingHash]
+            """, [record.attempt.replacing, record.attempt.bindingHash]
         ).map { try Session($0) }
         for session in sessions { claim(.session(session.id)) }
         let kept = sessions.first { $0.user == user && now < context.sessionLimits.end(of: $0) }

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// People of `team` for whom Apple has not yet been asked on behalf of `recipient` and who have not moved, by
@@ -7,7 +7,7 @@ extension Database {
     /// - Parameter again: whether to include people whom Apple refused before.
     package func peopleToExport(
         of team: TeamID, to recipient: TeamID, again: Bool, after last: AppleSubject?, limit: Int
-    ) async throws(StoreError) -> [AppleSubject] {
+    ) async throws(Failure) -> [AppleSubject] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -23,7 +23,7 @@ extension Database {
     package func keepExports(
         _ answers: [TransferAnswer<AppleSubject, TransferSubject>], of team: TeamID, to recipient: TeamID,
         at now: Timestamp
-    ) async throws(StoreError) -> Int {
+    ) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             var taken = 0
             for answer in answers {
@@ -60,7 +60,7 @@ extension Transaction {
 extension Database {
     package func transferCounts(
         from sender: TeamID?, to recipient: TeamID
-    ) async throws(StoreError) -> TransferCounts {
+    ) async throws(Failure) -> TransferCounts {
         try await read { snapshot in
             var counts = TransferCounts()
             if let sender {
@@ -92,7 +92,7 @@ extension Database {
     }
 
     /// Which team exported people to which; routes with people waiting come first.
-    package func transferRoutes() async throws(StoreError) -> [TransferRoute] {
+    package func transferRoutes() async throws(Failure) -> [TransferRoute] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -111,7 +111,7 @@ extension Database {
     /// Exported people, by subject: the lines of the file.
     package func transferLines(
         from sender: TeamID, to recipient: TeamID, after last: AppleSubject?, limit: Int
-    ) async throws(StoreError) -> [TransferLine] {
+    ) async throws(Failure) -> [TransferLine] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -130,7 +130,7 @@ extension Database {
     /// People who could not move, the first one asked about first.
     package func unmovedPeople(
         to recipient: TeamID, after last: TimedPlace?, limit: Int
-    ) async throws(StoreError) -> Page<UnmovedPerson, TimedPlace> {
+    ) async throws(Failure) -> Page<UnmovedPerson, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
             wanted.add(

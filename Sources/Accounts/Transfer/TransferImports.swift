@@ -1,12 +1,12 @@
 package import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// People who have a `transfer_sub` for `team` and have not moved yet, in its order.
     /// - Parameter again: whether to include people whom Apple refused before.
     package func peopleToImport(
         to team: TeamID, again: Bool, after last: TransferSubject?, limit: Int
-    ) async throws(StoreError) -> [TransferSubject] {
+    ) async throws(Failure) -> [TransferSubject] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -22,7 +22,7 @@ extension Database {
     /// - Parameter again: whether to include people whom Apple refused before.
     package func stillToImport(
         _ people: [TransferSubject], to team: TeamID, again: Bool
-    ) async throws(StoreError) -> [TransferSubject] {
+    ) async throws(Failure) -> [TransferSubject] {
         try await read { snapshot in
             try people.filter { name in
                 try snapshot.exists(
@@ -38,7 +38,7 @@ extension Database {
     /// - Parameter joins: whether to merge an account they created under the new team into the old one.
     package func move(
         _ person: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
-    ) async throws(StoreError) -> MoveResult {
+    ) async throws(Failure) -> MoveResult {
         try await write(at: now) { transaction in
             try transaction.move(person, to: identity, of: team, joins: joins)
         }
@@ -47,7 +47,7 @@ extension Database {
     /// Apple refused: they stay as they are, as `transferred`.
     package func keepRefusal(
         _ reason: String, of person: TransferSubject, to team: TeamID, at now: Timestamp
-    ) async throws(StoreError) {
+    ) async throws(Failure) {
         try await write(at: now) { transaction in
             guard let origin = try transaction.origin(person, to: team), origin.movedTo == nil else { return }
             try transaction.recordTransferFailure(reason, of: origin.row)
@@ -60,7 +60,7 @@ extension Database {
     /// - Parameter isRehearsal: only reports what would happen to each.
     package func adopt(
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
-    ) async throws(StoreError) -> [AdoptionResult] {
+    ) async throws(Failure) -> [AdoptionResult] {
         try await write(at: now) { transaction in
             guard isRehearsal else { return try lines.map { try transaction.adopt($0, to: team) } }
             return try transaction.rehearse { try lines.map { try transaction.adopt($0, to: team) } }

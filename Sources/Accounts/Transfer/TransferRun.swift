@@ -1,5 +1,5 @@
 import Coding
-package import Storage
+import Storage
 
 /// How fast Apple is asked, and how long to keep trying. Apple documents no limit for its migration endpoint.
 package struct TransferPace: Sendable {
@@ -30,13 +30,13 @@ package protocol TransferStep: Sendable {
     associatedtype Value: Sendable
 
     /// Whether Apple has ever accepted somebody; then refusals concern people, not us.
-    func isProven() async throws(StoreError) -> Bool
+    func isProven() async throws(Failure) -> Bool
     func prepare() async throws(MigrationFailure)
     /// - Parameter last: the last person before; nil begins at the first.
-    func people(after last: Person?, limit: Int) async throws(StoreError) -> [Person]
+    func people(after last: Person?, limit: Int) async throws(Failure) -> [Person]
     func ask(_ person: Person) async throws(MigrationFailure) -> Value
     /// Durably stores answers.
-    func keep(_ answers: [TransferAnswer<Person, Value>]) async throws(StoreError)
+    func keep(_ answers: [TransferAnswer<Person, Value>]) async throws(Failure)
 }
 
 /// How a run ended.
@@ -69,7 +69,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
     }
 
     /// - Parameter progress: called after each write with the number of people asked about.
-    package func run(progress: (Int) -> Void = { _ in }) async throws(StoreError) -> TransferEnd {
+    package func run(progress: (Int) -> Void = { _ in }) async throws(Failure) -> TransferEnd {
         if let failure = await preparation() { return failure }
         var ledger = Ledger(isProven: try await step.isProven())
         var last: Step.Person?
@@ -86,7 +86,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
     /// Asks until everyone in a batch has an answer; nil then.
     private func settle(
         _ people: [Step.Person], _ ledger: inout Ledger, _ progress: (Int) -> Void
-    ) async throws(StoreError) -> TransferEnd? {
+    ) async throws(Failure) -> TransferEnd? {
         var open = people
         var failures = 0
         while !open.isEmpty {

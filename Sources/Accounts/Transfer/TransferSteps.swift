@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 import Synchronization
 
 /// For the sending team: asks Apple for the `transfer_sub` of each person.
@@ -24,14 +24,14 @@ package struct TransferExport: TransferStep {
         self.clock = clock
     }
 
-    package func isProven() async throws(StoreError) -> Bool {
+    package func isProven() async throws(Failure) -> Bool {
         let counts = try await database.transferCounts(from: provider.team, to: recipient)
         return counts.exported + counts.moved + counts.refusedAtImport > 0
     }
 
     package func prepare() async throws(MigrationFailure) { try await provider.prepareTransfer(as: clientID) }
 
-    package func people(after last: AppleSubject?, limit: Int) async throws(StoreError) -> [AppleSubject] {
+    package func people(after last: AppleSubject?, limit: Int) async throws(Failure) -> [AppleSubject] {
         try await database.peopleToExport(of: provider.team, to: recipient, again: again, after: last, limit: limit)
     }
 
@@ -39,7 +39,7 @@ package struct TransferExport: TransferStep {
         try await provider.transferSubject(of: person, to: recipient, as: clientID)
     }
 
-    package func keep(_ answers: [TransferAnswer<AppleSubject, TransferSubject>]) async throws(StoreError) {
+    package func keep(_ answers: [TransferAnswer<AppleSubject, TransferSubject>]) async throws(Failure) {
         guard !answers.isEmpty else { return }
         try await database.keepExports(answers, of: provider.team, to: recipient, at: clock.now())
     }
@@ -94,13 +94,13 @@ package final class TransferImport: TransferStep {
 
     package var report: Report { tally.withLock { $0 } }
 
-    package func isProven() async throws(StoreError) -> Bool {
+    package func isProven() async throws(Failure) -> Bool {
         try await database.transferCounts(from: nil, to: provider.team).moved > 0
     }
 
     package func prepare() async throws(MigrationFailure) { try await provider.prepareTransfer(as: clientID) }
 
-    package func people(after last: TransferSubject?, limit: Int) async throws(StoreError) -> [TransferSubject] {
+    package func people(after last: TransferSubject?, limit: Int) async throws(Failure) -> [TransferSubject] {
         guard let chosen else {
             return try await database.peopleToImport(to: provider.team, again: again, after: last, limit: limit)
         }
@@ -128,7 +128,7 @@ package final class TransferImport: TransferStep {
         try await provider.identity(of: person, as: clientID)
     }
 
-    package func keep(_ answers: [TransferAnswer<TransferSubject, TransferredIdentity>]) async throws(StoreError) {
+    package func keep(_ answers: [TransferAnswer<TransferSubject, TransferredIdentity>]) async throws(Failure) {
         for answer in answers {
             switch answer.outcome {
             case .refused(let reason):

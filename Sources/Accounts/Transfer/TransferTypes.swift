@@ -96,8 +96,6 @@ package struct TransferCounts: Hashable, Sendable {
     /// When the first of them was exported; Apple answers for 60 days after the app changes hands.
     package var firstExportAt: Timestamp?
 
-    package init() {}
-
     package var total: Int { (unasked ?? 0) + refusedAtExport + exported + refusedAtImport + moved }
 }
 

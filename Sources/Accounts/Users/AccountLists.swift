@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// What there may be much of in somebody's data, in the order of an export.
 package enum AccountList: String, Sendable, CaseIterable {
@@ -37,7 +37,7 @@ extension Database {
     /// At most `limit` items after the place; nil when the user is gone.
     package func accountPage(
         _ list: AccountList, of user: UserID, after place: AccountPlace?, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> Page<AccountItem, AccountPlace>? {
+    ) async throws(Failure) -> Page<AccountItem, AccountPlace>? {
         try await read(at: now) { snapshot in
             guard try snapshot.exists("SELECT 1 FROM user WHERE id = ?", [user]) else { return nil }
             return switch list {

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// What is stored about one person: what they may download and what the operator exports. Never a token, sealed or not.
 /// Of what may be much it has only the newest; `AccountLists` has the rest.
@@ -99,7 +99,7 @@ extension Database {
     /// - Parameter count: how many of the newest sessions, programs, notifications and events.
     package func accountRecord(
         of id: UserID, newest count: Int, at now: Timestamp
-    ) async throws(StoreError) -> AccountRecord? {
+    ) async throws(Failure) -> AccountRecord? {
         try await read(at: now) { snapshot in
             guard let user = try snapshot.user(id),
                 let changes = try snapshot.firstRow("SELECT updated_at, email_event_at FROM user WHERE id = ?", [id])
@@ -115,7 +115,7 @@ extension Database {
     }
 
     /// The user's identities, the one they were created with first; nil when the user is unknown.
-    package func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]? {
+    package func identities(of user: UserID) async throws(Failure) -> [AccountRecord.Identity]? {
         try await read { snapshot in
             let identities = try snapshot.identities(of: user)
             return identities.isEmpty ? nil : identities

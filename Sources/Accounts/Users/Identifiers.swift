@@ -1,37 +1,52 @@
 package import Coding
 package import Crypto
 
-/// A prefixed identifier, as in the database, JSON and logs. Never a secret.
-package protocol PrefixedIdentifier: Hashable, Sendable, CustomStringConvertible {
-    static var prefix: String { get }
-    var rawValue: String { get }
-    init(unchecked rawValue: String)
-}
+/// The public identifier of a `Named`: its prefix and 26 characters, as in the database, JSON and logs. Never a secret;
+/// knowing one proves nothing.
+package struct ID<Named: Identified>: Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: String
 
-extension PrefixedIdentifier {
+    @inlinable
+    package init(unchecked rawValue: String) { self.rawValue = rawValue }
+
+    @inlinable
+    package static func == (left: ID, right: ID) -> Bool { left.rawValue == right.rawValue }
+
+    @inlinable
+    package func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+
+    package static var prefix: String { Named.idPrefix }
     package var description: String { rawValue }
 }
 
-/// Bramley's id of a person: `usr_` and 26 characters. Applications store it.
-package struct UserID: PrefixedIdentifier {
-    package static var prefix: String { "usr_" }
-    package let rawValue: String
-    package init(unchecked rawValue: String) { self.rawValue = rawValue }
+/// What has an `ID`.
+package protocol Identified {
+    static var idPrefix: String { get }
 }
 
-/// A session's public id, safe to show: `ses_` and 26 characters. Never the token.
-package struct SessionID: PrefixedIdentifier {
-    package static var prefix: String { "ses_" }
-    package let rawValue: String
-    package init(unchecked rawValue: String) { self.rawValue = rawValue }
-}
+/// Bramley's id of a person. Applications store it.
+package typealias UserID = ID<User>
+extension User: Identified { package static var idPrefix: String { "usr_" } }
 
-/// An entry of the journal: `evt_` and 26 characters.
-package struct EventID: PrefixedIdentifier {
-    package static var prefix: String { "evt_" }
-    package let rawValue: String
-    package init(unchecked rawValue: String) { self.rawValue = rawValue }
-}
+/// A session's, safe to show. Never the token.
+package typealias SessionID = ID<Session>
+extension Session: Identified { package static var idPrefix: String { "ses_" } }
+
+/// An entry's of the journal.
+package typealias EventID = ID<JournalEntry>
+extension JournalEntry: Identified { package static var idPrefix: String { "evt_" } }
+
+/// An API key's, safe to show. Never the key itself.
+package typealias APIKeyID = ID<APIKey>
+extension APIKey: Identified { package static var idPrefix: String { "key_" } }
+
+/// A link's.
+package typealias LinkID = ID<Link>
+extension Link: Identified { package static var idPrefix: String { "lnk_" } }
+
+/// Of an identity that waits for its person to say whether they have an account.
+package typealias WaitingID = ID<WaitingIdentity>
+extension WaitingIdentity: Identified { package static var idPrefix: String { "wai_" } }
 
 /// Apple's `sub`: opaque, stable within one developer team.
 package struct AppleSubject: Hashable, Sendable {
@@ -51,8 +66,7 @@ package struct ClientID: Hashable, Sendable {
     package init(_ rawValue: String) { self.rawValue = rawValue }
 }
 
-/// Makes the part after the prefix of `usr_`, `ses_` and `evt_` identifiers: 26 characters of lower-case Crockford
-/// base32 (no i, l, o, u), 130 bits. Identifiers are public; knowing one proves nothing.
+/// Makes the part after the prefix of an `ID`: 26 characters of lower-case Crockford base32 (no i, l, o, u), 130 bits.
 ///
 /// A person's identifier is fully random. A session's begins with its time, which is no secret: new rows are neighbours in
 /// an index, where random ones would each touch, and make SQLite write, another page. An event's begins with its place in
@@ -71,18 +85,16 @@ package struct RandomIdentifier: Sendable {
     }
 
     /// A new identifier, including its prefix.
-    package func make<Identifier: PrefixedIdentifier>(_ type: Identifier.Type = Identifier.self) -> Identifier {
-        Identifier(unchecked: Identifier.prefix + Self.encode(random.bytes(Self.byteCount)))
+    package func make<Named>(_ type: ID<Named>.Type = ID<Named>.self) -> ID<Named> {
+        ID(unchecked: Named.idPrefix + Self.encode(random.bytes(Self.byteCount)))
     }
 
     /// A new identifier of 48 bits of milliseconds since 1970 and 82 random bits: texts sort by time.
-    package func make<Identifier: PrefixedIdentifier>(
-        at now: Timestamp, _ type: Identifier.Type = Identifier.self
-    ) -> Identifier {
+    package func make<Named>(at now: Timestamp, _ type: ID<Named>.Type = ID<Named>.self) -> ID<Named> {
         let time = UInt64(clamping: now.milliseconds)
         var bytes = stride(from: 40, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> UInt64($0)) }
         bytes += random.bytes(Self.byteCount - bytes.count)
-        return Identifier(unchecked: Identifier.prefix + Self.encode(bytes))
+        return ID(unchecked: Named.idPrefix + Self.encode(bytes))
     }
 
     /// The random part of an event's identifier.
@@ -150,7 +162,7 @@ extension EventID {
     }
 }
 
-extension PrefixedIdentifier {
+extension ID {
     /// The 130 bits after the prefix in 17 bytes, with the last six bits zero.
     package var packed: [UInt8]? { RandomIdentifier.decode(rawValue.utf8.dropFirst(Self.prefix.utf8.count)) }
 

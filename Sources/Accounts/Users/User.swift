@@ -132,6 +132,24 @@ extension User {
     static let ofIdentity = "SELECT \(columns) FROM apple_identity i JOIN user u ON u.id = i.user"
     static let bySubject = "\(ofIdentity) WHERE i.team = ? AND i.subject = ?"
 
+    /// The columns that can change, each with what is written there.
+    private static let stored: [(column: String, value: @Sendable (User) -> (any ColumnBindable)?)] = [
+        ("state", { $0.state }), ("external_id", { $0.externalID }), ("groups", { TextList($0.groups) }),
+        ("given_name", { $0.name.given }), ("family_name", { $0.name.family }), ("email", { $0.email?.address }),
+        ("email_verified", { $0.email?.isVerified ?? false }), ("email_private", { $0.email?.isPrivate ?? false }),
+        ("email_forwarding", { $0.emailForwarding }), ("real_user_status", { $0.realUserStatus }),
+        ("indexed_name", { $0.name.indexed }), ("indexed_groups", { TextList($0.groups) }),
+    ]
+
+    fileprivate static let insertion = """
+        INSERT INTO user (id, created_at, updated_at, \(stored.map(\.column).joined(separator: ", ")))
+        VALUES (?, ?, ?, \(stored.map { _ in "?" }.joined(separator: ", ")))
+        """
+    fileprivate static let change =
+        "UPDATE user SET updated_at = ?, \(stored.map { "\($0.column) = ?" }.joined(separator: ", ")) WHERE id = ?"
+
+    fileprivate var storedValues: [(any ColumnBindable)?] { Self.stored.map { $0.value(self) } }
+
     init(_ row: Row) throws(StoreError) {
         var email: EmailAddress?
         if let address: String = try row["u.email"] {
@@ -192,19 +210,15 @@ extension Snapshot {
 }
 
 extension Transaction {
+    /// Adds a new person, who has no identity yet.
+    func insert(_ user: User) throws {
+        try run(User.insertion, StatementArguments([user.id, user.createdAt, now] + user.storedValues))
+        try index(user.id, user.name, createdAt: user.createdAt)
+    }
+
     /// Writes all columns of a user that can change.
     func update(_ user: User) throws {
-        try run(
-            """
-            UPDATE user SET state = ?, external_id = ?, groups = ?, given_name = ?, family_name = ?, email = ?,
-            email_verified = ?, email_private = ?, email_forwarding = ?, real_user_status = ?, updated_at = ?,
-            indexed_name = ?, indexed_groups = ? WHERE id = ?
-            """,
-            [
-                user.state, user.externalID, TextList(user.groups), user.name.given, user.name.family,
-                user.email?.address, user.email?.isVerified ?? false, user.email?.isPrivate ?? false,
-                user.emailForwarding, user.realUserStatus, now, user.name.indexed, TextList(user.groups), user.id,
-            ])
+        try run(User.change, StatementArguments([now] + user.storedValues + [user.id]))
         try indexAgain(user)
     }
 
@@ -264,4 +278,24 @@ extension User {
 
     /// For pages and apps that ask who is signed in: those are active.
     package static let fieldsOfActive: [Field<User>] = fields.filter { $0.name != "state" }
+
+    /// The fields in which two versions of a user differ, as in the API.
+    package func changedFields(comparedWith other: User) -> [String] {
+        var fields: [String] = []
+        if state != other.state { fields.append("state") }
+        // By bytes: to an application, two spellings of one text are two ids.
+        if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
+            fields.append("externalID")
+        }
+        if groups.map({ Array($0.utf8) }) != other.groups.map({ Array($0.utf8) }) { fields.append("groups") }
+        if name != other.name { fields.append("name") }
+        if email?.address != other.email?.address { fields.append("email") }
+        if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }
+        if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
+        if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
+        if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
+        if appleSubject.rawValue.isExactly(other.appleSubject.rawValue) == false { fields.append("appleSubject") }
+        if credential.state != other.credential.state { fields.append("credentialState") }
+        return fields
+    }
 }

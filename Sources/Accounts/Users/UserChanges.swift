@@ -1,4 +1,5 @@
 package import Coding
+import Storage
 
 /// When Apple last reported things that may change, by its own clock: `iat` of an identity token, in whole seconds
 /// taken at their beginning, or the time of an event. Older reports change nothing; of two tokens of one second the
@@ -59,26 +60,6 @@ extension User {
             ?? identityCredential
         return before.changedFields(comparedWith: self)
     }
-
-    /// The fields in which two versions of a user differ, as in the API.
-    package func changedFields(comparedWith other: User) -> [String] {
-        var fields: [String] = []
-        if state != other.state { fields.append("state") }
-        // By bytes: to an application, two spellings of one text are two ids.
-        if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
-            fields.append("externalID")
-        }
-        if groups.map({ Array($0.utf8) }) != other.groups.map({ Array($0.utf8) }) { fields.append("groups") }
-        if name != other.name { fields.append("name") }
-        if email?.address != other.email?.address { fields.append("email") }
-        if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }
-        if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
-        if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
-        if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
-        if appleSubject.rawValue.isExactly(other.appleSubject.rawValue) == false { fields.append("appleSubject") }
-        if credential.state != other.credential.state { fields.append("credentialState") }
-        return fields
-    }
 }
 
 extension PersonName {
@@ -120,5 +101,94 @@ extension User {
             told.forwarding = secondTold.forwarding
         }
         realUserStatus = realUserStatus ?? second.realUserStatus
+    }
+}
+
+extension Database {
+    /// - Parameter condition: nil always holds.
+    package func patchUser(
+        _ id: UserID, _ patch: UserPatch, if condition: UserCondition? = nil, at now: Timestamp
+    ) async throws(Failure) -> UserPatchResult {
+        try await patchUser(id, if: condition, at: now) { _ in patch }
+    }
+
+    /// A patch that depends on the user's present state: no other write comes between reading and writing.
+    /// - Parameters:
+    ///   - groups: `operator.groups`, of whose active people one must be left; empty for whoever is no operator.
+    ///   - change: nil leaves the user as they are, and `patched` returns them. May be called twice.
+    package func patchUser(
+        _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp,
+        _ change: @escaping @Sendable (User) -> UserPatch?
+    ) async throws(Failure) -> UserPatchResult {
+        try await write(at: now) { transaction in
+            guard let before = try transaction.user(id) else { return .unknown }
+            guard condition?(before) ?? true else { return .conditionFailed }
+            guard let patch = change(before) else { return .patched(before) }
+            guard !before.isProtected(from: patch) else { return .groupProtected }
+            if let externalID = patch.externalID ?? nil,
+                let owner = try transaction.owner(ofExternalID: externalID), owner != id
+            {
+                return .externalIDTaken(by: owner)
+            }
+            let after = before.applying(patch)
+            guard try after.isOperator(groups) || !transaction.isLastOperator(before, of: groups) else {
+                return .lastOperator
+            }
+            try transaction.change(before, to: after)
+            return .patched(after)
+        }
+    }
+
+    /// Deletes the user and all their data in one transaction: sessions end, names, addresses and notification payloads
+    /// are erased, and each live refresh token is queued for revocation at Apple, under a keyed hash of the subject.
+    /// The journal keeps ids.
+    /// - Parameters:
+    ///   - condition: nil always holds.
+    ///   - groups: as for `patchUser`.
+    package func deleteUser(
+        _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp
+    ) async throws(Failure) -> UserDeletion {
+        try await write(at: now) { transaction in
+            guard try transaction.exists("SELECT 1 FROM user WHERE id = ?", [id]) else {
+                return .unknown
+            }
+            if condition != nil || !groups.isEmpty {
+                guard let user = try transaction.user(id), condition?(user) ?? true else { return .conditionFailed }
+                if try transaction.isLastOperator(user, of: groups) { return .lastOperator }
+            }
+            return try transaction.deleteUser(id)
+        }
+    }
+}
+
+extension Transaction {
+    /// Writes what differs, with its events.
+    func change(_ before: User, to after: User) throws {
+        let fields = before.changedFields(comparedWith: after)
+        guard !fields.isEmpty else { return }
+        try update(after)
+        try record(.userUpdated, user: before.id, fields: fields)
+        try audit(before.state, to: after.state, of: before.id, reason: nil)
+        invalidate(.user(before.id))
+        if fields.contains("groups") { try endLeftClients(after) }
+        // Who waits for approval may no more be here than who is disabled.
+        if after.state != .active, before.state == .active {
+            try endSessions(of: before.id, cause: .userDisabled)
+        }
+    }
+
+    /// Deletes somebody who exists.
+    func deleteUser(_ id: UserID) throws -> UserDeletion {
+        var revocations = 0
+        try endSessions(where: "s.user = ?", [id], cause: .accountDeleted)
+        try record(.accountDeleted, user: id)
+        invalidate(.user(id))
+        for identity in try leavingIdentities(where: "i.user = ?", [id]) {
+            revocations += try queueRevocations(identity)
+            try eraseTraces(of: identity)
+        }
+        // Deletes identities, credentials and sessions with it.
+        try run("DELETE FROM user WHERE id = ?", [id])
+        return .deleted(revocations: revocations)
     }
 }

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// Where a page of a list ended: the last user's position in the order of creation, in a search by name behind the word
 /// that was found.
@@ -147,28 +147,20 @@ package enum UserLimits {
     }
 }
 
-extension Database {
-    package func patchUser(
-        _ id: UserID, _ patch: UserPatch, at now: Timestamp
-    ) async throws(StoreError) -> UserPatchResult {
-        try await patchUser(id, patch, if: nil, at: now)
-    }
-}
-
 // Finding users.
 extension Database {
     /// The user with the identity they were created with, or have moved to since; nil when unknown.
-    package func user(_ id: UserID) async throws(StoreError) -> User? {
+    package func user(_ id: UserID) async throws(Failure) -> User? {
         try await lookUp { snapshot in try snapshot.user(id) }
     }
 
-    package func user(externalID: String) async throws(StoreError) -> User? {
+    package func user(externalID: String) async throws(Failure) -> User? {
         try await lookUp { snapshot in
             try snapshot.firstRow("\(User.all) WHERE u.external_id = ?", [externalID]).map { try User($0) }
         }
     }
 
-    package func user(team: TeamID, subject: AppleSubject) async throws(StoreError) -> User? {
+    package func user(team: TeamID, subject: AppleSubject) async throws(Failure) -> User? {
         try await read { snapshot in
             guard let identity = try snapshot.identity(team: team, subject: subject) else { return nil }
             let id: UserID? = try snapshot.value("SELECT user FROM apple_identity WHERE id = ?", [identity])
@@ -179,7 +171,7 @@ extension Database {
     /// At most `limit` users after `cursor`.
     package func users(
         _ filter: UserFilter, after cursor: UserCursor?, limit: Int
-    ) async throws(StoreError) -> UserPage {
+    ) async throws(Failure) -> UserPage {
         var (found, next): ([User], UserCursor?) = ([], cursor)
         // Each piece is a read of its own: others need not wait for all of them.
         for _ in 0..<UserChoice.pieces {
@@ -198,7 +190,7 @@ extension Database {
     }
 
     /// These people, as far as they exist.
-    package func users(_ ids: Set<UserID>) async throws(StoreError) -> [UserID: User] {
+    package func users(_ ids: Set<UserID>) async throws(Failure) -> [UserID: User] {
         guard !ids.isEmpty else { return [:] }
         return try await read { snapshot in try snapshot.users(ids) }
     }
@@ -206,7 +198,7 @@ extension Database {
     /// The people whom these subjects mean to `team`, as far as they exist.
     package func users(
         team: TeamID, subjects: Set<AppleSubject>
-    ) async throws(StoreError) -> [AppleSubject: User] {
+    ) async throws(Failure) -> [AppleSubject: User] {
         guard !subjects.isEmpty else { return [:] }
         return try await read { snapshot in
             let owners = try snapshot.owners(of: subjects, team: team)

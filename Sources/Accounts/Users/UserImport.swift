@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 /// Somebody who signed in to the team's applications with Apple before Bramley was used.
 package struct ImportedPerson: Hashable, Sendable {
@@ -80,7 +80,7 @@ extension Database {
     /// - Returns: one result for each, in the same order.
     package func importPeople(
         _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
-    ) async throws(StoreError) -> [ImportResult] {
+    ) async throws(Failure) -> [ImportResult] {
         try await write(at: now) { transaction in
             guard isRehearsal else { return try people.map { try transaction.importPerson($0, to: team) } }
             return try transaction.rehearse { try people.map { try transaction.importPerson($0, to: team) } }
@@ -131,17 +131,10 @@ extension Transaction {
         let transition = CredentialStatus.transition(
             from: nil, on: .imported(at: now), lastSignIn: ImportedPerson.signInTime)
         guard let status = transition else { throw StoreError.inconsistent("an import makes no identity") }
-        try run(
-            """
-            INSERT INTO user (id, state, external_id, given_name, family_name, email, email_verified, email_private,
-            created_at, updated_at, indexed_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                person.newUser, person.state, person.externalID, person.name.given, person.name.family,
-                person.email?.address, person.email?.isVerified ?? false, person.email?.isPrivate ?? false, now, now,
-                person.name.indexed,
-            ])
-        try index(person.newUser, person.name, createdAt: now)
+        try insert(
+            User(
+                id: person.newUser, state: person.state, externalID: person.externalID, name: person.name,
+                email: person.email, appleSubject: person.subject, credential: status, createdAt: now))
         let identity: Int64 = try insert(
             """
             INSERT INTO apple_identity (id, user, team, subject, credential_state, credential_changed_at,

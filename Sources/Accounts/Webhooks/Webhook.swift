@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-package import Storage
 
 /// An endpoint's row; never reused for another.
 package struct WebhookEndpointID: Hashable, Sendable {
@@ -173,12 +172,4 @@ package protocol WebhookSender: Sendable {
     func send(_ request: WebhookRequest) async -> WebhookAnswer
     /// The same for a logout token (Back-Channel Logout §2.5).
     func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer
-}
-
-/// Makes logout tokens.
-package protocol LogoutTokenSource: Sendable {
-    /// - Parameter session: nil for all that the person has at the client.
-    func logoutToken(
-        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
-    ) async throws(StoreError) -> Secret
 }

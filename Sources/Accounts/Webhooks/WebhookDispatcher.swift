@@ -1,8 +1,14 @@
-import Coding
-import Crypto
+package import Coding
+package import Crypto
 import Logging
 package import Storage
 import Synchronization
+
+/// Makes a logout token; without a session, for all that the person has at the client.
+package typealias LogoutTokens =
+    @Sendable (
+        _ client: String, _ user: UserID, _ session: SessionID?, _ now: Timestamp
+    ) async throws(Failure) -> Secret
 
 /// Delivers events from the journal to the endpoints.
 ///
@@ -12,7 +18,7 @@ package final class WebhookDispatcher: Sendable {
     private let database: Database
     private let sender: any WebhookSender
     private let targets: [String: WebhookTarget]
-    private let logoutTokens: any LogoutTokenSource
+    private let logoutTokens: LogoutTokens
     private let policy: WebhookPolicy
     private let clock: any WallClock
     private let random: any RandomSource
@@ -24,8 +30,8 @@ package final class WebhookDispatcher: Sendable {
     /// - Parameter targets: the endpoints and what to send them. An endpoint in the store that is not among them, which
     ///   another process may have created, is left to that process.
     package init(
-        database: Database, sender: any WebhookSender,
-        targets: [WebhookTarget], logoutTokens: any LogoutTokenSource, policy: WebhookPolicy = .standard,
+        database: Database, sender: any WebhookSender, targets: [WebhookTarget], logoutTokens: @escaping LogoutTokens,
+        policy: WebhookPolicy = .standard,
         runtime: Runtime
     ) {
         self.database = database
@@ -52,7 +58,7 @@ package final class WebhookDispatcher: Sendable {
         let now = clock.now()
         guard rest.isOver(at: now) else { return ([], false) }
         var deliveries: [WebhookDelivery] = []
-        do throws(StoreError) {
+        do throws(Failure) {
             let work = try await database.webhookWork(at: now)
             guard work.hasNewEvents || !work.due.isEmpty || !lines.withLock({ $0.isIdle }) else {
                 await lease.release()
@@ -105,9 +111,8 @@ package final class WebhookDispatcher: Sendable {
     private func sendLogoutToken(_ delivery: WebhookDelivery, to address: LogoutAddress, at now: Timestamp) async {
         guard let client = WebhookEndpoint.client(of: delivery.url) else { return }
         let token: Secret
-        do throws(StoreError) {
-            token = try await logoutTokens.logoutToken(
-                for: client, of: delivery.entry.user, session: delivery.entry.session, at: now)
+        do throws(Failure) {
+            token = try await logoutTokens(client, delivery.entry.user, delivery.entry.session, now)
         } catch {
             return failed(error)
         }
@@ -130,7 +135,7 @@ package final class WebhookDispatcher: Sendable {
             let pause = policy.schedule.pause(retryAfter)
             record = .failed(reason, next: next, pausedUntil: pause > 0 ? now.adding(milliseconds: pause) : nil)
         }
-        do throws(StoreError) {
+        do throws(Failure) {
             let transition = try await database.record(record, of: delivery, at: now)
             log(record, transition, delivery, at: now)
         } catch {
@@ -140,7 +145,7 @@ package final class WebhookDispatcher: Sendable {
 
     // MARK: The log
 
-    private func failed(_ error: StoreError) {
+    private func failed(_ error: Failure) {
         if rest.begin(at: clock.now()) {
             logger.error("webhooks paused: database error", metadata: ["cause": "\(error)"])
         }

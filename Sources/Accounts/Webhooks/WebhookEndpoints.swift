@@ -1,6 +1,6 @@
 package import Coding
 package import Crypto
-package import Storage
+import Storage
 import Synchronization
 
 /// A configured address that events are sent to.
@@ -30,22 +30,17 @@ package struct WebhookTestResult: Hashable, Sendable {
 }
 
 /// This server's endpoints, for the operator: what waits, what was given up, and a test.
-package struct WebhookEndpoints: Sendable {
-    package enum TestFailure: Error, Hashable, Sendable {
-        /// The configuration does not contain this address.
-        case unknown
-        /// Another test of this endpoint has not ended.
-        case busy
-        /// It was sent, and could not be recorded.
-        case store(StoreError)
-    }
+package final class WebhookEndpoints: Sendable {
+    /// Seconds until another test of an endpoint may begin, as its caller is told.
+    private static let pause = 15
 
     package let targets: [WebhookTarget]
     package let database: Database
     private let sender: any WebhookSender
     private let clock: any WallClock
     private let random: any RandomSource
-    private let testing = WebhookTests()
+    /// The addresses under test.
+    private let testing = Mutex<Set<String>>([])
 
     package init(
         targets: [WebhookTarget], database: Database, sender: any WebhookSender, clock: any WallClock,
@@ -68,13 +63,19 @@ package struct WebhookEndpoints: Sendable {
     /// Sends one event of type `webhook.test`, signed like every event for this endpoint, whatever its filter and
     /// state. It is in no journal and not repeated, and leaves waiting events alone. One at a time, so that small
     /// requests cannot be amplified into many.
-    package func test(_ url: String) async throws(TestFailure) -> WebhookTestResult {
-        guard let target = target(url) else { throw .unknown }
-        guard testing.begin(target.url) else { throw .busy }
-        defer { testing.end(target.url) }
+    /// - Throws: `.webhookNotFound` for an address that is not configured, `.tooManyRequests` while another test of it
+    ///   runs.
+    package func test(_ url: String) async throws(Failure) -> WebhookTestResult {
+        guard let target = target(url) else { throw Failure(.webhookNotFound) }
+        guard testing.withLock({ $0.insert(target.url).inserted }) else {
+            var busy = Failure(.tooManyRequests)
+            busy.retryAfter = Self.pause
+            throw busy
+        }
+        defer { testing.withLock { _ = $0.remove(target.url) } }
         let now = clock.now()
         let id: EventID = RandomIdentifier(random: random).make()
-        let body = Self.testBody(id, at: now)
+        let body = webhookBody(Self.testType, at: now) { $0.member("id", id.rawValue) }
         let seconds = now.milliseconds / 1000
         let answer = await sender.send(
             WebhookRequest(
@@ -82,12 +83,8 @@ package struct WebhookEndpoints: Sendable {
                 signature: target.secrets().signatures(id: id.rawValue, timestamp: seconds, body: body), body: body))
         var status: Int?
         if case .status(let code, _) = answer { status = code }
-        do {
-            try await database.record(
-                .webhookTested, user: nil, object: WebhookRequest.origin(of: target.url), at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        try await database.record(
+            .webhookTested, user: nil, object: WebhookRequest.origin(of: target.url), at: clock.now())
         return WebhookTestResult(
             id: id, verdict: WebhookVerdict(answer), status: status,
             milliseconds: max(0, clock.now().milliseconds - now.milliseconds))
@@ -95,25 +92,4 @@ package struct WebhookEndpoints: Sendable {
 
     /// The type of a test event; the journal has none like it.
     package static let testType = "webhook.test"
-
-    private static func testBody(_ id: EventID, at now: Timestamp) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("type", testType)
-        writer.member("timestamp", now)
-        writer.name("data")
-        writer.beginObject()
-        writer.member("id", id.rawValue)
-        writer.endObject()
-        writer.endObject()
-        return writer.bytes
-    }
-}
-
-/// The endpoints under test.
-private final class WebhookTests: Sendable {
-    private let urls = Mutex<Set<String>>([])
-
-    func begin(_ url: String) -> Bool { urls.withLock { $0.insert(url).inserted } }
-    func end(_ url: String) { urls.withLock { _ = $0.remove(url) } }
 }

@@ -2,38 +2,51 @@ package import Coding
 package import Crypto
 
 extension JournalEntry {
-    /// What an event is about, as members of an object already begun: `user`, and where they apply `externalID`,
-    /// `session`, `cause`, `into` and `fields`. Ids and names of fields, never values. The API and webhooks share this
-    /// form.
-    package func writeSubject(to writer: inout JSONWriter) {
+    /// As the API has it: ids and names of fields, never values.
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", id.rawValue)
+        writer.member("type", kind.rawValue)
+        writer.member("time", time)
+        writer.name("data")
+        writer.beginObject()
+        writeSubject(to: &writer)
+        writer.endObject()
+        writer.endObject()
+    }
+
+    /// The body of this event's webhook. The same bytes on every attempt.
+    package var webhookBody: [UInt8] {
+        Accounts.webhookBody(kind.rawValue, at: time) { writer in
+            writer.member("id", id.rawValue)
+            writeSubject(to: &writer)
+        }
+    }
+
+    /// What an event is about, as members of the open object: `user`, and the others where they apply.
+    private func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let externalID { writer.member("externalID", externalID) }
         if let session { writer.member("session", session.rawValue) }
         if let cause { writer.member("cause", cause.rawValue) }
         if let into { writer.member("into", into.rawValue) }
         if let link { writer.member("link", link.rawValue) }
-        if !fields.isEmpty {
-            writer.name("fields")
-            writer.beginArray()
-            for field in fields { writer.write(field) }
-            writer.endArray()
-        }
+        if !fields.isEmpty { writer.member("fields", .texts(fields)) }
     }
+}
 
-    /// The body of this event's webhook. The same bytes on every attempt.
-    package var webhookBody: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("type", kind.rawValue)
-        writer.member("timestamp", time)
-        writer.name("data")
-        writer.beginObject()
-        writer.member("id", id.rawValue)
-        writeSubject(to: &writer)
-        writer.endObject()
-        writer.endObject()
-        return writer.bytes
-    }
+/// The body of a webhook (Standard Webhooks, "Payload structure").
+func webhookBody(_ type: String, at time: Timestamp, _ data: (inout JSONWriter) -> Void) -> [UInt8] {
+    var writer = JSONWriter()
+    writer.beginObject()
+    writer.member("type", type)
+    writer.member("timestamp", time)
+    writer.name("data")
+    writer.beginObject()
+    data(&writer)
+    writer.endObject()
+    writer.endObject()
+    return writer.bytes
 }
 
 /// A key that signs webhooks: `whsec_` and 24 to 64 bytes in base64 (Standard Webhooks, "Signature scheme").
@@ -45,15 +58,18 @@ package struct WebhookSecret: Sendable {
     private let key: SecretBytes
 
     /// Why a text is none.
-    package enum Flaw: Error, Hashable, Sendable {
+    package enum Flaw: Hashable, Sendable {
         case prefix, base64, size
     }
 
-    package init(parsing text: String) throws(Flaw) {
+    /// - Parameter line: where it stands, counted from 1.
+    package init(parsing text: String, line: Int = 1) throws(WebhookSecrets.Flaw) {
         let bytes = Array(text.utf8)
-        guard bytes.starts(with: Self.prefix.utf8) else { throw .prefix }
-        guard var key = Base64.decode(Array(bytes.dropFirst(Self.prefix.utf8.count))) else { throw .base64 }
-        guard Self.sizes.contains(key.count) else { throw .size }
+        guard bytes.starts(with: Self.prefix.utf8) else { throw .invalid(line: line, .prefix) }
+        guard var key = Base64.decode(Array(bytes.dropFirst(Self.prefix.utf8.count))) else {
+            throw .invalid(line: line, .base64)
+        }
+        guard Self.sizes.contains(key.count) else { throw .invalid(line: line, .size) }
         self.key = SecretBytes(consuming: &key)
     }
 
@@ -102,11 +118,7 @@ package struct WebhookSecrets: Sendable {
         for (index, line) in lines.enumerated() {
             let text = PastedText.value(String(decoding: line, as: UTF8.self))
             if text.isEmpty { continue }
-            do throws(WebhookSecret.Flaw) {
-                found.append(try WebhookSecret(parsing: text))
-            } catch {
-                throw .invalid(line: index + 1, error)
-            }
+            found.append(try WebhookSecret(parsing: text, line: index + 1))
         }
         guard !found.isEmpty else { throw .empty }
         guard found.count <= Self.maximum else { throw .tooMany }

@@ -1,5 +1,5 @@
 package import Coding
-package import Storage
+import Storage
 
 // The queue between the journal and the webhook endpoints.
 //
@@ -32,7 +32,7 @@ enum WebhookQuery {
 extension Database {
     /// Updates the endpoints to the configuration, before the server starts: a new one begins at the end of the
     /// journal; one that is no longer configured is dropped with everything that waits. Blocks.
-    package func setWebhookEndpoints(_ urls: [String], at now: Timestamp) throws(StoreError) {
+    package func setWebhookEndpoints(_ urls: [String], at now: Timestamp) throws(Failure) {
         try writeNow(at: now) { transaction in
             for row in try transaction.rows("SELECT url FROM webhook_endpoint") {
                 let url: String = try row["url"]
@@ -52,7 +52,7 @@ extension Database {
 }
 
 extension Database {
-    package func webhookWork(at now: Timestamp) async throws(StoreError) -> WebhookWork {
+    package func webhookWork(at now: Timestamp) async throws(Failure) -> WebhookWork {
         try await read(at: now) { snapshot in
             var work = WebhookWork(hasNewEvents: false, due: [])
             let rows = try snapshot.rows(
@@ -75,7 +75,7 @@ extension Database {
     /// - Returns: whether more are left.
     package func queueWebhooks(
         of kinds: [String: Set<JournalEntry.Kind>], limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> Bool {
+    ) async throws(Failure) -> Bool {
         let types = kinds.mapValues { TextList($0.map(\.rawValue).sorted()) }
         return try await write(at: now) { transaction in
             let last = try transaction.lastEventSequence()
@@ -95,7 +95,7 @@ extension Database {
     /// What is due for one endpoint, in the order in which it became due.
     package func dueWebhooks(
         for endpoint: WebhookEndpointID, limit: Int, at now: Timestamp
-    ) async throws(StoreError) -> [WebhookDelivery] {
+    ) async throws(Failure) -> [WebhookDelivery] {
         try await read(at: now) { snapshot in
             try snapshot.rows(
                 """
@@ -119,7 +119,7 @@ extension Database {
 
     package func record(
         _ record: WebhookRecord, of delivery: WebhookDelivery, at now: Timestamp
-    ) async throws(StoreError) -> WebhookTransition {
+    ) async throws(Failure) -> WebhookTransition {
         try await write(at: now) { transaction in
             switch record {
             case .delivered: try transaction.recordDelivered(delivery)

@@ -1,9 +1,9 @@
 package import Coding
-package import Storage
+import Storage
 
 extension Database {
     /// In the order in which they were added.
-    package func webhookEndpoints() async throws(StoreError) -> [WebhookEndpoint] {
+    package func webhookEndpoints() async throws(Failure) -> [WebhookEndpoint] {
         try await read { snapshot in
             try snapshot.rows(
                 """
@@ -31,7 +31,7 @@ extension Database {
     /// Newest first, after `place`.
     package func deadWebhooks(
         after place: DeadWebhookPlace?, limit: Int
-    ) async throws(StoreError) -> Page<DeadWebhook, DeadWebhookPlace> {
+    ) async throws(Failure) -> Page<DeadWebhook, DeadWebhookPlace> {
         try await read { snapshot in
             try snapshot.page(
                 """
@@ -53,7 +53,7 @@ extension Database {
     }
 
     /// - Returns: how many entries begin again.
-    package func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int {
+    package func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             let (condition, argument, object): (String, (any ColumnBindable)?, String) =
                 switch retry {

@@ -32,7 +32,7 @@ extension Simulator {
         let body: JSON = ["payload": .string(sent.payload)]
         var status: Int?
         var failure: String?
-        do throws(HTTPClientError) {
+        do {
             status = try await transport.send(
                 ClientRequest(method: .post, url: url, fields: fields, body: body.bytes)
             ).status.code

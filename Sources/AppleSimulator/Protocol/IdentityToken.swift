@@ -74,19 +74,21 @@ struct IdentityToken: Sendable {
 
     /// The compact form. It takes a while: not under the lock of the world.
     func signed() -> String {
-        var header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
+        var header = JSONObject()
         if quirks.flaws.contains(.kid) { header["kid"] = "NOBODYSKEY" }
-        if quirks.flaws.contains(.noKid) { header["kid"] = nil }
+        if quirks.flaws.contains(.noKid) { header["kid"] = .null }
         if quirks.flaws.contains(.algNone) { header["alg"] = "none" }
-        header.merge(quirks.header)
-        return CompactToken.signed(
-            header: header, claims: claims(), key: key.key, isDamaged: quirks.flaws.contains(.signature))
+        for member in quirks.header.members { header[member.name] = member.value }
+        return key.signed(claims(), header: header, isDamaged: quirks.flaws.contains(.signature))
     }
 }
 
-/// A JWS in compact form (RFC 7515 §7.1).
-enum CompactToken {
-    static func signed(header: JSON, claims: JSON, key: RSASigningKey, isDamaged: Bool = false) -> String {
+extension KeySet.Entry {
+    /// Signs a JWS in compact form (RFC 7515 §7.1).
+    /// - Parameter changes: members of the header set last; null removes one.
+    func signed(_ claims: JSON, header changes: JSONObject, isDamaged: Bool = false) -> String {
+        var header: JSON = ["kid": .string(kid), "alg": "RS256"]
+        header.merge(changes)
         let input = Base64URL.encode(header.bytes) + "." + Base64URL.encode(claims.bytes)
         var signature = header["alg"]?.stringValue == "none" ? [] : key.sign(Array(input.utf8))
         if isDamaged, !signature.isEmpty { signature[signature.count / 2] ^= 1 }

@@ -59,11 +59,9 @@ struct NotificationOrder: Sendable {
             "events": form == .string ? .string(event.text) : event,
         ]
         claims.merge(self.claims)
-        var header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
-        header.merge(self.header)
         return SentNotification(
-            id: jti, type: type, person: person,
-            payload: CompactToken.signed(header: header, claims: claims, key: key.key), issuedAt: moment.seconds)
+            id: jti, type: type, person: person, payload: key.signed(claims, header: header),
+            issuedAt: moment.seconds)
     }
 }
 

@@ -18,12 +18,12 @@ enum MigrationBackup {
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
     static func makeIfNeeded(
         _ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime
-    ) throws(StartFailure) {
+    ) throws(CommandFailure) {
         let pending: (name: String, bytes: Int)?
         do {
             pending = try Store.pendingStep(options, steps: Schema.steps, keyring: keyring)
         } catch {
-            throw StartFailure(error.description)
+            throw CommandFailure(error.description)
         }
         guard let pending else { return }
         let source = Store.path(in: options.directory)
@@ -40,7 +40,7 @@ enum MigrationBackup {
             // A file with that name is from a start that ended before it changed anything.
             try copy.land(replacing: true)
         } catch {
-            throw StartFailure(
+            throw CommandFailure(
                 "Before its schema changes, the database is backed up, and that failed: \(error) Nothing was changed.")
         }
         runtime.logger.notice(
@@ -48,9 +48,9 @@ enum MigrationBackup {
         removeOld(in: options.directory, runtime.logger)
     }
 
-    private static func checkRoom(for bytes: Int, in directory: String) throws(StartFailure) {
+    private static func checkRoom(for bytes: Int, in directory: String) throws(CommandFailure) {
         guard let free = freeBytes(in: directory), free < bytes + reserve else { return }
-        throw StartFailure(
+        throw CommandFailure(
             """
             Before its schema changes, the database is backed up, and there is no room for that: \
             \(Quantity.bytes(bytes + reserve)) are needed in \(directory), \(Quantity.bytes(free)) are free. Make room and \

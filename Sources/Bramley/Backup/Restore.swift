@@ -16,7 +16,7 @@ struct Restore {
     private let keyring: SealingKeyring
     private let random: any RandomSource
     private let clock: any WallClock
-    private let locks: Locks
+    private let locks: (serve: RestoreLock, commands: RestoreLock)
     private let staging: Staging
 
     private var path: String { Store.path(in: configuration.storage.directory) }
@@ -32,8 +32,8 @@ struct Restore {
         } catch {
             throw CommandFailure(error.description)
         }
-        let locks = try Locks(directory)
-        try RestoreLock.finishPending(directory, locks.commands)
+        let locks = (serve: try RestoreLock.ofServer(directory), commands: try RestoreLock.exclusive(directory))
+        try PendingRestore.finish(directory, locks.commands)
         let path = Store.path(in: directory)
         guard let backup = FileStamp(of: file) else { throw CommandFailure("\(file) is not there, or not readable.") }
         guard FileStamp(of: path).map({ !$0.isOfSameFile(as: backup) }) ?? true else {
@@ -45,12 +45,7 @@ struct Restore {
         guard FileExamination.isDatabase(file) else {
             throw CommandFailure("\(file) is not a Bramley backup, or is damaged.")
         }
-        let keyring: SealingKeyring
-        do {
-            keyring = try SealingKeyFile.loadExisting(configuration)
-        } catch {
-            throw CommandFailure(error.description)
-        }
+        let keyring = try SealingKeyFile.loadExisting(configuration)
         let staging = try Staging(in: directory)
         try CheckedCopy.copy(file, to: staging.path)
         let contents = try await CheckedCopy.examine(
@@ -68,15 +63,10 @@ struct Restore {
         var options = configuration.databaseOptions(for: .server)
         options.store.directory = staging.directory
         options.account = SystemAccount.current(sudoUser: ProcessInfo.processInfo.environment["SUDO_USER"])
-        do {
-            let database = try Database(
-                options: options, keyring: keyring, runtime: Runtime.command)
-            defer { database.close() }
-            return try await AuditActor.$current.withValue(.operator) {
-                try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())
-            }
-        } catch let error as StorageOpenError {
-            throw CommandFailure(error.description)
+        let database = try Database(options: options, keyring: keyring, runtime: Runtime.command)
+        defer { database.close() }
+        return try await AuditActor.$current.withValue(.operator) {
+            try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())
         }
     }
 
@@ -99,7 +89,7 @@ struct Restore {
         } catch {
             throw CommandFailure("The backup cannot be put in place: \(error). The database is as it was.")
         }
-        if hasLog { try RestoreLock.finishPending(configuration.storage.directory, locks.commands) }
+        if hasLog { try PendingRestore.finish(configuration.storage.directory, locks.commands) }
         return kept
     }
 
@@ -136,16 +126,6 @@ struct Restore {
             return name
         }
         return nil
-    }
-
-    private final class Locks: Sendable {
-        let serve: RestoreLock
-        let commands: RestoreLock
-
-        init(_ directory: String) throws(CommandFailure) {
-            serve = try RestoreLock.ofServer(directory)
-            commands = try RestoreLock.exclusive(directory)
-        }
     }
 
     /// A directory for the copy, in which it can be opened like any database. Removed with the value.

@@ -14,7 +14,7 @@ final class RestoreLock: Sendable {
     /// - Returns: nil where no lock can be made, as in a directory that is not writable: no restore can work there.
     static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
         if PendingRestore.isWaiting(for: Store.path(in: directory)) {
-            try finishPending(directory, exclusive(directory))
+            try PendingRestore.finish(directory, exclusive(directory))
             CommandOutput.remark("A restore that was interrupted has been finished.")
         }
         do {
@@ -49,22 +49,6 @@ final class RestoreLock: Sendable {
         }
     }
 
-    /// Finishes a restore that a crash has cut off, if there is one.
-    /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
-    static func finishPending(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
-        let path = Store.path(in: directory)
-        guard PendingRestore.isWaiting(for: path) else { return }
-        do {
-            try PendingRestore.finish(path)
-        } catch {
-            throw CommandFailure(
-                """
-                The restored database cannot be put in place: \(error). It waits as \(PendingRestore.path(of: path)): \
-                fix the cause, and the next command or start puts it there.
-                """)
-        }
-    }
-
     private static func refusal(of error: SystemError, _ directory: String) -> CommandFailure {
         let path = path(in: directory)
         return CommandFailure(
@@ -74,4 +58,35 @@ final class RestoreLock: Sendable {
     }
 
     private static func path(in directory: String) -> String { directory + "/restore.lock" }
+}
+
+/// A restore over a database whose log is damaged and cannot be moved into it: the old log must be removed before the
+/// new file is put in place, and no step can do both.
+///
+/// The copy first gets the name `bramley.db.restored`, and from then on the restore counts. The next process that opens
+/// the database finishes what a crash has cut off; every step can be repeated.
+enum PendingRestore {
+    /// Where the copy waits.
+    static func path(of database: String) -> String { database + ".restored" }
+
+    static func isWaiting(for database: String) -> Bool { FileStamp(of: path(of: database)) != nil }
+
+    /// Finishes a restore that a crash has cut off, if there is one.
+    /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
+    static func finish(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
+        let database = Store.path(in: directory)
+        guard isWaiting(for: database) else { return }
+        do {
+            // SQLite would treat a remaining log as the new database's own.
+            for file in StagedCopy.companions(of: database) { try Files.remove(file) }
+            try Files.synchronizeDirectory(of: database)
+            try Files.land(path(of: database), at: database, replacing: true)
+        } catch {
+            throw CommandFailure(
+                """
+                The restored database cannot be put in place: \(error). It waits as \(path(of: database)): fix the \
+                cause, and the next command or start puts it there.
+                """)
+        }
+    }
 }

@@ -7,46 +7,44 @@ internal import Storage
 struct APIKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "api-keys", abstract: "Manage the keys that applications use for the API.",
-        subcommands: [APIKeysCreateCommand.self, APIKeysListCommand.self, APIKeysRevokeCommand.self])
-}
+        subcommands: [Create.self, List.self, Revoke.self])
 
-/// `bramley api-keys create`
-struct APIKeysCreateCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Create a key and print it once.")
+    /// `bramley api-keys create`
+    struct Create: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "create", abstract: "Create a key and print it once.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @Argument(help: "A name for the key, such as the application that uses it.")
-    var name: String
+        @Argument(help: "A name for the key, such as the application that uses it.")
+        var name: String
 
-    @Option(
-        help: ArgumentHelp(
-            "Scopes, comma-separated: \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
-            valueName: "scopes"))
-    var scopes: String
+        @Option(
+            help: ArgumentHelp(
+                "Scopes, comma-separated: \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
+                valueName: "scopes"))
+        var scopes: String
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            When the key expires: an age such as 90d, or a UTC time such as 2027-01-02 or 2027-01-02T03:04:05Z. Without \
-            it, the key is valid until revoked.
-            """, valueName: "time"))
-    var expires: ExpiryArgument?
+        @Option(
+            help: ArgumentHelp(
+                """
+                When the key expires: an age such as 90d, or a UTC time such as 2027-01-02 or 2027-01-02T03:04:05Z. \
+                Without it, the key is valid until revoked.
+                """, valueName: "time"))
+        var expires: MomentArgument?
 
-    func validate() throws {
-        guard APIKey.accepts(name: name) else {
-            throw ValidationError("The name has 1 to \(APIKey.nameLimit) bytes and no control characters.")
+        func validate() throws {
+            guard APIKey.accepts(name: name) else {
+                throw ValidationError("The name has 1 to \(APIKey.nameLimit) bytes and no control characters.")
+            }
+            _ = try APIKeysCommand.scopes(scopes)
         }
-        _ = try APIKeyRules.scopes(scopes)
-    }
 
-    func run() async throws {
-        let scopes = try APIKeyRules.scopes(scopes)
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
+            let scopes = try APIKeysCommand.scopes(scopes)
             let now = place.now
-            let end = expires?.moment(at: now)
+            let end = expires?.moment(after: now)
             if let end, end <= now { throw CommandFailure.usage("--expires is in the past: \(end.rfc3339).") }
             let (key, token) = try await place.database.createAPIKey(
                 named: name, scopes: scopes, expiresAt: end, random: place.random, at: now)
@@ -57,72 +55,69 @@ struct APIKeysCreateCommand: AsyncParsableCommand {
                     + "Revoke it with bramley api-keys revoke \(key.id)." + life)
         }
     }
-}
 
-/// `bramley api-keys list`
-struct APIKeysListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list",
-        abstract: "List all keys, including revoked and expired ones, oldest first. Secrets are not shown."
-    )
+    /// `bramley api-keys list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List all keys, including revoked and expired ones, oldest first. Secrets are not shown."
+        )
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var page: PageOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
 
-    @Flag(help: "Only valid keys: neither revoked nor expired.")
-    var active = false
+        @Flag(help: "Only valid keys: neither revoked nor expired.")
+        var active = false
 
-    @Option(help: ArgumentHelp("Only keys with this scope.", valueName: "scope"))
-    var scope: String?
+        @Option(help: ArgumentHelp("Only keys with this scope.", valueName: "scope"))
+        var scope: String?
 
-    func validate() throws {
-        if let scope { _ = try APIKeyRules.scopes(scope) }
-    }
+        func validate() throws {
+            if let scope { _ = try APIKeysCommand.scopes(scope) }
+        }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let scopes = try scope.map(APIKeyRules.scopes) ?? []
+        func run(on place: OperatorDatabase) async throws {
+            let scopes = try scope.map(APIKeysCommand.scopes) ?? []
             let keys = try await place.database.apiKeys().filter { key in
                 (!active || key.revokedAt == nil && !key.isExpired(at: place.now))
                     && scopes.allSatisfy(key.scopes.contains)
             }
-            let list = CommandList<APIKey, String>(
+            try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
                     .init("SCOPES", flexible: true) { .text($0.scopes.map(\.rawValue).joined(separator: ",")) },
                     .init("CREATED") { .time($0.createdAt) }, .init("LAST USED") { .time($0.lastUsedAt) },
                     .init("EXPIRES") { .time($0.expiresAt) }, .init("REVOKED") { .time($0.revokedAt) },
-                ], APIKey.fields, .apiKeys, empty: "No keys.")
-            try await list.show(page, json: output.json) { after, limit in
+                ], APIKey.fields, .apiKeys, empty: "No keys.", json: output.json
+            ) { after, limit in
                 Page(of: keys, after: after, limit: limit, by: \.id.rawValue)
             }
         }
     }
-}
 
-/// `bramley api-keys revoke`
-struct APIKeysRevokeCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Revoke a key. The next request with it is refused.")
+    /// `bramley api-keys revoke`
+    struct Revoke: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "revoke", abstract: "Revoke a key. The next request with it is refused.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var confirmation: ConfirmationOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var confirmation: ConfirmationOptions
 
-    @Argument(help: "The key's id, key_…; never the key itself.")
-    var id: String
+        @Argument(help: "The key's id, key_…; never the key itself.")
+        var id: String
 
-    func validate() throws {
-        // Does not repeat the key itself: it would be in a terminal's history twice.
-        guard APIKeyID(parsing: id) != nil else {
-            throw ValidationError("Name the key by its id, key_ and 26 characters, as bramley api-keys list shows it.")
+        func validate() throws {
+            // Does not repeat the key itself: it would be in a terminal's history twice.
+            guard APIKeyID(parsing: id) != nil else {
+                throw ValidationError(
+                    "Name the key by its id, key_ and 26 characters, as bramley api-keys list shows it.")
+            }
         }
-    }
 
-    func run() async throws {
-        let id = APIKeyID(unchecked: id)
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
+            let id = APIKeyID(unchecked: id)
             guard let key = try await place.database.apiKeys().first(where: { $0.id == id }), key.revokedAt == nil
             else { throw CommandFailure("There is no key \(id), or it is revoked.") }
             try confirmation.confirm(
@@ -136,13 +131,10 @@ struct APIKeysRevokeCommand: AsyncParsableCommand {
             try output.show("\(id) revoked", revoked, APIKey.fields)
         }
     }
-}
 
-/// What `--scopes` names.
-enum APIKeyRules {
-    /// `users:read,introspect` in the order of `APIScope`, each once.
+    /// `--scopes users:read,introspect`, in the order of `APIScope`, each once.
     /// - Throws: `ValidationError` for an unknown scope, or for none at all.
-    static func scopes(_ text: String) throws -> [APIScope] {
+    private static func scopes(_ text: String) throws -> [APIScope] {
         let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let named = try words.map { word in
             guard let scope = APIScope(rawValue: word) else {
@@ -153,19 +145,5 @@ enum APIKeyRules {
             return scope
         }
         return APIScope.allCases.filter(named.contains)
-    }
-}
-
-/// When a key expires: a time, or how long from now.
-struct ExpiryArgument: Hashable, Sendable, ExpressibleByArgument {
-    private let argument: MomentArgument
-
-    init?(argument: String) {
-        guard let moment = MomentArgument(argument: argument) else { return nil }
-        self.argument = moment
-    }
-
-    func moment(at now: Timestamp) -> Timestamp {
-        argument.secondsAgo.map { now.adding(seconds: $0) } ?? argument.moment(at: now)
     }
 }

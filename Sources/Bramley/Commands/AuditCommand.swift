@@ -1,51 +1,46 @@
-package import Accounts
-package import ArgumentParser
+internal import Accounts
+internal import ArgumentParser
 package import Coding
 internal import Storage
 
 /// `bramley audit`
-package struct AuditCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct AuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Show security events and who caused them.",
-        subcommands: [AuditListCommand.self])
+        subcommands: [List.self])
 
-    package init() {}
-}
+    /// `bramley audit list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List the audit log, newest first.",
+            discussion: """
+                Entries contain no names. Find those about a person by id, even after deletion, as long as the \
+                sealing key of that time is listed.
+                """)
 
-/// `bramley audit list`
-package struct AuditListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List the audit log, newest first.",
-        discussion: """
-            Entries contain no names. Find those about a person by id, even after deletion, as long as the sealing key \
-            of that time is listed.
-            """)
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+        @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
+        var user: UserReference?
 
-    @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
-    package var user: UserReference?
+        @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
+        var type: [AuditEntry.Kind] = []
 
-    @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
-    package var type: [AuditEntry.Kind] = []
+        @Option(
+            help: ArgumentHelp("Start time: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time")
+        )
+        var since: MomentArgument?
 
-    @Option(
-        help: ArgumentHelp("Start time: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time"))
-    package var since: MomentArgument?
+        @Option(help: ArgumentHelp("End time, exclusive.", valueName: "time"))
+        var until: MomentArgument?
 
-    @Option(help: ArgumentHelp("End time, exclusive.", valueName: "time"))
-    package var until: MomentArgument?
-
-    package init() {}
-
-    package func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             let filter = AuditFilter(
                 kinds: Set(type), user: try await user?.id(in: place), since: since?.moment(at: place.now),
                 until: until?.moment(at: place.now))
-            let list = CommandList<AuditEntry, Int64>(
+            try await page.show(
                 [
                     .init("TIME") { .time($0.time) }, .init("TYPE") { .text($0.kind.rawValue) },
                     .init("BY", flexible: true) { .text(Self.actor($0)) },
@@ -53,23 +48,21 @@ package struct AuditListCommand: AsyncParsableCommand {
                     .init("OBJECT", flexible: true) { .text($0.object) },
                     .init("FROM", optional: true) { .text($0.network) },
                     .init("SUBJECT", optional: true) { .text($0.subject.map(Hexadecimal.encode)) },
-                ], AuditEntry.fields, .audit, empty: "None.")
-            try await list.show(page, json: output.json) { after, limit in
+                ], AuditEntry.fields, .audit, empty: "None.", json: output.json
+            ) { after, limit in
                 // A search by time may read the whole log, a piece at a time.
                 try await ProgressLine.during("searching the audit log") {
                     try await place.database.auditLog(filter, before: after, limit: limit)
                 }
             }
         }
-    }
 
-    /// `operator root (sudo: ann)`, the id of an API key, or one word.
-    private static func actor(_ line: AuditEntry) -> String {
-        line.apiKey?.rawValue ?? line.account.map { "\(line.actor.rawValue) \($0)" } ?? line.actor.rawValue
+        /// `operator root (sudo: ann)`, the id of an API key, or one word.
+        private static func actor(_ line: AuditEntry) -> String {
+            line.apiKey?.rawValue ?? line.account.map { "\(line.actor.rawValue) \($0)" } ?? line.actor.rawValue
+        }
     }
 }
-
-extension AuditEntry.Kind: ExpressibleByArgument {}
 
 /// A time on a command line: a day or a second in UTC, or how long ago.
 package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
@@ -79,9 +72,6 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
     }
 
     private let form: Form
-
-    /// How many seconds ago; nil for an absolute time.
-    var secondsAgo: Int64? { if case .ago(let seconds) = form { seconds } else { nil } }
 
     package init?(argument: String) {
         if let ago = argument.wholeMatch(of: /([0-9]{1,6})([mhd])/) {
@@ -101,6 +91,14 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
         switch form {
         case .at(let moment): moment
         case .ago(let seconds): now.adding(seconds: -seconds)
+        }
+    }
+
+    /// The same of something to come: an age is how long from now.
+    func moment(after now: Timestamp) -> Timestamp {
+        switch form {
+        case .at(let moment): moment
+        case .ago(let seconds): now.adding(seconds: seconds)
         }
     }
 }

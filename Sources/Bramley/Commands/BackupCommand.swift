@@ -26,23 +26,35 @@ struct BackupCommand: AsyncParsableCommand {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
             let storage = try ConfigurationLoader.loadDatabase(options.input).storage
-            guard storage.postgres == nil else { throw CommandFailure(PostgresBackup.advice) }
+            guard storage.postgres == nil else { throw CommandFailure(Self.adviceForPostgres) }
             let directory = storage.directory
             let (file, force) = (file, force)
-            let report = try await Interruption.cancelling {
+            let (start, now) = (ContinuousClock.now, SystemClock().now())
+            let contents = try await Interruption.cancelling {
                 try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())
             }
-            if output.json {
-                try CommandOutput.json { report.write(to: &$0) }
-            } else {
-                try CommandOutput.line(report.text)
-            }
+            let milliseconds = Int((ContinuousClock.now - start) / .milliseconds(1))
+            let keyID = contents.file.sealingKeyID
+            try output.show(
+                """
+                \(file): \(Quantity.bytes(contents.file.bytes)) in \(Quantity.seconds(milliseconds)), \
+                \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). Read \
+                back: it is whole.
+                It opens with the sealing key\(keyID.map { " \($0)" } ?? "") alone. Keep that key too, and keep it \
+                elsewhere.
+                """,
+                [
+                    ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
+                    ("milliseconds", .number(milliseconds)), ("takenAt", .time(now)),
+                    ("users", .number(contents.users)), ("sessions", .number(contents.sessions)),
+                    ("schema", .text(contents.file.schema)), ("sealingKeyID", .text(keyID)),
+                ])
         }
     }
 
     private static func backup(
         _ directory: String, to file: String, replacing: Bool, clock: any WallClock
-    ) async throws(CommandFailure) -> BackupReport {
+    ) async throws(CommandFailure) -> DatabaseExamination {
         guard Store.exists(in: directory) else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
@@ -50,16 +62,13 @@ struct BackupCommand: AsyncParsableCommand {
         defer { extendLifetime(lock) }
         let source = Store.path(in: directory)
         try checkTarget(file, source: source, replacing: replacing)
-        let (start, now) = (ContinuousClock.now, clock.now())
         let copy = try StagedCopy(for: file)
         try CheckedCopy.copy(source, to: copy.path)
         let contents = try await CheckedCopy.examine(
             copy.path, clock: clock, orSay: "The copy is not good, and was thrown away.")
         guard !Task.isCancelled else { throw CheckedCopy.interrupted }
         try copy.land(replacing: replacing)
-        return BackupReport(
-            file: file, contents: contents, takenAt: now,
-            milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
+        return contents
     }
 
     /// Checked first: targets that must not be overwritten, whatever the options.
@@ -73,12 +82,10 @@ struct BackupCommand: AsyncParsableCommand {
             throw CommandFailure("\(file) is not a Bramley backup, so it is not replaced: choose another name.")
         }
     }
-}
 
-/// The answer of `bramley backup` and `bramley restore` for a database on PostgreSQL.
-enum PostgresBackup {
-    static let advice = """
-        The database is on PostgreSQL, which has its own tools: pg_dump and pg_restore, or pg_basebackup with an archive \
-        of the write-ahead log. Keep a copy of the sealing key apart from them.
+    /// The answer here and to `bramley restore` for a database on PostgreSQL.
+    static let adviceForPostgres = """
+        The database is on PostgreSQL, which has its own tools: pg_dump and pg_restore, or pg_basebackup with an \
+        archive of the write-ahead log. Keep a copy of the sealing key apart from them.
         """
 }

@@ -18,8 +18,3 @@ package struct BramleyCommand: AsyncParsableCommand {
 
     package init() {}
 }
-
-/// The version, as sent to other servers.
-package enum BramleyVersion {
-    package static let current = Build.version
-}

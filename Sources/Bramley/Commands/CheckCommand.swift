@@ -10,20 +10,20 @@ package struct CheckCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Validate the configuration and report every problem. Exit 0 or 1.")
 
-    @OptionGroup package var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions
 
     @Flag(help: "Print the reference of all keys as Markdown instead.")
-    package var reference = false
+    var reference = false
 
     @Flag(help: "Print the JSON Schema of the configuration file for editors instead.")
-    package var schema = false
+    var schema = false
 
     package init() {}
 
     package func run() async throws {
         try await CommandRun.reporting {
             if reference {
-                try CommandOutput.write(Array(ConfigurationReference.markdown.utf8))
+                try CommandOutput.write(Array(ConfigurationTable.reference.utf8))
                 return
             }
             if schema {
@@ -79,9 +79,9 @@ package struct CheckCommand: AsyncParsableCommand {
         if !configuration.web.assertionAudiences.isEmpty {
             lines.append("  keys of assertions at   \(configuration.web.publicURL.absolute)/.well-known/jwks.json")
         }
-        for endpoint in configuration.webhooks?.endpoints ?? [] {
+        for endpoint in configuration.webhooks {
             lines.append("  events go to            \(WebhookEndpoint.name(of: endpoint.url))")
         }
-        return lines + [""] + PortalValues(configuration).lines
+        return lines + [""] + configuration.portalLines
     }
 }

@@ -7,8 +7,8 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Test the running setup: key, clock, Apple, public address, proxy. Exit 0 or 1.",
         discussion: """
-            Every finding has a next step; docs/doctor.md explains them. Run it on the server's machine while the server \
-            runs. It changes nothing.
+            Every finding has a next step; docs/doctor.md explains them. Run it on the server's machine while the \
+            server runs. It changes nothing.
             """)
 
     @OptionGroup var options: OperatorOptions

@@ -1,4 +1,4 @@
-import Accounts
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Sockets
@@ -9,104 +9,102 @@ internal import Web
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Show the journal of changes.",
-        subcommands: [EventsTailCommand.self])
+        subcommands: [Tail.self])
 
-}
+    /// `bramley events tail`
+    struct Tail: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "tail", abstract: "Show the newest events, and follow the journal.")
 
-/// `bramley events tail`
-struct EventsTailCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "tail", abstract: "Show the newest events, and follow the journal.")
+        /// Milliseconds between two reads of the journal.
+        private static let interval = Duration.milliseconds(200)
+        /// Entries read at once.
+        private static let part = 500
 
-    /// Milliseconds between two reads of the journal.
-    private static let interval = Duration.milliseconds(200)
-    /// Entries read at once.
-    private static let part = 500
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @Flag(name: .shortAndLong, help: "Follow until interrupted.")
+        var follow = false
 
-    @Flag(name: .shortAndLong, help: "Follow until interrupted.")
-    var follow = false
+        @Option(
+            name: [.customShort("n"), .long],
+            help: ArgumentHelp("Number of recent events, 0 to \(PageOptions.maximum).", valueName: "count"))
+        var lines = 20
 
-    @Option(
-        name: [.customShort("n"), .long],
-        help: ArgumentHelp("Number of recent events, 0 to \(PageOptions.maximum).", valueName: "count"))
-    var lines = 20
+        @Option(help: ArgumentHelp("All events after this one instead.", valueName: "id"))
+        var after: EventID?
 
-    @Option(help: ArgumentHelp("All events after this one instead.", valueName: "id"))
-    var after: EventID?
+        @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
+        var type: [JournalEntry.Kind] = []
 
-    @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
-    var type: [JournalEntry.Kind] = []
+        @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
+        var user: UserReference?
 
-    @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
-    var user: UserReference?
-
-    func validate() throws {
-        guard (0...PageOptions.maximum).contains(lines) else {
-            throw ValidationError("--lines is 0 to \(PageOptions.maximum).")
+        func validate() throws {
+            guard (0...PageOptions.maximum).contains(lines) else {
+                throw ValidationError("--lines is 0 to \(PageOptions.maximum).")
+            }
         }
-    }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             try await Interruption.cancelling { try await show(place) }
         }
-    }
 
-    private func show(_ place: OperatorDatabase) async throws {
-        let filter = JournalFilter(kinds: Set(type), user: try await user?.id(in: place))
-        var position: JournalPosition
-        if let after {
-            guard let found = try await place.database.position(of: after) else {
-                throw CommandFailure("There is no event \(after), or it is no longer kept.")
-            }
-            position = found
-        } else {
-            let last = try await place.database.lastEvents(filter, limit: lines)
-            try write(last.entries)
-            position = last.end
-        }
-        while !Task.isCancelled {
-            let part = try await place.database.events(filter, after: position, limit: Self.part)
-            try write(part.entries)
-            if part.end > position {
-                position = part.end
-                continue
-            }
-            guard follow else { return }
-            // Nobody reads any more, which writing would not notice while nothing happens.
-            guard !StandardStream.output.hasLostItsReader else { throw OutputClosed() }
-            try? await Task.sleep(for: Self.interval)
-        }
-    }
-
-    private func write(_ entries: [JournalEntry]) throws {
-        guard !entries.isEmpty else { return }
-        var bytes: [UInt8] = []
-        for entry in entries {
-            if output.json {
-                var writer = JSONWriter(reserving: 256)
-                EventDocument.write(entry, to: &writer)
-                bytes += writer.bytes
+        private func show(_ place: OperatorDatabase) async throws {
+            let filter = JournalFilter(kinds: Set(type), user: try await user?.id(in: place))
+            var position: Int64
+            if let after {
+                guard let found = try await place.database.position(of: after) else {
+                    throw CommandFailure("There is no event \(after), or it is no longer kept.")
+                }
+                position = found
             } else {
-                bytes += Self.line(entry, CommandOutput.tableStyle).utf8
+                let last = try await place.database.lastEvents(filter, limit: lines)
+                try write(last.entries)
+                position = last.end
             }
-            bytes.append(UInt8(ascii: "\n"))
+            while !Task.isCancelled {
+                let part = try await place.database.events(filter, after: position, limit: Self.part)
+                try write(part.entries)
+                if part.end > position {
+                    position = part.end
+                    continue
+                }
+                guard follow else { return }
+                // Nobody reads any more, which writing would not notice while nothing happens.
+                guard !StandardStream.output.hasLostItsReader else { throw OutputClosed() }
+                try? await Task.sleep(for: Self.interval)
+            }
         }
-        try CommandOutput.write(bytes)
-    }
 
-    /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line separately,
-    /// since the next is not known.
-    static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
-        let words = [
-            entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",
-            entry.cause?.rawValue ?? "", entry.fields.joined(separator: ","),
-        ]
-        guard case .terminal = style else { return words.map(TerminalText.safe).joined(separator: "\t") }
-        let type = words[1] + String(repeating: " ", count: max(0, 16 - words[1].utf8.count))
-        return ([words[0], type] + words[2...].filter { !$0.isEmpty }).map(TerminalText.safe).joined(separator: "  ")
+        private func write(_ entries: [JournalEntry]) throws {
+            guard !entries.isEmpty else { return }
+            var bytes: [UInt8] = []
+            for entry in entries {
+                if output.json {
+                    var writer = JSONWriter(reserving: 256)
+                    entry.write(to: &writer)
+                    bytes += writer.bytes
+                } else {
+                    bytes += Self.line(entry, CommandOutput.tableStyle).utf8
+                }
+                bytes.append(UInt8(ascii: "\n"))
+            }
+            try CommandOutput.write(bytes)
+        }
+
+        /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line separately,
+        /// since the next is not known.
+        static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
+            let words = [
+                entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",
+                entry.cause?.rawValue ?? "", entry.fields.joined(separator: ","),
+            ]
+            guard case .terminal = style else { return words.map(TerminalText.safe).joined(separator: "\t") }
+            let type = words[1] + String(repeating: " ", count: max(0, 16 - words[1].utf8.count))
+            return ([words[0], type] + words[2...].filter { !$0.isEmpty }).map(TerminalText.safe).joined(
+                separator: "  ")
+        }
     }
 }

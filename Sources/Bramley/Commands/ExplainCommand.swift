@@ -1,26 +1,24 @@
 import Accounts
-package import ArgumentParser
+internal import ArgumentParser
 
 /// `bramley explain`
-package struct ExplainCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct ExplainCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract:
             "Explain a reason code of a log line, a problem document or the audit log; without one, list them all.")
 
     @Argument(
         help: "The code, as in `reason` or `code`.", completion: .list(ReasonCode.allCases.map(\.rawValue)))
-    package var code: String?
+    var code: String?
 
     @Flag(help: "Print docs/reason-codes.md instead.")
-    package var reference = false
+    var reference = false
 
     @Flag(help: "Print the table of docs/api.md instead.")
-    package var table = false
+    var table = false
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await CommandRun.reporting {
             if reference { return try CommandOutput.write(Array(ReasonReference.page.utf8)) }
             if table { return try CommandOutput.write(Array(ReasonReference.table.utf8)) }
@@ -55,8 +53,10 @@ package struct ExplainCommand: AsyncParsableCommand {
 
     private static func unknown(_ code: String) -> CommandFailure {
         let words = Array(code.lowercased().utf8)
-        let near = ReasonCode.allCases.map { ($0.rawValue, EditDistance.between(words, Array($0.rawValue.utf8))) }
-            .sorted { $0.1 < $1.1 }.prefix(3).map(\.0)
+        let near = ReasonCode.allCases.map {
+            ($0.rawValue, ConfigurationTable.distance(words, Array($0.rawValue.utf8)))
+        }
+        .sorted { $0.1 < $1.1 }.prefix(3).map(\.0)
         return .usage("There is no reason code \(code.quoted). The nearest are \(near.joined(separator: ", ")).")
     }
 }
@@ -90,13 +90,15 @@ package enum ReasonReference {
 
         <!-- Written by `bramley explain --reference`; a test compares this page with the program. -->
 
-        Why a request was refused. You find the code in `reason` of the log line, in `code` of a problem document, and, for \
-        people Apple has verified, in the [audit log](operations/audit-log.md). Codes are stable. `detail` in the log says \
-        more. [`bramley explain stale_state`](operations/commands.md#reason-codes) prints one row of this table.
+        Why a request was refused. You find the code in `reason` of the log line, in `code` of a problem document, \
+        and, for people Apple has verified, in the [audit log](operations/audit-log.md). Codes are stable. `detail` \
+        in the log says more. [`bramley explain stale_state`](operations/commands.md#reason-codes) prints one row of \
+        this table.
 
-        To find the line for a visitor, use the error number on their page, `error_id` in the log, or `errorID` in a problem \
-        document. Pages that explain themselves (cancelled, waiting, switched off, not allowed, too often) have none, nor do \
-        `debug` cases. Every answer except 204 of `/auth/verify` also has a [request ID](operating.md#requests).
+        To find the line for a visitor, use the error number on their page, `error_id` in the log, or `errorID` in a \
+        problem document. Pages that explain themselves (cancelled, waiting, switched off, not allowed, too often) \
+        have none, nor do `debug` cases. Every answer except 204 of `/auth/verify` also has a [request \
+        ID](operating.md#requests).
 
         "Retry page" explains what happened and offers to sign in again. "Problem" is an RFC 9457 document; see \
         [its codes](api.md#error-codes).

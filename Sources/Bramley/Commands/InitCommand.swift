@@ -9,8 +9,8 @@ struct InitCommand: AsyncParsableCommand {
         commandName: "init",
         abstract: "Create a configuration and print the values for Apple's portal.",
         discussion: """
-            Asks for missing values if standard input is a terminal. Any other configuration key may be given as a flag, \
-            such as --server-port 8081; see docs/configuration.md.
+            Asks for missing values if standard input is a terminal. Any other configuration key may be given as a \
+            flag, such as --server-port 8081; see docs/configuration.md.
             """)
 
     @Option(
@@ -105,7 +105,7 @@ struct InitCommand: AsyncParsableCommand {
         try await CommandRun.reporting {
             let lines: [String]
             do throws(CommandFailure) {
-                lines = try Setup(self).run()
+                lines = try setUp()
             } catch {
                 Self.show(Self.fitted(error.description, to: .error) + "\n")
                 throw ExitCode(1)
@@ -124,84 +124,75 @@ struct InitCommand: AsyncParsableCommand {
         StandardError().write([UInt8](text.utf8))
     }
 
-    /// The steps of one run.
-    private struct Setup {
-        let command: InitCommand
-        let output: ConfigurationOutput
-
-        init(_ command: InitCommand) {
-            self.command = command
-            output = ConfigurationOutput(
-                path: command.output ?? ConfigurationOutput.defaultPath, replacesFiles: command.force)
+    /// - Returns: what to print when everything is written.
+    private func setUp() throws(CommandFailure) -> [String] {
+        let target = ConfigurationOutput(path: output ?? ConfigurationOutput.defaultPath, replacesFiles: force)
+        try target.check()
+        var draft = draft
+        if target.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
+            draft[key] = Self.packageData
         }
-
-        /// - Returns: what to print when everything is written.
-        func run() throws(CommandFailure) -> [String] {
-            try output.check()
-            var draft = command.draft
-            if output.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
-                draft[key] = Self.packageData
-            }
-            if !command.nonInteractive, Files.readsFromTerminal {
-                // Report invalid flags before asking anything.
-                try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
-                let dialogue = SetupDialogue(
-                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { StandardStream.input.readLine() },
-                    write: show,
-                    width: StandardStream.error.columns ?? 80)
-                try dialogue.complete(&draft)
-            } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {
-                draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
-            }
-            try refuse(draft.problems.filter { $0.severity == .error })
-            var copied: String?
-            if output.isOfPackage, let key = ConfigurationTable.byName["apple.privateKeyFile"], let file = draft[key] {
-                copied = try output.copyKey(file)
-                draft[key] = copied ?? file
-            }
-            return try write(draft.document(at: output.path), copied: copied)
+        if !nonInteractive, Files.readsFromTerminal {
+            // Report invalid flags before asking anything.
+            try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
+            let dialogue = SetupDialogue(
+                keyFiles: Self.keyFiles(), readLine: { StandardStream.input.readLine() },
+                write: Self.show,
+                width: StandardStream.error.columns ?? 80)
+            try dialogue.complete(&draft)
+        } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {
+            draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
         }
-
-        /// The one place that the service may write.
-        private static let packageData = "/var/lib/bramley/data"
-
-        private func write(_ document: JSONObject, copied: String?) throws(CommandFailure) -> [String] {
-            // Load the same bytes again, by the rules of `check`.
-            let loaded: LoadedConfiguration
-            do throws(ConfigurationFailure) {
-                loaded = try ConfigurationLoader.load(
-                    ConfigurationInput(path: output.path, content: Array(JSONLayout.text(.object(document)).utf8)))
-            } catch {
-                throw CommandFailure(error.description)
-            }
-            try output.write(document)
-            var lines = [
-                output.isOfPackage
-                    ? "Wrote \(output.path) and, for editors, \(output.schemaPath)."
-                    : "Wrote \(output.path), which its owner alone can read, and \(output.schemaPath) for editors."
-            ]
-            if let copied { lines.append("Copied the key to \(copied): delete the file you gave, or keep it safe.") }
-            return lines + CheckCommand.summary(of: loaded) + NextSteps.lines(loaded.configuration, output)
+        try refuse(draft.problems.filter { $0.severity == .error })
+        var copied: String?
+        if target.isOfPackage, let key = ConfigurationTable.byName["apple.privateKeyFile"], let file = draft[key] {
+            copied = try target.copyKey(file)
+            draft[key] = copied ?? file
         }
+        return try write(draft.document(at: target.path), to: target, copied: copied)
+    }
 
-        /// Reports missing values by the flags that set them here.
-        private func refuse(_ problems: [ConfigurationProblem]) throws(CommandFailure) {
-            guard !problems.isEmpty else { return }
-            let named = problems.map { problem in
-                guard let question = SetupQuestion.all.first(where: { $0.key.name == problem.key }) else {
-                    return problem
-                }
-                var problem = problem
-                problem.source = question.flag
+    /// The one place that the service may write.
+    private static let packageData = "/var/lib/bramley/data"
+
+    private func write(
+        _ document: JSONObject, to target: ConfigurationOutput, copied: String?
+    ) throws(CommandFailure) -> [String] {
+        // Load the same bytes again, by the rules of `check`.
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationFailure) {
+            loaded = try ConfigurationLoader.load(
+                ConfigurationInput(path: target.path, content: Array(JSONLayout.text(.object(document)).utf8)))
+        } catch {
+            throw CommandFailure(error.description)
+        }
+        try target.write(document)
+        var lines = [
+            target.isOfPackage
+                ? "Wrote \(target.path) and, for editors, \(target.schemaPath)."
+                : "Wrote \(target.path), which its owner alone can read, and \(target.schemaPath) for editors."
+        ]
+        if let copied { lines.append("Copied the key to \(copied): delete the file you gave, or keep it safe.") }
+        return lines + CheckCommand.summary(of: loaded) + loaded.configuration.nextSteps(target)
+    }
+
+    /// Reports missing values by the flags that set them here.
+    private func refuse(_ problems: [ConfigurationProblem]) throws(CommandFailure) {
+        guard !problems.isEmpty else { return }
+        let named = problems.map { problem in
+            guard let question = SetupQuestion.all.first(where: { $0.key.name == problem.key }) else {
                 return problem
             }
-            throw CommandFailure(ConfigurationFailure(problems: named).description)
+            var problem = problem
+            problem.source = question.flag
+            return problem
         }
+        throw CommandFailure(ConfigurationFailure(problems: named).description)
+    }
 
-        private static func keyFiles() -> [String] {
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: ".")) ?? []
-            return names.filter { AppleKeyFile.keyID(inNameOf: $0) != nil }.sorted()
-        }
+    private static func keyFiles() -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: ".")) ?? []
+        return names.filter { AppleKeyFile.keyID(inNameOf: $0) != nil }.sorted()
     }
 
     /// The values of the flags.

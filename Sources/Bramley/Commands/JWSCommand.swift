@@ -1,52 +1,51 @@
 import ArgumentParser
-import Crypto
-import Sockets
+internal import Crypto
+internal import Sockets
 
 /// `bramley jws`
 struct JWSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "jws", abstract: "Inspect signatures.", subcommands: [JWSVerifyCommand.self])
+        commandName: "jws", abstract: "Inspect signatures.", subcommands: [Verify.self])
 
-}
+    /// `bramley jws verify`
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "verify",
+            abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
 
-/// `bramley jws verify`
-struct JWSVerifyCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "verify",
-        abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
+        @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
+        var jwk: String
 
-    @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
-    var jwk: String
+        @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
+        var algorithm: String
 
-    @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
-    var algorithm: String
-
-    func run() async throws {
-        try await CommandRun.reporting {
-            let key: GuardedFile
-            do throws(KeyFlaw) {
-                key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
-            } catch {
-                try CommandOutput.line("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
-                throw ExitCode(1)
+        func run() async throws {
+            try await CommandRun.reporting {
+                let key: GuardedFile
+                do throws(KeyFlaw) {
+                    key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
+                } catch {
+                    try CommandOutput.line("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
+                    throw ExitCode(1)
+                }
+                let outcome = JWSCheck.run(
+                    keyFile: key.bytes, algorithm: algorithm, input: Self.standardInput(atMost: 1_048_576))
+                do {
+                    try CommandOutput.line(LogEscaping.escaped(outcome.line))
+                } catch is OutputClosed where !outcome.isValid {
+                    // Nobody reads the output, but an invalid signature must never exit with success.
+                    throw ExitCode(1)
+                }
+                if !outcome.isValid { throw ExitCode(1) }
             }
-            let outcome = JWSCheck.run(
-                keyFile: key.bytes, algorithm: algorithm, input: Self.standardInput(atMost: 1_048_576))
-            do {
-                try CommandOutput.line(LogEscaping.escaped(outcome.line))
-            } catch is OutputClosed where !outcome.isValid {
-                // Nobody reads the output, but an invalid signature must never exit with success.
-                throw ExitCode(1)
-            }
-            if !outcome.isValid { throw ExitCode(1) }
         }
-    }
 
-    /// Standard input as bytes; longer than any token is cut, and then fails.
-    private static func standardInput(atMost limit: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        guard let input = try? InputFile.standardInput() else { return bytes }
-        while bytes.count < limit, let count = try? input.read(65_536, appendingTo: &bytes), count > 0 {}
-        return bytes
+        /// Standard input as bytes; longer than any token is cut, and then fails.
+        private static func standardInput(atMost limit: Int) -> [UInt8] {
+            var bytes: [UInt8] = []
+            guard let input = try? InputFile.standardInput() else { return bytes }
+            while bytes.count < limit, let count = try? input.read(65_536, appendingTo: &bytes), count > 0 {}
+            return bytes
+        }
     }
 }

@@ -1,4 +1,4 @@
-import Accounts
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Storage
@@ -7,39 +7,37 @@ internal import Storage
 struct LinksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "links", abstract: "Manage links between Apple identities and your application's accounts.",
-        subcommands: [LinksListCommand.self])
-}
+        subcommands: [List.self])
 
-/// `bramley links list`
-struct LinksListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List links, oldest first.",
-        discussion: "An ended link is kept for a day without the account's name.")
+    /// `bramley links list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List links, oldest first.",
+            discussion: "An ended link is kept for a day without the account's name.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var page: PageOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
 
-    @Option(help: "Only links in this state; repeatable.")
-    var state: [LinkState] = []
+        @Option(help: "Only links in this state; repeatable.")
+        var state: [LinkState] = []
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let list = CommandList<Link, TimedPlace>(
+        func run(on place: OperatorDatabase) async throws {
+            try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("KIND") { .text($0.kind.rawValue) },
                     .init("STATE") { .text(Self.shown($0, at: place.now)) },
                     .init("USER") { .code($0.user?.rawValue) }, .init("BEGUN") { .time($0.createdAt) },
                     .init("WHY", flexible: true) { .text($0.failure) },
-                ], Link.fields, .links, empty: "There are none.")
-            try await list.show(page, json: output.json) { after, limit in
+                ], Link.fields, .links, empty: "There are none.", json: output.json
+            ) { after, limit in
                 try await place.database.links(in: Set(state), after: after, limit: limit)
             }
         }
     }
 }
 
-extension LinksListCommand {
+extension LinksCommand.List {
     /// The state, or that it has expired: such a link stays in the list for a day, unchanged.
     static func shown(_ link: Link, at now: Timestamp) -> String {
         switch link.state {

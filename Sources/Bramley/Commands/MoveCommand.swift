@@ -11,8 +11,8 @@ struct MoveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Move the whole database from SQLite to PostgreSQL, or back.",
         discussion: """
-            Stop all servers first. Every row is copied in one transaction and compared; then the old database is marked \
-            as moved, and nothing opens it any more. Nobody is signed out. See docs/high-availability.md.
+            Stop all servers first. Every row is copied in one transaction and compared; then the old database is \
+            marked as moved, and nothing opens it any more. Nobody is signed out. See docs/high-availability.md.
             """)
 
     @OptionGroup var options: OperatorOptions
@@ -46,14 +46,36 @@ struct MoveCommand: AsyncParsableCommand {
                     "Everything in \(storage.place) moves to \(target.place). Afterwards, nothing opens the old database."
                 )
             }
-            let report = MoveReport(
-                target: target, tables: moved, milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
-            if output.json {
-                try CommandOutput.json { report.write(to: &$0) }
-            } else {
-                try CommandOutput.line(report.text)
-            }
+            try show(moved, target, milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1)))
         }
+    }
+
+    private func show(_ tables: [MovedTable], _ target: MoveTarget, milliseconds: Int) throws {
+        let rows = tables.reduce(0) { $0 + $1.rows }
+        func count(_ table: String) -> String {
+            Quantity.count(tables.first { $0.name == table }?.rows ?? 0, table)
+        }
+        try output.show(
+            tables.isEmpty
+                ? "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
+                : """
+                The database has moved to \(target.place): \(count("user")), \(count("session")), \
+                \(Quantity.count(rows, "row")) in all, compared, in \(Quantity.seconds(milliseconds)).
+                \(target.advice)
+                """,
+            [
+                ("place", .text(target.place)), ("rows", .number(rows)), ("milliseconds", .number(milliseconds)),
+                (
+                    "tables",
+                    .objects(
+                        tables.map { table in
+                            [
+                                ("name", .text(table.name)), ("rows", .number(table.rows)),
+                                ("sha256", .code(Hexadecimal.encode(table.digest.bytes))),
+                            ]
+                        })
+                ),
+            ])
     }
 
     private func targetText(_ input: ConfigurationInput) throws(CommandFailure) -> String {
@@ -115,11 +137,9 @@ struct MoveCommand: AsyncParsableCommand {
             try await move.end()
             try await database.record(.command, user: nil, object: "move", at: source.now)
             return moved
-        } catch let error as StorageOpenError {
-            throw CommandFailure(error.description)
-        } catch let error as StoreError {
+        } catch  where error is Failure || error is StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error.text). Run it again with the same target: nothing opens that one before."
+                "The move was not completed: \(error). Run it again with the same target: nothing opens that one before."
             )
         }
     }
@@ -158,47 +178,5 @@ private struct MoveTarget {
         return MoveTarget(
             options: options, place: "PostgreSQL",
             advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")
-    }
-}
-
-/// The result of `bramley move`.
-private struct MoveReport {
-    var target: MoveTarget
-    var tables: [MovedTable]
-    var milliseconds: Int64
-
-    private var rows: Int { tables.reduce(0) { $0 + $1.rows } }
-
-    private func rows(of table: String) -> Int { tables.first { $0.name == table }?.rows ?? 0 }
-
-    /// For a person.
-    var text: String {
-        guard !tables.isEmpty else {
-            return "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
-        }
-        return """
-            The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
-            \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
-            \(Quantity.seconds(milliseconds)).
-            \(target.advice)
-            """
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("place", target.place)
-        writer.member("rows", Int64(rows))
-        writer.member("milliseconds", milliseconds)
-        writer.name("tables")
-        writer.beginArray()
-        for table in tables {
-            writer.beginObject()
-            writer.member("name", table.name)
-            writer.member("rows", Int64(table.rows))
-            writer.member("sha256", Hexadecimal.encode(table.digest.bytes))
-            writer.endObject()
-        }
-        writer.endArray()
-        writer.endObject()
     }
 }

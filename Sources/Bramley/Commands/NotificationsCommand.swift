@@ -1,4 +1,4 @@
-import Accounts
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Sockets
@@ -8,53 +8,46 @@ internal import Storage
 struct NotificationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications", abstract: "Manage notifications from Apple.",
-        subcommands: [
-            NotificationsListCommand.self, NotificationsShowCommand.self, NotificationsReplayCommand.self,
-        ])
+        subcommands: [List.self, Show.self, Replay.self])
 
-}
+    /// `bramley notifications list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List verified notifications, newest first.")
 
-/// `bramley notifications list`
-struct NotificationsListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List verified notifications, newest first.")
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var page: PageOptions
+        @Option(help: "Only notifications with this outcome.")
+        var outcome: NotificationOutcome?
 
-    @Option(help: "Only notifications with this outcome.")
-    var outcome: NotificationOutcome?
-
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let list = CommandList<RecordedNotification, TimedPlace>(
+        func run(on place: OperatorDatabase) async throws {
+            try await page.show(
                 [
                     .init("JTI") { .code($0.id) }, .init("TYPE") { .text($0.type) },
                     .init("OUTCOME") { .text($0.outcome.rawValue) }, .init("RECEIVED") { .time($0.receivedAt) },
                     .init("EVENT TIME", optional: true) { .time($0.eventTime) },
                     .init("SUBJECT", flexible: true, optional: true) { .text($0.subject?.rawValue) },
-                ], RecordedNotification.fields, .notifications, empty: "None.")
-            try await list.show(page, json: output.json) { after, limit in
+                ], RecordedNotification.fields, .notifications, empty: "None.", json: output.json
+            ) { after, limit in
                 try await place.database.notifications(outcome: outcome, after: after, limit: limit)
             }
         }
     }
-}
 
-/// `bramley notifications show`
-struct NotificationsShowCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show a notification and its verified payload.")
+    /// `bramley notifications show`
+    struct Show: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show", abstract: "Show a notification and its verified payload.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @Argument(help: "The jti shown by list.")
-    var jti: String
+        @Argument(help: "The jti shown by list.")
+        var jti: String
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             guard let found = try await place.database.notification(jti) else {
                 throw CommandFailure("There is no notification \(jti).")
             }
@@ -76,32 +69,30 @@ struct NotificationsShowCommand: AsyncParsableCommand {
             }
         }
     }
-}
 
-/// `bramley notifications replay`
-struct NotificationsReplayCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "replay", abstract: "Apply notifications again that had no effect.",
-        discussion: """
-            Use after importing people, or after an update that knows more types. Notifications that took effect are not \
-            applied again.
-            """)
+    /// `bramley notifications replay`
+    struct Replay: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "replay", abstract: "Apply notifications again that had no effect.",
+            discussion: """
+                Use after importing people, or after an update that knows more types. Notifications that took effect \
+                are not applied again.
+                """)
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @Argument(help: "One or more jti.")
-    var jtis: [String] = []
+        @Argument(help: "One or more jti.")
+        var jtis: [String] = []
 
-    @Flag(help: "All notifications with the outcome unknownSubject.")
-    var unknownSubjects = false
+        @Flag(help: "All notifications with the outcome unknownSubject.")
+        var unknownSubjects = false
 
-    func validate() throws {
-        guard jtis.isEmpty == unknownSubjects else { throw ValidationError("Name the jti, or --unknown-subjects.") }
-    }
+        func validate() throws {
+            guard jtis.isEmpty == unknownSubjects else { throw ValidationError("Name the jti, or --unknown-subjects.") }
+        }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
             var failed = 0
             // On a terminal the lines themselves show the progress.
@@ -115,36 +106,36 @@ struct NotificationsReplayCommand: AsyncParsableCommand {
             }
             if failed > 0, !unknownSubjects { throw CommandFailure("\(failed) of \(ids.count) not applied.") }
         }
-    }
 
-    /// Oldest first, in the order of receipt.
-    private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
-        var ids: [String] = []
-        var cursor: TimedPlace?
-        repeat {
-            let page = try await place.database.notifications(
-                outcome: .unknownSubject, after: cursor, limit: PageOptions.maximum)
-            ids += page.items.filter { $0.payload != nil }.map(\.id)
-            cursor = page.next
-        } while cursor != nil
-        return ids.reversed()
-    }
-
-    private func isDone(_ replay: NotificationReplay) -> Bool {
-        switch replay {
-        case .appliedBefore, .replayed(.applied), .replayed(.stale), .replayed(.duplicate): true
-        case .unknown, .erased, .replayed(.unknownSubject), .replayed(.unknownType): false
+        /// Oldest first, in the order of receipt.
+        private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
+            var ids: [String] = []
+            var cursor: TimedPlace?
+            repeat {
+                let page = try await place.database.notifications(
+                    outcome: .unknownSubject, after: cursor, limit: PageOptions.maximum)
+                ids += page.items.filter { $0.payload != nil }.map(\.id)
+                cursor = page.next
+            } while cursor != nil
+            return ids.reversed()
         }
-    }
 
-    private func report(_ id: String, _ replay: NotificationReplay) throws {
-        let (word, text) =
+        private func isDone(_ replay: NotificationReplay) -> Bool {
             switch replay {
-            case .unknown: ("unknown", "there is no such notification")
-            case .erased: ("erased", "its payload was erased with the person it was about")
-            case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
-            case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
+            case .appliedBefore, .replayed(.applied), .replayed(.stale), .replayed(.duplicate): true
+            case .unknown, .erased, .replayed(.unknownSubject), .replayed(.unknownType): false
             }
-        try output.show("\(TerminalText.safe(id))\t\(text)", ("jti", .code(id)), ("outcome", .text(word)))
+        }
+
+        private func report(_ id: String, _ replay: NotificationReplay) throws {
+            let (word, text) =
+                switch replay {
+                case .unknown: ("unknown", "there is no such notification")
+                case .erased: ("erased", "its payload was erased with the person it was about")
+                case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
+                case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
+                }
+            try output.show("\(TerminalText.safe(id))\t\(text)", [("jti", .code(id)), ("outcome", .text(word))])
+        }
     }
 }

@@ -1,48 +1,44 @@
-package import ArgumentParser
-import FoundationEssentials
-import Public
-import Sockets
+import ArgumentParser
+internal import FoundationEssentials
+internal import Public
+internal import Sockets
 
 /// `bramley pages`
-package struct PagesCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
-        commandName: "pages", abstract: "Customize pages.", subcommands: [PagesExportCommand.self])
+struct PagesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pages", abstract: "Customize pages.", subcommands: [Export.self])
 
-    package init() {}
-}
+    /// `bramley pages export`
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export",
+            abstract: "Write all templates, texts and assets to a directory for pages.directory.")
 
-/// `bramley pages export`
-package struct PagesExportCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
-        commandName: "export",
-        abstract: "Write all templates, texts and assets to a directory for pages.directory.")
+        @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir"))
+        var directory: String
 
-    @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir"))
-    package var directory: String
+        @Flag(help: "Replace existing files.")
+        var force = false
 
-    @Flag(help: "Replace existing files.")
-    package var force = false
-
-    package init() {}
-
-    package func run() async throws {
-        try await CommandRun.reporting {
-            let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
-            try CommandOutput.line(
-                """
-                \(count) files are in \(LogEscaping.escaped(directory)).
-                Keep those you change and remove the others: what is there no longer follows an update.
-                """)
+        func run() async throws {
+            try await CommandRun.reporting {
+                let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
+                try CommandOutput.line(
+                    """
+                    \(count) files are in \(LogEscaping.escaped(directory)).
+                    Keep those you change and remove the others: what is there no longer follows an update.
+                    """)
+            }
         }
     }
 }
 
 /// Writes the embedded files where an operator can change them.
-package enum PageExport {
+enum PageExport {
     /// Files are readable by everyone and writable by their owner (0644, folders 0755, minus umask): every visitor sees
     /// their content.
     /// - Returns: how many files were written.
-    package static func write(
+    static func write(
         _ files: [String: [UInt8]], to directory: String, replacing: Bool
     ) throws(CommandFailure) -> Int {
         let manager = FileManager.default
@@ -53,8 +49,8 @@ package enum PageExport {
                 let more = present.count > 3 ? " and \(present.count - 3) more" : ""
                 throw CommandFailure(
                     """
-                    \(present.prefix(3).joined(separator: ", "))\(more) \(present.count == 1 ? "is" : "are") there already, \
-                    and nothing was written. Name another directory, or replace them with --force.
+                    \(present.prefix(3).joined(separator: ", "))\(more) \(present.count == 1 ? "is" : "are") there \
+                    already, and nothing was written. Name another directory, or replace them with --force.
                     """)
             }
         }

@@ -1,4 +1,4 @@
-import Accounts
+internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Storage
@@ -8,8 +8,94 @@ internal import Web
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions", abstract: "Manage sessions.",
-        subcommands: [SessionsListCommand.self, SessionsRevokeCommand.self])
+        subcommands: [List.self, Revoke.self])
 
+    /// `bramley sessions list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
+
+        @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
+        var user: UserReference?
+
+        func run(on place: OperatorDatabase) async throws {
+            let user = try await user?.id(in: place)
+            try await page.show(
+                SessionRows.ofAll(at: place.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
+                empty: "Nobody is signed in.", json: output.json
+            ) { after, limit in
+                try await place.database.sessionsOfPeople(of: user, after: after, limit: limit, at: place.now)
+            }
+        }
+    }
+
+    /// `bramley sessions revoke`
+    struct Revoke: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "revoke", abstract: "End some sessions, one person's, or all.",
+            discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var confirmation: ConfirmationOptions
+
+        @Argument(help: "One or more session ids, ses_….")
+        var ids: [SessionID] = []
+
+        @Option(help: ArgumentHelp("All sessions of this person. \(UserReference.help)", valueName: "person"))
+        var user: UserReference?
+
+        @Flag(help: "End all sessions.")
+        var all = false
+
+        func validate() throws {
+            guard [!ids.isEmpty, user != nil, all].count(where: { $0 }) == 1 else {
+                throw ValidationError("Say what to end: session IDs, --user ID, or --all.")
+            }
+        }
+
+        func run(on place: OperatorDatabase) async throws {
+            let (revoked, missing) = try await revoke(place)
+            try output.show(
+                "\(revoked) \(revoked == 1 ? "session" : "sessions") revoked", [("revoked", .number(revoked))])
+            if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not there.") }
+        }
+
+        private func revoke(_ place: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
+            let cause = SessionEndCause.revokedByOperator
+            if all {
+                try confirmation.confirm("Everybody will be signed out.")
+                let total = try await place.database.sessionCount()
+                let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended")
+                {
+                    progress in
+                    try await place.database.endAllSessions(cause: cause, at: place.now, progress: progress.add)
+                }
+                return (count, 0)
+            }
+            if let user {
+                let finding = try await user.find(in: place)
+                try confirmation.confirm([finding], "will be signed out")
+                return (
+                    try await place.database.endSessions(of: finding.user.id, except: nil, cause: cause, at: place.now),
+                    0
+                )
+            }
+            var revoked = 0
+            for id in ids {
+                if try await place.database.endSession(id, cause: cause, at: place.now) {
+                    revoked += 1
+                } else {
+                    CommandOutput.remark("\(id) is not there")
+                }
+            }
+            return (revoked, ids.count - revoked)
+        }
+    }
 }
 
 /// Sessions in tables. The complete user agent is in the JSON.
@@ -31,9 +117,9 @@ enum SessionRows {
     }
 
     static func ofOne(at now: Timestamp, _ style: TextTable.Style) -> [CommandColumn<Session>] {
-        let names = DeviceNames()
+        let describe = DeviceDescription.english()
         return [
-            .init("ID") { .code($0.id.rawValue) }, .init("DEVICE", flexible: true) { .text(names.text(of: $0)) },
+            .init("ID") { .code($0.id.rawValue) }, .init("DEVICE", flexible: true) { .text(describe($0)) },
             .init("SEEN") { style == .piped ? .time($0.lastSeenAt) : .text($0.lastSeenAt.age(at: now)) },
             .init("ADDRESS", optional: true) { .text($0.device.address) },
             .init("CREATED", optional: true) { .time($0.createdAt) },
@@ -46,93 +132,4 @@ enum SessionRows {
             Field("user") { .code($0.session.user.rawValue) }, Field("name") { .text($0.user.flatMap(UserRows.name)) },
             Field("email") { .text($0.user?.email?.address) },
         ] + Session.fields.map { field in field.of { $0.session } }
-}
-
-/// `bramley sessions list`
-struct SessionsListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
-
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var page: PageOptions
-
-    @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
-    var user: UserReference?
-
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let user = try await user?.id(in: place)
-            let list = CommandList(
-                SessionRows.ofAll(at: place.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
-                empty: "Nobody is signed in.")
-            try await list.show(page, json: output.json) { after, limit in
-                try await place.database.sessionsOfPeople(of: user, after: after, limit: limit, at: place.now)
-            }
-        }
-    }
-}
-
-/// `bramley sessions revoke`
-struct SessionsRevokeCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "End some sessions, one person's, or all.",
-        discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
-
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var confirmation: ConfirmationOptions
-
-    @Argument(help: "One or more session ids, ses_….")
-    var ids: [SessionID] = []
-
-    @Option(help: ArgumentHelp("All sessions of this person. \(UserReference.help)", valueName: "person"))
-    var user: UserReference?
-
-    @Flag(help: "End all sessions.")
-    var all = false
-
-    func validate() throws {
-        guard [!ids.isEmpty, user != nil, all].count(where: { $0 }) == 1 else {
-            throw ValidationError("Say what to end: session IDs, --user ID, or --all.")
-        }
-    }
-
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let (revoked, missing) = try await revoke(place)
-            try output.show(
-                "\(revoked) \(revoked == 1 ? "session" : "sessions") revoked", ("revoked", .number(revoked)))
-            if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not there.") }
-        }
-    }
-
-    private func revoke(_ place: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
-        let cause = SessionEndCause.revokedByOperator
-        if all {
-            try confirmation.confirm("Everybody will be signed out.")
-            let total = try await place.database.sessionCount()
-            let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended") {
-                progress in
-                try await place.database.endAllSessions(cause: cause, at: place.now, progress: progress.add)
-            }
-            return (count, 0)
-        }
-        if let user {
-            let finding = try await user.find(in: place)
-            try confirmation.confirm([finding], "will be signed out")
-            return (
-                try await place.database.endSessions(of: finding.user.id, except: nil, cause: cause, at: place.now), 0
-            )
-        }
-        var revoked = 0
-        for id in ids {
-            if try await place.database.endSession(id, cause: cause, at: place.now) {
-                revoked += 1
-            } else {
-                CommandOutput.remark("\(id) is not there")
-            }
-        }
-        return (revoked, ids.count - revoked)
-    }
 }

@@ -10,39 +10,36 @@ internal import Web
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "Manage webhook deliveries.",
-        subcommands: [WebhooksListCommand.self, WebhooksRetryCommand.self, WebhooksTestCommand.self])
+        subcommands: [List.self, Retry.self, Test.self])
 
-}
+    /// `bramley webhooks list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
-/// `bramley webhooks list`
-struct WebhooksListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list",
-        abstract: "List endpoints with their backlog, last attempts and dead letters.")
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @Flag(help: "List the dead letters instead, newest first.")
+        var dead = false
 
-    @Flag(help: "List the dead letters instead, newest first.")
-    var dead = false
+        @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
+        var limit = 50
 
-    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
-    var limit = 50
+        @Flag(help: "All rows, ignoring --limit.")
+        var all = false
 
-    @Flag(help: "All rows, ignoring --limit.")
-    var all = false
+        @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
+        var endpoint: String?
 
-    @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
-    var endpoint: String?
-
-    func validate() throws {
-        guard (1...PageOptions.maximum).contains(limit) else {
-            throw ValidationError("--limit is 1 to \(PageOptions.maximum).")
+        func validate() throws {
+            guard (1...PageOptions.maximum).contains(limit) else {
+                throw ValidationError("--limit is 1 to \(PageOptions.maximum).")
+            }
         }
-    }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             if dead {
                 try show(
                     part(of: try await place.database.deadWebhooks(after: nil, limit: Int(Int32.max)).items, at: \.url))
@@ -52,85 +49,83 @@ struct WebhooksListCommand: AsyncParsableCommand {
                     place.configuration.webhookKinds, at: place.now)
             }
         }
-    }
 
-    /// Those of the endpoint, up to the limit; says so when there are more.
-    private func part<Item>(of items: [Item], at url: KeyPath<Item, String>) -> [Item] {
-        let wanted = items.filter { item in
-            endpoint.map { WebhookEndpoint.isNamed(item[keyPath: url], $0) } ?? true
+        /// Those of the endpoint, up to the limit; says so when there are more.
+        private func part<Item>(of items: [Item], at url: KeyPath<Item, String>) -> [Item] {
+            let wanted = items.filter { item in
+                endpoint.map { WebhookEndpoint.isNamed(item[keyPath: url], $0) } ?? true
+            }
+            guard !all, wanted.count > limit else { return wanted }
+            CommandOutput.remark("There are more: \(wanted.count) in all; add --all.")
+            return Array(wanted.prefix(limit))
         }
-        guard !all, wanted.count > limit else { return wanted }
-        CommandOutput.remark("There are more: \(wanted.count) in all; add --all.")
-        return Array(wanted.prefix(limit))
-    }
 
-    private func show(
-        _ endpoints: [WebhookEndpoint], _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp
-    ) throws {
-        if output.json {
-            return try CommandOutput.jsonList(endpoints, WebhookEndpoint.fields(kinds, at: now, for: .operator))
+        private func show(
+            _ endpoints: [WebhookEndpoint], _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp
+        ) throws {
+            if output.json {
+                return try CommandOutput.jsonList(endpoints, WebhookEndpoint.fields(kinds, at: now, for: .operator))
+            }
+            let columns: [CommandColumn<WebhookEndpoint>] = [
+                .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+                .init("STATE") { .text($0.state(at: now).rawValue) }, .init("WAITING") { .number($0.backlog) },
+                .init("OLDEST") { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
+                .init("LAST SUCCESS") { .time($0.lastSuccessAt) }, .init("LAST FAILURE") { .time($0.lastFailureAt) },
+                // Next to "ok", the reason of a past failure would look like a present one.
+                .init("WHY", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
+            ]
+            try CommandOutput.table(
+                columns, endpoints, empty: "No endpoints: name some in webhooks.url and start the server.")
+            if endpoints.contains(where: { $0.stoppedAt != nil }) {
+                CommandOutput.hint(
+                    "A stopped endpoint answered 410. Resume it with bramley webhooks retry --endpoint URL.")
+            }
         }
-        let columns: [CommandColumn<WebhookEndpoint>] = [
-            .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
-            .init("STATE") { .text($0.state(at: now).rawValue) }, .init("WAITING") { .number($0.backlog) },
-            .init("OLDEST") { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
-            .init("LAST SUCCESS") { .time($0.lastSuccessAt) }, .init("LAST FAILURE") { .time($0.lastFailureAt) },
-            // Next to "ok", the reason of a past failure would look like a present one.
-            .init("WHY", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
-        ]
-        try CommandOutput.table(TextTable(columns, endpoints, CommandOutput.tableStyle))
-        if endpoints.isEmpty { CommandOutput.hint("No endpoints: name some in webhooks.url and start the server.") }
-        if endpoints.contains(where: { $0.stoppedAt != nil }) {
-            CommandOutput.hint(
-                "A stopped endpoint answered 410. Resume it with bramley webhooks retry --endpoint URL.")
-        }
-    }
 
-    private func show(_ letters: [DeadWebhook]) throws {
-        if output.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
-        let columns: [CommandColumn<DeadWebhook>] = [
-            .init("EVENT") { .code($0.entry.id.rawValue) }, .init("TYPE") { .text($0.entry.kind.rawValue) },
-            .init("USER") { .code($0.entry.user.rawValue) },
-            .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
-            .init("ATTEMPTS") { .number($0.attempts) }, .init("GIVEN UP") { .time($0.diedAt) },
-            .init("WHY", flexible: true) { .text($0.failure) },
-        ]
-        try CommandOutput.table(TextTable(columns, letters, CommandOutput.tableStyle))
-        if letters.isEmpty { CommandOutput.hint("No dead letters.") }
-    }
-}
-
-/// `bramley webhooks retry`
-struct WebhooksRetryCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "retry",
-        abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
-
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-
-    @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
-    var id: String?
-
-    @Flag(help: "Every dead letter.")
-    var allDead = false
-
-    @Option(
-        help: ArgumentHelp(
-            "All waiting events and dead letters of this endpoint. Resumes a stopped endpoint.", valueName: "url"))
-    var endpoint: String?
-
-    func validate() throws {
-        guard [id != nil, allDead, endpoint != nil].count(where: { $0 }) == 1 else {
-            throw ValidationError("Name one of: an event's id, --all-dead, --endpoint URL.")
-        }
-        guard id.map({ EventID(parsing: $0) != nil }) ?? true else {
-            throw ValidationError("Name the event by its id, evt_ and 26 characters, as webhooks list --dead shows it.")
+        private func show(_ letters: [DeadWebhook]) throws {
+            if output.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
+            let columns: [CommandColumn<DeadWebhook>] = [
+                .init("EVENT") { .code($0.entry.id.rawValue) }, .init("TYPE") { .text($0.entry.kind.rawValue) },
+                .init("USER") { .code($0.entry.user.rawValue) },
+                .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
+                .init("ATTEMPTS") { .number($0.attempts) }, .init("GIVEN UP") { .time($0.diedAt) },
+                .init("WHY", flexible: true) { .text($0.failure) },
+            ]
+            try CommandOutput.table(columns, letters, empty: "No dead letters.")
         }
     }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+    /// `bramley webhooks retry`
+    struct Retry: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "retry",
+            abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+
+        @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
+        var id: String?
+
+        @Flag(help: "Every dead letter.")
+        var allDead = false
+
+        @Option(
+            help: ArgumentHelp(
+                "All waiting events and dead letters of this endpoint. Resumes a stopped endpoint.", valueName: "url"))
+        var endpoint: String?
+
+        func validate() throws {
+            guard [id != nil, allDead, endpoint != nil].count(where: { $0 }) == 1 else {
+                throw ValidationError("Name one of: an event's id, --all-dead, --endpoint URL.")
+            }
+            guard id.map({ EventID(parsing: $0) != nil }) ?? true else {
+                throw ValidationError(
+                    "Name the event by its id, evt_ and 26 characters, as webhooks list --dead shows it.")
+            }
+        }
+
+        func run(on place: OperatorDatabase) async throws {
             let database = place.database
             let endpoints = try await database.webhookEndpoints()
             let retries: [WebhookRetry]
@@ -152,29 +147,27 @@ struct WebhooksRetryCommand: AsyncParsableCommand {
             if let id, count == 0 { throw CommandFailure("\(id) is not a dead letter, and no endpoint waits for it.") }
             try output.show(
                 count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried",
-                ("retried", .number(count)))
+                [("retried", .number(count))])
         }
     }
-}
 
-/// `bramley webhooks test`
-struct WebhooksTestCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "test",
-        abstract: "Send a test event to an endpoint and show the answer.",
-        discussion: """
-            The event has the type webhook.test and a normal signature. It is not journaled and not retried. The exit code is 1 \
-            if the endpoint did not accept it.
-            """)
+    /// `bramley webhooks test`
+    struct Test: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "test",
+            abstract: "Send a test event to an endpoint and show the answer.",
+            discussion: """
+                The event has the type webhook.test and a normal signature. It is not journaled and not retried. The \
+                exit code is 1 if the endpoint did not accept it.
+                """)
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
 
-    @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
-    var url: String
+        @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
+        var url: String
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             let whole = try ConfigurationLoader.load(options.input).configuration
             let result = try await Self.test(url, whole, place)
             let shown = WebhookEndpoint.name(of: url)
@@ -187,32 +180,27 @@ struct WebhooksTestCommand: AsyncParsableCommand {
                 throw CommandFailure("\(shown) did not take \(result.id): \(failure).")
             }
         }
-    }
 
-    /// From this process, on its own loop.
-    private static func test(
-        _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
-    ) async throws -> WebhookTestResult {
-        let unknown = CommandFailure(
-            "No such endpoint: \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
-        guard let settings = configuration.webhooks else { throw unknown }
-        let group = try EventLoopGroup(count: 1)
-        let endpoints = WebhookEndpoints(
-            targets: try settings.targets(logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
-                .0,
-            database: place.database,
-            sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
-            clock: place.clock, random: place.random)
-        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let result: Result<WebhookTestResult, any Error>
-        do throws(WebhookEndpoints.TestFailure) {
-            result = .success(try await endpoints.test(url))
-        } catch {
-            if case .store(let error) = error { result = .failure(error) } else { result = .failure(unknown) }
+        /// From this process, on its own loop.
+        private static func test(
+            _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
+        ) async throws -> WebhookTestResult {
+            let unknown = CommandFailure(
+                "No such endpoint: \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
+            guard !configuration.webhooks.isEmpty else { throw unknown }
+            return try await EventLoopGroup.alone { group in
+                let endpoints = WebhookEndpoints(
+                    targets: try configuration.webhooks.targets(logger: place.runtime.logger).0,
+                    database: place.database,
+                    sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
+                    clock: place.clock, random: place.random)
+                do throws(Failure) {
+                    return try await endpoints.test(url)
+                } catch {
+                    if error.code == .webhookNotFound { throw unknown }
+                    throw error
+                }
+            }
         }
-        group.beginDrain()
-        group.abort()
-        try await running
-        return try result.get()
     }
 }

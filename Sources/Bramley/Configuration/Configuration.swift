@@ -1,7 +1,8 @@
 package import Accounts
-import AppleID
+package import AppleID
 package import Crypto
 package import HTTP
+package import Logging
 package import Sockets
 package import Storage
 package import Web
@@ -16,7 +17,7 @@ package struct Configuration: Sendable {
     package var server = Server()
     /// `admin.host` and `admin.port`.
     package var admin = SocketAddress(ip: .v4(0x7F00_0001), port: 9090)
-    package var apple = Apple()
+    package var apple = AppleSettings()
     /// SHA-256 of the text of `forwardAuth.rulesFile`; nil without it.
     package var rulesDigest: Digest256?
     /// `pages.directory`. Nil: every page is built in.
@@ -24,8 +25,8 @@ package struct Configuration: Sendable {
     package var storage = Storage()
     package var secrets = Secrets()
     package var retention = RetentionPolicy()
-    /// Nil: no events are sent.
-    package var webhooks: Webhooks?
+    /// All addresses different. Empty: no events are sent.
+    package var webhooks: [Webhook] = []
     package var log = Log()
     /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.
     package var outboundProxy = ProxySettings.direct
@@ -70,35 +71,6 @@ package struct Configuration: Sendable {
         package var credentialChecks = CredentialChecks.standardRate
     }
 
-    package struct Apple: Sendable {
-        package var servicesID = ""
-        package var bundleIDs: [String] = []
-        package var teamID = ""
-        package var keyID = ""
-        /// The .p8 as PEM; known to contain a P-256 private key.
-        package var privateKeyPEM = Secret("")
-        /// The file it was read from; nil when the configuration contains it.
-        package var privateKeyFile: String?
-        /// The key that takes over, if there is one.
-        package var nextKey: NextKey?
-        /// A subset of `name` and `email`, in this order.
-        package var scopes: [String] = []
-        package var issuers = [AppleConfiguration.defaultIssuer]
-        /// An origin without a trailing slash.
-        package var endpoint = AppleConfiguration.defaultEndpoint
-        package var onAccountDeleted = AccountDeletionPolicy.erase
-        /// Whether any of the addresses, or that of `web.apple.scriptURL`, is not Apple's; the database is stamped with it.
-        package var isSimulated = false
-    }
-
-    /// `apple.nextKeyID` and its key; different from the first.
-    package struct NextKey: Sendable {
-        package var keyID: String
-        /// As for the first key.
-        package var privateKeyPEM: Secret
-        package var privateKeyFile: String?
-    }
-
     package struct Storage: Sendable {
         /// Without a trailing slash; resolved against the folder of the configuration file.
         package var directory = "data"
@@ -121,40 +93,29 @@ package struct Configuration: Sendable {
     }
 
     package struct Secrets: Sendable {
-        package var sealingKey = SealingKeySource.file(path: "")
+        /// A file may be missing: it is created together with a new database, and only then.
+        package var sealingKey = SecretSource<SecretBytes>.file(path: "")
         /// Keys that only open. Each 32 bytes.
         package var previousSealingKeys: [SecretBytes] = []
     }
 
-    /// The source of the sealing key.
-    package enum SealingKeySource: Sendable {
-        /// The file may be missing: it is created together with a new database, and only then.
+    /// Where a secret is.
+    package enum SecretSource<Value: Sendable>: Sendable {
         case file(path: String)
-        case inline(SecretBytes)
+        case inline(Value)
     }
 
-    package struct Webhooks: Sendable {
-        /// At least one, all addresses different.
-        package var endpoints: [Endpoint]
-        package var urls: [String] { endpoints.map(\.url) }
-
-        package struct Endpoint: Sendable {
-            package var url: String
-            package var secrets: WebhookSecretSource
-            /// The events that are sent there.
-            package var events: Set<JournalEntry.Kind>
-        }
-    }
-
-    /// The source of the secrets that sign webhooks.
-    package enum WebhookSecretSource: Sendable {
-        /// Known to be valid; read again when it changes.
-        case file(path: String)
-        case inline(WebhookSecrets)
+    /// An endpoint that events are sent to.
+    package struct Webhook: Sendable {
+        package var url: String
+        /// A file is known to be valid, and read again when it changes.
+        package var secrets: SecretSource<WebhookSecrets>
+        /// The events that are sent there.
+        package var events: Set<JournalEntry.Kind>
     }
 
     package struct Log: Hashable, Sendable {
-        package var level = LogLevel.info
+        package var level = Logger.Level.info
         package var format = LogFormat.json
     }
 }
@@ -166,12 +127,27 @@ extension [AssertionAudience] {
     }
 }
 
-/// `log.level`, in swift-log's words.
-package enum LogLevel: String, Sendable, CaseIterable {
-    case trace, debug, info, notice, warning, error, critical
-}
-
 /// `log.format`.
 package enum LogFormat: String, Sendable, CaseIterable {
     case json, text
+}
+
+/// The values of all keys, to tell which have changed. Stored as digests: no secret is kept a second time.
+package struct ConfigurationSnapshot: Hashable, Sendable {
+    /// The digest of each key's value, given or default.
+    private var digests: [String: Digest256] = [:]
+
+    package init() {}
+
+    init(_ given: [String: FileValue]) {
+        for key in ConfigurationTable.keys {
+            guard let value = given[key.name] ?? key.presence.value else { continue }
+            digests[key.name] = SHA256.hash(utf8: "\(value)")
+        }
+    }
+
+    /// The keys that changed, in the order of the reference.
+    func changes(since before: ConfigurationSnapshot) -> [String] {
+        ConfigurationTable.keys.map(\.name).filter { digests[$0] != before.digests[$0] }
+    }
 }

@@ -71,6 +71,15 @@ final class ProblemList {
     }
 
     var holdsErrors: Bool { problems.contains { $0.severity == .error } }
+
+    /// Problems of the whole first, then in the order of the table, unknown names in between.
+    var ordered: [ConfigurationProblem] {
+        var ranks: [String: Int] = [:]
+        for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
+        func rank(_ problem: ConfigurationProblem) -> Int { problem.key.isEmpty ? -2 : ranks[problem.key] ?? -1 }
+        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }
+            .map(\.element)
+    }
 }
 
 extension String {

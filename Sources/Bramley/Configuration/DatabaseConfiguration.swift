@@ -1,4 +1,5 @@
 package import Accounts
+import AppleID
 package import Storage
 import Web
 
@@ -42,7 +43,7 @@ extension Configuration {
             sessionLimits: web.sessions.limits,
             retention: retention, audiences: web.assertionAudiences,
             webhookKinds: Dictionary(
-                (webhooks?.endpoints ?? []).map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
+                webhooks.map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
     }
 }
 
@@ -56,28 +57,5 @@ extension DatabaseConfiguration {
     /// Whether commands need this key, besides those that steps read.
     static func isRead(_ key: ConfigurationKey) -> Bool {
         groups.contains(key.components[0]) || names.contains(key.name)
-    }
-}
-
-extension ConfigurationBuilder {
-    /// `storage.directory`. Earlier versions resolved relative paths against the working directory. Operators who
-    /// relied on that must not get an empty database.
-    func databaseDirectory(_ text: String) throws(KeyFlaw) -> String {
-        let directory = Self.withoutSlash(text)
-        if let before = values.fromWorkingDirectory("storage.directory").map({ Self.withoutSlash($0) }),
-            before != directory, Store.exists(in: before), !Store.exists(in: directory)
-        {
-            throw KeyFlaw(
-                "is \(directory.quoted), which holds no database, but \(before.quoted) in the working directory does.",
-                "Relative paths begin at the folder of the configuration file: write the whole path of the one you mean."
-            )
-        }
-        return directory
-    }
-
-    static func withoutSlash(_ path: String) -> String {
-        var path = path
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        return path
     }
 }

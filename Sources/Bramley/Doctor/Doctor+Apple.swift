@@ -22,13 +22,13 @@ extension Doctor {
                 // Do not wait again after a timeout.
                 if case .unreachable = answer { break }
             }
-            let signer = signer(keyID, answers.map(\.answer))
+            let all = answers.map(\.answer)
+            let signer = signer(keyID, all)
             diagnoses.append(signer)
             guard signer.state != .wrong else { continue }
-            let suspicion = Suspicion(answers.map(\.answer))
             for (id, answer) in answers {
                 diagnoses.append(
-                    client(id, answer, keyID: keyID, suspicion: suspicion, isClockWrong: clock.state == .wrong))
+                    client(id, answer, keyID: keyID, all: all, isClockWrong: clock.state == .wrong))
             }
         }
         return diagnoses
@@ -103,7 +103,7 @@ extension Doctor {
     }
 
     private func client(
-        _ id: String, _ answer: ClientProbe, keyID: String, suspicion: Suspicion, isClockWrong: Bool
+        _ id: String, _ answer: ClientProbe, keyID: String, all: [ClientProbe], isClockWrong: Bool
     ) -> Diagnosis {
         let about = "\(id) with key \(keyID)"
         switch answer {
@@ -118,7 +118,7 @@ extension Doctor {
         case .clientRefused(let text):
             return .wrong(
                 .clientRefused, about: about, "Apple refused this client (\(text)).",
-                next: remedy(id, keyID, suspicion, isClockWrong: isClockWrong))
+                next: remedy(id, keyID, all, isClockWrong: isClockWrong))
         case .otherRefusal(let text):
             return .unsure(
                 .clientUnexpected, about: about, "Apple answered with \(text), which says nothing about the client.",
@@ -143,37 +143,26 @@ extension Doctor {
             next: "Use the .p8 file as downloaded from Apple.")
     }
 
-    /// What to fix, most likely first: a key that works for one client is good.
-    private func remedy(_ id: String, _ keyID: String, _ suspicion: Suspicion, isClockWrong: Bool) -> String {
+    /// What to fix, most likely first: a key that works for one client is good, and if it works for none of several,
+    /// the clients are not the cause.
+    /// - Parameter all: the answers to all clients with this key.
+    private func remedy(_ id: String, _ keyID: String, _ all: [ClientProbe], isClockWrong: Bool) -> String {
         let team = configuration.apple.teamID
         let clock = isClockWrong ? "Correct the clock first. " : ""
         let ofClient =
             "\(id) must be an identifier of team \(team) with Sign in with Apple enabled, grouped with the primary App "
             + "ID of the key"
-        guard suspicion != .client else {
+        if all.contains(.accepted) {
             return clock + "The key is good: Apple accepts it from another client. In Apple's portal, Identifiers: "
                 + ofClient + "."
         }
-        return clock + remedy(ofKey: keyID) + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
+        let isOfKey = all.count > 1 && all.allSatisfy(\.isRefusal)
+        return clock + remedy(ofKey: keyID) + (isOfKey ? "" : " Identifiers: " + ofClient + ".")
     }
 
     private func remedy(ofKey keyID: String) -> String {
         "In Apple's portal, Keys: \(keyID) must exist, not be revoked, and have Sign in with Apple enabled, and the .p8 "
             + "must belong to it. Membership details: the Team ID must be \(configuration.apple.teamID)."
-    }
-
-    /// The likely cause of a refused client, by Apple's answers to others with the same key.
-    private enum Suspicion {
-        /// Another one was accepted.
-        case client
-        /// There are several, and all were refused.
-        case key
-        case either
-
-        init(_ answers: [ClientProbe]) {
-            let refused = answers.count(where: \.isRefusal)
-            self = answers.contains(.accepted) ? .client : refused == answers.count && refused > 1 ? .key : .either
-        }
     }
 }
 

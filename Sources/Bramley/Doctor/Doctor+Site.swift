@@ -1,3 +1,4 @@
+internal import AppleID
 internal import Coding
 internal import HTTP
 internal import HTTPTypes
@@ -15,9 +16,9 @@ extension Doctor {
         do throws(HTTPClientError) {
             response = try await ask(.get, "/login")
         } catch {
-            let examination = TLSExamination(
-                url: configuration.web.publicURL, holdsCertificate: configuration.server.tls != nil)
-            return diagnoses + [examination.diagnosis(of: error)]
+            let holdsCertificate = configuration.server.tls != nil
+            let url = configuration.web.publicURL
+            return diagnoses + [Self.unreachable(url, error, holdsCertificate: holdsCertificate)]
         }
         let url = configuration.web.publicURL
         if url.isSecure {
@@ -138,28 +139,26 @@ extension Doctor {
         _ path: String, _ text: String, _ fields: HTTPFields, _ finding: Finding, _ good: String, _ remedy: String
     ) async -> Diagnosis {
         let body = Array(text.utf8)
-        let fault: String
+        let response: ClientResponse
         do throws(HTTPClientError) {
-            let response = try await ask(.post, path, fields, body: body)
-            guard let report = report(in: response) else {
-                return .wrong(
-                    finding, "POST to \(path) gets status \(response.status.code) and does not arrive.",
-                    next: remedy)
-            }
-            guard report.method.isExactly("POST"), report.content == Int64(body.count),
-                report.path.isExactly(configuration.web.publicURL.basePath + path)
-            else {
-                return .wrong(
-                    finding,
-                    "POST to \(path) arrives as \(report.method) to \(report.path) with \(report.content) of "
-                        + "\(body.count) bytes.",
-                    next: remedy)
-            }
-            return .good(finding.check, good)
+            response = try await ask(.post, path, fields, body: body)
         } catch {
-            fault = error.words
+            return .wrong(finding, "POST to \(path) gets no answer: \(error.words).", next: remedy)
         }
-        return .wrong(finding, "POST to \(path) gets no answer: \(fault).", next: remedy)
+        guard let report = report(in: response) else {
+            return .wrong(
+                finding, "POST to \(path) gets status \(response.status.code) and does not arrive.", next: remedy)
+        }
+        guard report.method.isExactly("POST"), report.content == Int64(body.count),
+            report.path.isExactly(configuration.web.publicURL.basePath + path)
+        else {
+            return .wrong(
+                finding,
+                "POST to \(path) arrives as \(report.method) to \(report.path) with \(report.content) of "
+                    + "\(body.count) bytes.",
+                next: remedy)
+        }
+        return .good(finding.check, good)
     }
 
     // MARK: Cookies and other fields

@@ -50,8 +50,9 @@ struct Doctor: Sendable {
             async let notifications = doctor.notifications()
             async let openID = clients(opened?.database, configuration, at: doctor.clock.now())
             async let certificate = doctor.certificate()
-            return await warnings + [opening] + doctor.store() + inside + certificate + doctor.outboundProxy()
-                + atApple + outside + notifications + openID
+            let machine = await [certificate, doctor.outboundProxy()].compactMap(\.self)
+            let told = await [notifications].compactMap(\.self)
+            return await warnings + [opening] + doctor.store() + inside + machine + atApple + outside + told + openID
         }
     }
 
@@ -76,16 +77,14 @@ struct Doctor: Sendable {
     }
 
     /// Nothing without an outbound proxy.
-    private func outboundProxy() -> [Diagnosis] {
-        guard let proxy = configuration.outboundProxy.server else { return [] }
+    private func outboundProxy() -> Diagnosis? {
+        guard let proxy = configuration.outboundProxy.server else { return nil }
         let endpoint = configuration.apple.endpoint
         let isUsed = ClientURL(endpoint).flatMap { configuration.outboundProxy.server(for: $0) } != nil
-        return [
-            .good(
-                .outboundProxy,
-                "The environment names the proxy \(proxy) (HTTPS_PROXY): "
-                    + (isUsed ? "Apple is reached through it." : "Apple, at \(endpoint), is reached without it."))
-        ]
+        return .good(
+            .outboundProxy,
+            "The environment names the proxy \(proxy) (HTTPS_PROXY): "
+                + (isUsed ? "Apple is reached through it." : "Apple, at \(endpoint), is reached without it."))
     }
 
     /// Whether the server on this machine answers: each event loop of it, within two seconds.
@@ -104,6 +103,42 @@ struct Doctor: Sendable {
                 userAgent: AppleConfiguration.defaultUserAgent, proxy: outboundProxy, body)
         } catch {
             throw CommandFailure("This machine cannot open connections: \(error).")
+        }
+    }
+}
+
+/// The problems of `bramley check`, as findings.
+extension Doctor {
+    /// For an invalid configuration; the last error says that the examination ends there.
+    static func refusal(_ problems: [ConfigurationProblem]) -> [Diagnosis] {
+        var found = diagnoses(of: problems)
+        if let last = found.lastIndex(where: { $0.state == .wrong }) { found[last].detail += " " + nothingElse }
+        return found
+    }
+
+    static let nothingElse = "Nothing else was examined."
+
+    /// - Parameter isSimulated: whether a simulator replaces Apple; it sends notifications even to a server without an
+    ///   app.
+    static func diagnoses(of problems: [ConfigurationProblem], isSimulated: Bool = false) -> [Diagnosis] {
+        problems.map { problem in
+            let isError = problem.severity == .error
+            var isWrong = isError
+            let finding: Finding
+            switch problem.key {
+            case let key where key.hasPrefix("apple.") && key.contains("rivateKey"):
+                finding = isError ? .appleKeyUnusable : .configurationDoubtful
+            case _ where isError: finding = .configurationRefused
+            case "apple.bundleIDs": (finding, isWrong) = (.notificationsUnlisted, !isSimulated)
+            case "apple.keyID", "apple.nextKeyID": finding = .appleKeyIDDoubtful
+            case let key where key.hasPrefix("server.certificate") || key.hasPrefix("server.privateKey"):
+                finding = .certificateDoubtful
+            default: finding = .configurationDoubtful
+            }
+            let about = problem.key.isEmpty ? problem.source : problem.key
+            return isWrong
+                ? .wrong(finding, about: about, problem.fault, next: problem.remedy)
+                : .unsure(finding, about: about, problem.fault, next: problem.remedy)
         }
     }
 }

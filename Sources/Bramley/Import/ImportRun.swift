@@ -1,5 +1,5 @@
 internal import Accounts
-internal import Coding
+package import Coding
 internal import Crypto
 internal import Sockets
 internal import Storage
@@ -15,7 +15,9 @@ struct ImportRun {
     let place: OperatorDatabase
     let isRehearsal: Bool
     private var report = ImportReport()
-    private var rehearsed = RehearsedKeys()
+    /// The new people and external IDs of a rehearsal's earlier batches, which the database does not contain.
+    private var newUsers: [UInt128: (user: UserID, externalID: UInt128?)] = [:]
+    private var newOwners: [UInt128: UserID] = [:]
     private var progress: ProgressLine
     private var pending: [(line: Int, entry: Entry)] = []
     private let format: ImportFormat
@@ -115,7 +117,7 @@ struct ImportRun {
                 remark(line, "a further Apple identity of this person is not imported: \(subject.rawValue)")
             case .person:
                 guard let (person, result) = next.next() else { return }
-                count(isRehearsal ? rehearsed.result(result, of: person) : result, line: line)
+                count(isRehearsal ? rehearse(result, of: person) : result, line: line)
             }
         }
     }
@@ -141,38 +143,70 @@ struct ImportRun {
         progress.clear()
         CommandOutput.remark("line \(line): \(text)")
     }
-}
 
-/// What earlier batches of a rehearsal would have written, which the database does not contain: for each new person and
-/// external id 16 bytes of a hash.
-private struct RehearsedKeys {
-    private struct Key: Hashable {
-        var high: UInt64
-        var low: UInt64
+    // MARK: Rehearsals
 
-        init(_ text: String) {
-            let bytes = SHA256.hash(utf8: text).bytes
-            high = UInt64(bigEndianBytes: bytes[0..<8])
-            low = UInt64(bigEndianBytes: bytes[8..<16])
-        }
+    /// 16 bytes of a hash: there may be millions.
+    private static func key(_ text: String) -> UInt128 {
+        SHA256.hash(utf8: text).bytes[..<16].reduce(0) { $0 << 8 | UInt128($1) }
     }
 
-    private var users: [Key: (user: UserID, externalID: Key?)] = [:]
-    private var owners: [Key: UserID] = [:]
-
     /// The result if earlier lines had been written. A person who is named again counts as unchanged.
-    mutating func result(_ result: ImportResult, of person: ImportedPerson) -> ImportResult {
+    private mutating func rehearse(_ result: ImportResult, of person: ImportedPerson) -> ImportResult {
         guard case .imported(let user) = result else { return result }
-        let externalID = person.externalID.map(Key.init)
-        if let known = users[Key(person.subject.rawValue)] {
+        let (subject, externalID) = (Self.key(person.subject.rawValue), person.externalID.map(Self.key))
+        if let known = newUsers[subject] {
             if let externalID, let other = known.externalID, externalID != other {
                 return .refused(.otherExternalID(of: known.user))
             }
             return .unchanged(known.user)
         }
-        if let externalID, let owner = owners[externalID] { return .refused(.externalIDTaken(by: owner)) }
-        users[Key(person.subject.rawValue)] = (user, externalID)
-        if let externalID { owners[externalID] = user }
+        if let externalID, let owner = newOwners[externalID] { return .refused(.externalIDTaken(by: owner)) }
+        newUsers[subject] = (user, externalID)
+        if let externalID { newOwners[externalID] = user }
         return result
+    }
+}
+
+/// The results of an import's lines. Blank lines do not count.
+package struct ImportReport: Hashable, Sendable {
+    package var imported = 0
+    package var updated = 0
+    package var unchanged = 0
+    package var refused = 0
+    /// People of another product who have no Apple identity.
+    package var withoutApple = 0
+    /// Further Apple identities of people who have one already.
+    package var otherIdentities = 0
+    /// Lines that named somebody, refused or not.
+    package var recognised = 0
+    /// False when interrupted.
+    package var isComplete = true
+    package var isRehearsal = false
+
+    package init() {}
+
+    package var lines: Int { imported + updated + unchanged + refused + withoutApple }
+
+    package var text: String {
+        var text =
+            "\(lines) lines: \(imported) imported, \(updated) updated, \(unchanged) unchanged, \(refused) refused."
+        if withoutApple > 0 { text += " \(withoutApple) have no Apple identity." }
+        if otherIdentities > 0 { text += " \(otherIdentities) further Apple identities were not imported." }
+        if isRehearsal { text += " Nothing was written." }
+        return text
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("lines", Int64(lines))
+        writer.member("imported", Int64(imported))
+        writer.member("updated", Int64(updated))
+        writer.member("unchanged", Int64(unchanged))
+        writer.member("refused", Int64(refused))
+        writer.member("withoutApple", Int64(withoutApple))
+        writer.member("dryRun", isRehearsal)
+        writer.member("complete", isComplete)
+        writer.endObject()
     }
 }

@@ -19,10 +19,11 @@ package struct LineLogHandler: LogHandler {
 
     /// - Parameter now: the wall clock, injected for tests.
     package init(
-        label: String, level: LogLevel, format: LogFormat, sink: any LogSink, now: @escaping @Sendable () -> Timestamp
+        label: String, level: Logger.Level, format: LogFormat, sink: any LogSink,
+        now: @escaping @Sendable () -> Timestamp
     ) {
         self.label = label
-        self.logLevel = Logger.Level(level)
+        logLevel = level
         self.format = format
         self.sink = sink
         self.now = now
@@ -54,21 +55,6 @@ package struct LineLogHandler: LogHandler {
         line.begin(time: time, level: level, label: label, message: message)
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
         return line.finish()
-    }
-}
-
-extension Logger.Level {
-    package init(_ level: LogLevel) {
-        self =
-            switch level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            case .critical: .critical
-            }
     }
 }
 

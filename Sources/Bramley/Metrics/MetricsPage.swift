@@ -39,7 +39,7 @@ struct MetricsPage: Sendable {
 
     private func writeProcess(isReady: Bool, to text: inout MetricsText) {
         text.begin(Families.build)
-        text.sample(Families.build, [BramleyVersion.current, Build.commit, Build.swift], 1)
+        text.sample(Families.build, [Build.version, Build.commit, Build.swift], 1)
         let usage = ProcessUsage.now
         text.one(Families.start, Double(startedAt.milliseconds) / 1000)
         text.one(Families.processor, Double(usage.processorTime) / 1e9)

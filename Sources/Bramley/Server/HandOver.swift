@@ -4,26 +4,21 @@ internal import Sockets
 internal import Synchronization
 
 /// How this process was started, so that its successor can be started in the same way.
-package struct ProgramStart: Sendable {
+struct ProgramStart: Sendable {
     /// The program's path: the file that exists at the hand-over is started, not the one at the start.
-    package var path: String
+    let path: String
     /// With the program's name first.
-    package var arguments: [String]
-    package var environment: [String: String]
-
-    package init(path: String, arguments: [String], environment: [String: String]) {
-        self.path = path
-        self.arguments = arguments
-        self.environment = environment
-    }
+    let arguments: [String]
+    let environment: [String: String]
 
     /// - Parameter environment: this process's.
-    package init(environment: [String: String]) {
-        let arguments = CommandLine.arguments
+    init(environment: [String: String]) {
+        arguments = CommandLine.arguments
         let name = arguments.first ?? ""
         // A name without a slash was looked up in PATH; the kernel remembers the result.
         let found = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        self.init(path: name.contains("/") ? name : found ?? name, arguments: arguments, environment: environment)
+        path = name.contains("/") ? name : found ?? name
+        self.environment = environment
     }
 }
 
@@ -133,21 +128,5 @@ final class HandOver: Sendable {
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else { return }
         }
         server.stop(abortAfter: server.drainTimeout)
-    }
-}
-
-/// The successor's side: tells the previous server that this one serves, and speaks for the service once that one
-/// agrees.
-struct Accession: Sendable {
-    let predecessor: ProcessConnection
-
-    /// On the first loop, once all listeners accept. Returns when the service belongs to this process.
-    func apply(_ notices: ServiceNotices, on loop: EventLoop) async {
-        predecessor.signal()
-        // A process that has ended cannot answer, and need not.
-        while predecessor.listen() == .nothing {
-            guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }
-        }
-        notices.speak()
     }
 }

@@ -8,20 +8,17 @@ struct Listeners {
     var admin: BoundSockets?
     /// One for each loop.
     var redirects: BoundSockets?
+}
 
-    init(visitors: BoundSockets? = nil, admin: BoundSockets? = nil) {
-        self.visitors = visitors
-        self.admin = admin
-    }
+// MARK: Inherited
 
-    // MARK: Inherited
-
+extension Listeners {
     /// The inherited descriptors, for `serve`.
-    static func descriptors(_ environment: [String: String]) throws(StartFailure) -> InheritedDescriptors {
+    static func descriptors(_ environment: [String: String]) throws(CommandFailure) -> InheritedDescriptors {
         do throws(InheritedDescriptors.Refusal) {
             return try InheritedDescriptors(environment: environment)
         } catch {
-            throw StartFailure(error.description)
+            throw CommandFailure(error.description)
         }
     }
 
@@ -29,16 +26,16 @@ struct Listeners {
     /// an address that differs from the configuration's is used unchanged, and logged.
     init(
         consuming inherited: inout InheritedDescriptors, loops: Int, _ configuration: Configuration, logger: Logger
-    ) throws(StartFailure) {
+    ) throws(CommandFailure) {
         do throws(InheritedDescriptors.Refusal) {
             visitors = try inherited.consumeSockets(Inheritance.visitors, count: loops)
             admin = try inherited.consumeSockets(Inheritance.admin, count: 1)
             redirects = try inherited.consumeSockets(Inheritance.redirects, count: loops)
         } catch {
-            throw StartFailure(error.description)
+            throw CommandFailure(error.description)
         }
         if let name = inherited.names.first {
-            throw StartFailure(
+            throw CommandFailure(
                 """
                 LISTEN_FDNAMES: \(name.quoted) is none of visitors, admin and redirects (FileDescriptorName= in \
                 systemd).
@@ -70,17 +67,17 @@ struct Listeners {
 
     // MARK: Bound here
 
-    static func bindRedirects(_ configuration: Configuration, count: Int) throws(StartFailure) -> BoundSockets? {
+    static func bindRedirects(_ configuration: Configuration, count: Int) throws(CommandFailure) -> BoundSockets? {
         let server = configuration.server
         guard let port = server.redirectPort else { return nil }
         return try bind(SocketAddress(ip: server.listener.ip, port: port), "server.redirectPort", count: count)
     }
 
-    static func bind(_ address: SocketAddress, _ keys: String, count: Int) throws(StartFailure) -> BoundSockets {
+    static func bind(_ address: SocketAddress, _ keys: String, count: Int) throws(CommandFailure) -> BoundSockets {
         do {
             return try BoundSockets(address: address, count: count)
         } catch {
-            throw StartFailure("\(keys): \(address.ip):\(address.port) cannot be listened on: \(error).")
+            throw CommandFailure("\(keys): \(address.ip):\(address.port) cannot be listened on: \(error).")
         }
     }
 }

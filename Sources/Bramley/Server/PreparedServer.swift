@@ -31,7 +31,7 @@ final class PreparedServer: ServiceLifecycle.Service {
     /// The number of loops with all their listeners.
     private let serving = Atomic(0)
     /// Why a loop could not serve: the first that failed.
-    private let failure = Mutex<StartFailure?>(nil)
+    private let failure = Mutex<CommandFailure?>(nil)
 
     /// The address for visitors, and that of the admin listener.
     var address: SocketAddress { visitors.address }
@@ -44,7 +44,7 @@ final class PreparedServer: ServiceLifecycle.Service {
     ///   - bound: sockets to use; those that are missing are inherited or bound to the configured addresses.
     ///   - inherited: left by the service manager or the previous server.
     ///   - notices: for the service manager.
-    /// - Throws: `StartFailure` or an error with one line for the operator. Then nothing is left open.
+    /// - Throws: `CommandFailure` or an error with one line for the operator. Then nothing is left open.
     init(
         _ parts: ServerParts, bound: Listeners = Listeners(), inherited: consuming InheritedDescriptors,
         predecessor: ProcessConnection? = nil, notices: ServiceNotices
@@ -65,7 +65,7 @@ final class PreparedServer: ServiceLifecycle.Service {
                 ?? Listeners.bind(configuration.admin, "admin.host and admin.port", count: 1)
             redirects = try bound.redirects ?? left.redirects ?? Listeners.bindRedirects(configuration, count: loops)
             // Last: until here nothing has changed for a server that still runs.
-            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: parts.runtime.clock.now())
+            try parts.database.setWebhookEndpoints(configuration.webhooks.map(\.url), at: parts.runtime.clock.now())
         } catch {
             parts.database.close()
             throw error
@@ -84,7 +84,7 @@ final class PreparedServer: ServiceLifecycle.Service {
     }
 
     /// Serves on every loop until a stop, and returns when every connection has ended.
-    /// - Throws: `StartFailure` when a loop could not serve, which also stops the others.
+    /// - Throws: `CommandFailure` when a loop could not serve, which also stops the others.
     func run() async throws {
         try await withGracefulShutdownHandler {
             try await parts.group.run { loop in await self.serve(on: loop) }
@@ -133,7 +133,7 @@ final class PreparedServer: ServiceLifecycle.Service {
             }
         } catch {
             failure.withLock { failure in
-                if failure == nil { failure = StartFailure("An event loop cannot serve: \(error).") }
+                if failure == nil { failure = CommandFailure("An event loop cannot serve: \(error).") }
             }
             parts.group.beginDrain(abortAfter: 0)
             await loop.runRoot { $0.close() }
@@ -162,10 +162,16 @@ final class PreparedServer: ServiceLifecycle.Service {
         logger.info("listening", metadata: metadata)
         notices.ready("Serving on \(address.ip):\(address.port)")
         guard let loop = parts.group.loops.first else { return }
-        Watchdog(parts.group, notices).start(on: loop)
+        notices.watch(parts.group, on: loop)
         guard let predecessor = predecessor.withLock({ $0.take() }) else { return }
         loop.spawn { [self] in
-            await Accession(predecessor: predecessor).apply(notices, on: loop)
+            predecessor.signal()
+            // A process that has ended cannot answer, and need not.
+            while predecessor.listen() == .nothing {
+                guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }
+            }
+            // The service belongs to this process.
+            notices.speak()
             // Not earlier: until then the database belongs to the other server, which need not know this one's key.
             await parts.stampSealingKey()
         }

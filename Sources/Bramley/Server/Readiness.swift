@@ -25,8 +25,14 @@ struct Readiness: Sendable {
         var checks = [HealthCheck("draining", problem: base.draining.isSet ? "draining" : nil)]
         let now = base.runtime.clock.now()
         checks.append(await storage(at: now))
-        checks.append(await sealingKey())
-        checks.append(await schema())
+        checks.append(
+            await check(
+                "sealing_key", otherwise: "a newer sealing key than this server's is in use: restart it",
+                database.store.sealingKeyFits))
+        checks.append(
+            await check(
+                "schema", otherwise: "a newer Bramley has changed the database: update this server",
+                database.store.schemaFits))
         if database.store.isShared {
             let problem = Doctor.clockProblem(database.store.clockDifference)
             checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
@@ -66,23 +72,13 @@ struct Readiness: Sendable {
         return HealthCheck("storage", problem: "the database does not take writes: \(error.text); \(advice)")
     }
 
-    private func sealingKey() async -> HealthCheck {
+    private func check(
+        _ name: String, otherwise problem: String, _ fits: () async throws(StoreError) -> Bool
+    ) async -> HealthCheck {
         do {
-            let opens = try await database.store.sealingKeyFits()
-            return HealthCheck(
-                "sealing_key", problem: opens ? nil : "a newer sealing key than this server's is in use: restart it")
+            return HealthCheck(name, problem: try await fits() ? nil : problem)
         } catch {
-            return HealthCheck("sealing_key", problem: "the database cannot be read: \(error.text)")
-        }
-    }
-
-    private func schema() async -> HealthCheck {
-        do {
-            let fits = try await database.store.schemaFits()
-            return HealthCheck(
-                "schema", problem: fits ? nil : "a newer Bramley has changed the database: update this server")
-        } catch {
-            return HealthCheck("schema", problem: "the database cannot be read: \(error.text)")
+            return HealthCheck(name, problem: "the database cannot be read: \(error.text)")
         }
     }
 
@@ -93,7 +89,7 @@ struct Readiness: Sendable {
             for algorithm in algorithms { _ = try await signingKeys.signer(algorithm, at: now) }
             return algorithms.isEmpty ? nil : HealthCheck("signing_keys")
         } catch {
-            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error.text)")
+            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error)")
         }
     }
 

@@ -4,7 +4,7 @@ internal import Storage
 
 /// The sealing key: read from its file, or created together with a new database and never otherwise.
 enum SealingKeyFile {
-    static func load(_ configuration: DatabaseConfiguration, random: any RandomSource) throws(StartFailure)
+    static func load(_ configuration: DatabaseConfiguration, random: any RandomSource) throws(CommandFailure)
         -> SealingKeyring
     {
         let current: SecretBytes
@@ -14,7 +14,7 @@ enum SealingKeyFile {
         case .file(let path):
             let directory = configuration.storage.directory
             guard configuration.storage.postgres == nil else {
-                throw StartFailure(
+                throw CommandFailure(
                     """
                     The sealing key \(path) is missing. All servers of one database need the same, so Bramley does not \
                     create it: run (umask 077; openssl rand -hex 32 > \(path)) on the first server, and copy the file to \
@@ -22,7 +22,7 @@ enum SealingKeyFile {
                     """)
             }
             guard !Store.exists(in: directory) else {
-                throw StartFailure(
+                throw CommandFailure(
                     """
                     The sealing key \(path) is missing, and the database in \(directory) was made with it: restore the \
                     key from a backup. A new key could open nothing of what is stored.
@@ -52,12 +52,12 @@ enum SealingKeyFile {
     }
 
     /// Never creates one: for a database that was made with it.
-    static func loadExisting(_ configuration: DatabaseConfiguration) throws(StartFailure) -> SealingKeyring {
+    static func loadExisting(_ configuration: DatabaseConfiguration) throws(CommandFailure) -> SealingKeyring {
         switch configuration.secrets.sealingKey {
         case .inline(let bytes): return keyring(bytes, configuration)
         case .file(let path) where GuardedFile.exists(path): return keyring(try read(path), configuration)
         case .file(let path):
-            throw StartFailure(
+            throw CommandFailure(
                 """
                 The sealing key \(path) is missing: put back first the one that belongs to the backup. A new key could \
                 open nothing of what is in it.
@@ -71,19 +71,19 @@ enum SealingKeyFile {
             previous: configuration.secrets.previousSealingKeys.map { SealingKey(material: $0) })
     }
 
-    private static func read(_ path: String) throws(StartFailure) -> SecretBytes {
+    private static func read(_ path: String) throws(CommandFailure) -> SecretBytes {
         let file: GuardedFile
         do {
             file = try GuardedFile.read(path, maximumBytes: 4096)
         } catch {
-            throw StartFailure("The sealing key \(path) \(error.fault)")
+            throw CommandFailure("The sealing key \(path) \(error.fault)")
         }
         guard !file.isWorldReadable, !file.isGroupReadable, !file.isWritableByOthers else {
-            throw StartFailure("The sealing key \(path) is open to others: run chmod 600 \(path).")
+            throw CommandFailure("The sealing key \(path) is open to others: run chmod 600 \(path).")
         }
         let text = String(decoding: file.bytes, as: UTF8.self)
         guard let key = SealingKeyText.parse(text) else {
-            throw StartFailure(
+            throw CommandFailure(
                 "The sealing key \(path) does not hold 64 hexadecimal digits: it \(SealingKeyText.flaw(in: text)). "
                     + "Restore it from a backup.")
         }
@@ -93,15 +93,15 @@ enum SealingKeyFile {
     /// Writes a new key, durably, before anything is sealed with it.
     private static func create(
         _ path: String, in directory: String, _ random: any RandomSource
-    ) throws(StartFailure) -> SecretBytes {
+    ) throws(CommandFailure) -> SecretBytes {
         let bytes = random.bytes(32)
         do {
             try Store.prepareDirectory(directory)
             try Files.create(path, mode: 0o600, bytes: Array(SealingKeyText.render(bytes).utf8))
         } catch let error as StorageOpenError {
-            throw StartFailure(error.description)
+            throw CommandFailure(error.description)
         } catch {
-            throw StartFailure("The sealing key \(path) cannot be written: \(error).")
+            throw CommandFailure("The sealing key \(path) cannot be written: \(error).")
         }
         return SecretBytes(bytes)
     }

@@ -1,20 +1,20 @@
 internal import Logging
 internal import ServiceLifecycle
 internal import Sockets
-package import Storage
+internal import Storage
 internal import UnixSignals
 
 /// `bramley serve`: opens the parts, runs them until a signal, and shuts down in order.
-package enum Server {
+enum Server {
     /// Runs until SIGTERM or SIGINT. SIGHUP reloads the Apple keys, the access rules and the certificate. SIGUSR2 hands
     /// over to another process of the program.
     /// - Parameters:
     ///   - input: the sources of `configuration`.
     ///   - program: what a successor is started from.
     ///   - lostLogLines: returns the number of log lines lost since the start.
-    /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and everything was
+    /// - Throws: `CommandFailure` with one line for the operator, also when a loop could not serve and everything was
     ///   shut down.
-    package static func run(
+    static func run(
         configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, runtime: Runtime,
         lostLogLines: @escaping @Sendable () -> Int
     ) async throws {

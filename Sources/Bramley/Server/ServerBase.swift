@@ -2,6 +2,7 @@ internal import Accounts
 internal import AppleID
 internal import Crypto
 internal import HTTP
+internal import HTTPTypes
 internal import Logging
 internal import Sockets
 internal import Storage
@@ -24,8 +25,7 @@ struct ServerBase: Sendable {
             proxy: configuration.outboundProxy)
         return AppleIdentityProvider(
             configuration: try configuration.appleID(), transport: transport,
-            archive: KeySetStore(database: database, logger: runtime.logger), clock: runtime.clock,
-            pause: { [group] in await group.sleep(milliseconds: $0) }, logger: runtime.logger)
+            archive: database, runtime: runtime, pause: { [group] in await group.sleep(milliseconds: $0) })
     }
 
     /// The TLS of visitors' connections. Nil: they are plain.
@@ -34,7 +34,7 @@ struct ServerBase: Sendable {
         do throws(TLSConfigurationError) {
             return try TLSAcceptor(certificate: tls.certificate, privateKey: Array(tls.privateKey.reveal().utf8))
         } catch {
-            throw StartFailure("server.certificateFile and server.privateKeyFile: \(error).")
+            throw CommandFailure("server.certificateFile and server.privateKeyFile: \(error).")
         }
     }
 
@@ -56,10 +56,9 @@ struct ServerBase: Sendable {
     }
 
     func signIn(_ provider: AppleIdentityProvider) -> SignIn {
-        let parts = SignInParts(
+        SignIn(
             provider: provider, database: database, keyring: keyring, configuration: configuration.web.signIn,
             returnTargets: configuration.web.returnTargets, runtime: runtime)
-        return SignIn(parts, linking: Linking(parts))
     }
 
     func openID(_ keys: SigningKeys) -> OpenIDProvider {
@@ -74,19 +73,20 @@ struct ServerBase: Sendable {
     func console(_ report: OperatorReport?, _ input: ConfigurationInput) -> OperatorConsole? {
         report.map { report in
             OperatorConsole(
-                version: BramleyVersion.current,
+                version: Build.version,
                 database: configuration.storage.postgres == nil ? configuration.storage.directory : "PostgreSQL",
                 examine: {
                     do {
                         return try await Doctor.examine(input).map { diagnosis in
-                            OperatorConsole.Finding(
-                                check: diagnosis.subject, isGood: diagnosis.state == .good, detail: diagnosis.detail,
-                                nextStep: diagnosis.nextStep)
+                            (
+                                check: diagnosis.subject, isGood: diagnosis.state == .good,
+                                detail: diagnosis.detail, nextStep: diagnosis.nextStep
+                            )
                         }
                     } catch {
-                        return [.init(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]
+                        return [(check: "doctor", isGood: false, detail: "\(error)", nextStep: nil)]
                     }
-                }, report: { () async throws(StoreError) in try await report.report() })
+                }, report: { () async throws(Failure) in try await report.report() })
         }
     }
 }
@@ -98,4 +98,22 @@ final class DrainingFlag: Sendable {
     var isSet: Bool { value.load(ordering: .relaxed) }
 
     func set() { value.store(true, ordering: .relaxed) }
+}
+
+// The configuration as settings of the modules.
+extension Configuration {
+    func appleID() throws(AppleConfigurationError) -> AppleConfiguration {
+        try AppleConfiguration(apple, redirectURI: web.publicURL.callbackURL)
+    }
+
+    /// - Parameter refusalFields: for answers that the server sends without a handler.
+    /// - Parameter tls: nil for a plain listener.
+    /// - Parameter memory: nil for its own. What peers make us keep is counted once for all ports.
+    func http(refusalFields: HTTPFields, tls: TLSAcceptor?, memory: MemoryBudget? = nil) -> HTTPServerConfiguration {
+        HTTPServerConfiguration(
+            limits: server.limits.wire, timeouts: server.limits.timeouts,
+            trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
+            refusalFields: refusalFields, tls: tls,
+            memory: memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * server.limits.wire.body)))
+    }
 }

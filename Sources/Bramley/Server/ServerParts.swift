@@ -27,10 +27,10 @@ final class ServerParts: Sendable {
     /// Nil without `operator.groups`.
     let operatorReport: OperatorReport?
     let visitorSettings: HTTPServerConfiguration
-    private let redirectSettings: HTTPServerConfiguration
-    private let assertions: AssertionIssuer?
-    private let application: WebApplication
-    private let admin: AdminApplication
+    let redirectSettings: HTTPServerConfiguration
+    let assertions: AssertionIssuer?
+    let application: WebApplication
+    let admin: AdminApplication
 
     var group: EventLoopGroup { base.group }
     var database: Database { base.database }
@@ -56,28 +56,26 @@ final class ServerParts: Sendable {
         let acceptor = try base.acceptor()
         reload = OperatorReload(base, input, secrets: provider.secrets, certificate: base.certificateReload(acceptor))
         revocations = AppleRevocations(
-            database: database, provider: provider, keyring: keyring, clock: runtime.clock, random: runtime.random,
-            logger: runtime.logger)
+            database: database, provider: provider, keyring: keyring, runtime: runtime)
         credentialChecks = CredentialChecks(
             database: database, provider: provider, scope: configuration.database.checkScope, keyring: keyring,
-            rate: configuration.server.limits.credentialChecks, clock: runtime.clock, random: runtime.random,
-            logger: runtime.logger)
+            rate: configuration.server.limits.credentialChecks, runtime: runtime)
         admission = base.admission()
         signIn = base.signIn(provider)
         signingKeys = SigningKeys(
             database: database, keyring: keyring, algorithms: configuration.web.assertionAudiences.algorithms,
-            clock: runtime.clock, logger: runtime.logger)
+            runtime: runtime)
         assertions = AssertionIssuer(configuration: configuration.web, keys: signingKeys, random: runtime.random)
         let openID = base.openID(signingKeys)
         let notifications = Notifications(
             provider: provider, database: database, clock: runtime.clock, logger: runtime.logger)
 
-        let (targets, secrets) = try configuration.webhooks?.targets(logger: runtime.logger) ?? ([], [])
+        let (targets, secrets) = try configuration.webhooks.targets(logger: runtime.logger)
         let sender = try WebhookTransport(
             configuration, base.group, clock: runtime.clock, isEnding: { [draining = base.draining] in draining.isSet })
         webhookSecrets = secrets
         webhookDispatcher = WebhookDispatcher(
-            database: database, sender: sender, targets: targets, logoutTokens: openID, runtime: runtime)
+            database: database, sender: sender, targets: targets, logoutTokens: openID.logoutToken, runtime: runtime)
         operatorReport =
             configuration.web.operatorGroups.isEmpty ? nil : OperatorReport(base, counters: signIn.metrics)
 
@@ -88,7 +86,7 @@ final class ServerParts: Sendable {
         services.keyring = keyring
         services.webhooks = WebhookEndpoints(
             targets: targets, database: database, sender: sender, clock: runtime.clock, random: runtime.random)
-        services.accessRules = reload.accessRules.current
+        services.accessRules = reload.rules
         services.console = base.console(operatorReport, input)
         application = WebApplication(configuration: configuration.web, pages: pages, services: services)
 
@@ -111,40 +109,6 @@ final class ServerParts: Sendable {
             proof: { InspectionPass.answer(to: $0, with: keyring, at: runtime.clock.now()) })
     }
 
-    // MARK: What each loop serves
-
-    /// Called on the loop it is for.
-    func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
-        let web = configuration.web
-        let fastPath = try VerifyFastPath(
-            configuration: web, directory: database, rules: reload.accessRules.current,
-            issuer: assertions, memory: web.sessions.cacheMemory / group.loops.count)
-        return HTTPLoop(
-            loop: loop, configuration: visitorSettings, handler: application,
-            immediate: VerifyResponder(
-                fastPath, trustedProxies: visitorSettings.trustedProxies, on: loop,
-                metrics: application.metrics.makeImmediate("/auth/verify"),
-                log: AccessLog(web.accessLog, logger: runtime.logger)),
-            wallClock: wallClock, logger: runtime.logger, metrics: application.metrics)
-    }
-
-    func makeRedirectLoop(_ loop: EventLoop) -> HTTPLoop {
-        HTTPLoop(
-            loop: loop, configuration: redirectSettings,
-            handler: RedirectHandler(origin: configuration.web.publicURL.origin), wallClock: wallClock,
-            logger: runtime.logger)
-    }
-
-    func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
-        HTTPLoop(
-            loop: loop, configuration: HTTPServerConfiguration(memory: MemoryBudget(bytes: 1 << 20)), handler: admin,
-            wallClock: wallClock, logger: runtime.logger)
-    }
-
-    private var wallClock: @Sendable () -> Int64 {
-        { [clock = runtime.clock] in clock.now().milliseconds }
-    }
-
     /// Called once the previous server has left the service to this one: the database now belongs to this one's sealing
     /// key.
     func stampSealingKey() async {
@@ -155,5 +119,66 @@ final class ServerParts: Sendable {
                 "new sealing key not recorded in the database; restart this server",
                 metadata: ["cause": "\(error)"])
         }
+    }
+}
+
+// From a configuration to the parts of a server: the data directory is locked, and its database opened.
+extension ServerParts {
+    /// May take minutes. Until it returns, nothing has changed for a server that still runs.
+    /// - Parameters:
+    ///   - input: the sources of `configuration`, from which Apple's keys are read again.
+    ///   - inherited: may have a previous server's lock.
+    ///   - isSuccessor: whether that server still serves: nothing it uses is changed.
+    ///   - lostLogLines: returns the number of log lines lost since the start.
+    /// - Throws: `CommandFailure` or an error with one line for the operator. Then nothing is left open.
+    static func open(
+        _ configuration: Configuration, readFrom input: ConfigurationInput,
+        inherited: inout InheritedDescriptors, isSuccessor: Bool = false, runtime: Runtime,
+        lostLogLines: @escaping @Sendable () -> Int = { 0 }
+    ) throws -> ServerParts {
+        // SQLite and Foundation create readable files and restrict them afterwards: prevent that window.
+        Files.keepNewFilesPrivate()
+        let directory = configuration.storage.directory
+        // The lock comes first: a second server, which it refuses, must change neither the first one's schema nor its
+        // webhook endpoints.
+        try Store.prepareDirectory(directory)
+        let path = directory + "/serve.lock"
+        let lock = try inherited.consumeLock(Inheritance.lock, of: path) ?? Self.lock(path, of: directory)
+        let isOnSQLite = configuration.storage.postgres == nil
+        if isOnSQLite { try finishRestore(directory, runtime.logger) }
+        let keyring = try SealingKeyFile.load(configuration.database, random: runtime.random)
+        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup. PostgreSQL has its
+        // own.
+        if !isSuccessor, isOnSQLite {
+            try MigrationBackup.makeIfNeeded(
+                configuration.database.databaseOptions(for: .server).store, keyring: keyring, runtime: runtime)
+        }
+        let base = ServerBase(
+            configuration: configuration, runtime: runtime, keyring: keyring,
+            group: try EventLoopGroup(count: configuration.server.threads),
+            database: try Database(
+                options: configuration.database.databaseOptions(for: isSuccessor ? .successor : .server),
+                keyring: keyring, runtime: runtime))
+        return try ServerParts(base, lock: lock, input: input, lostLogLines: lostLogLines)
+    }
+
+    /// One server at a time on one data directory: two would each cache sessions and silently share a port, and a
+    /// second one is almost always a mistake.
+    private static func lock(_ path: String, of directory: String) throws(CommandFailure) -> FileLock {
+        do {
+            return try FileLock(path: path)
+        } catch {
+            if error.isHeldByAnother {
+                throw CommandFailure("Another bramley serve is running on the data directory \(directory).")
+            }
+            throw CommandFailure("\(path) cannot be locked: \(error).")
+        }
+    }
+
+    private static func finishRestore(_ directory: String, _ logger: Logger) throws(CommandFailure) {
+        let path = Store.path(in: directory)
+        guard PendingRestore.isWaiting(for: path) else { return }
+        try PendingRestore.finish(directory, RestoreLock.exclusive(directory))
+        logger.notice("interrupted restore completed", metadata: ["file": .string(path)])
     }
 }

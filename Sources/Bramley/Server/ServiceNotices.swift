@@ -16,6 +16,8 @@ final class ServiceNotices: Sendable {
     let watchdogInterval: Int64?
     private let logger: Logger
     private let state: Mutex<State>
+    /// The number of loops that have turned since the last watchdog signal.
+    private let turned = Atomic(0)
 
     /// - Parameters:
     ///   - environment: uses `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
@@ -54,7 +56,7 @@ final class ServiceNotices: Sendable {
     }
 
     /// Sends a watchdog signal.
-    func alive() {
+    private func alive() {
         send("WATCHDOG=1", isLasting: false)
     }
 
@@ -85,35 +87,20 @@ final class ServiceNotices: Sendable {
             logger.debug("service manager not notified", metadata: ["cause": "\(error)"])
         }
     }
-}
 
-/// Watchdog signals for the service manager, twice per interval, for as long as every loop turns: when one hangs,
-/// another must not report that all is well.
-final class Watchdog: Sendable {
-    private let group: EventLoopGroup
-    private let notices: ServiceNotices
-    /// The number of loops that have turned since the last signal.
-    private let turned: Atomic<Int>
-
-    init(_ group: EventLoopGroup, _ notices: ServiceNotices) {
-        self.group = group
-        self.notices = notices
-        turned = Atomic(group.loops.count)
-    }
-
-    /// Ends when the loop drains.
-    func start(on loop: EventLoop) {
-        guard let interval = notices.watchdogInterval else { return }
+    /// Watchdog signals, twice per interval, for as long as every loop turns: when one hangs, another must not report
+    /// that all is well. Ends when the loop drains.
+    func watch(_ group: EventLoopGroup, on loop: EventLoop) {
+        guard let interval = watchdogInterval else { return }
         let pause = max(interval / 2000, 1)
+        turned.store(group.loops.count, ordering: .relaxed)
         loop.spawn {
-            repeat { self.check() } while await loop.sleep(until: loop.now.adding(milliseconds: pause))
+            await loop.every(pause) {
+                guard self.turned.load(ordering: .relaxed) == group.loops.count else { return }
+                self.alive()
+                self.turned.store(0, ordering: .relaxed)
+                for loop in group.loops { loop.execute { self.turned.add(1, ordering: .relaxed) } }
+            }
         }
-    }
-
-    private func check() {
-        guard turned.load(ordering: .relaxed) == group.loops.count else { return }
-        notices.alive()
-        turned.store(0, ordering: .relaxed)
-        for loop in group.loops { loop.execute { self.turned.add(1, ordering: .relaxed) } }
     }
 }

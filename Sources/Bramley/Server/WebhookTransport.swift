@@ -1,5 +1,5 @@
 internal import Accounts
-import Coding
+internal import Coding
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
@@ -22,7 +22,7 @@ struct WebhookTransport: WebhookSender {
         isEnding: @escaping @Sendable () -> Bool
     ) throws {
         transport = HTTPClient(
-            group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
+            group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(Build.version)",
             proxy: configuration.outboundProxy)
         self.clock = clock
         self.isEnding = isEnding
@@ -62,6 +62,24 @@ struct WebhookTransport: WebhookSender {
                 retryAfter: RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()))
         } catch {
             return isEnding() ? .abandoned : .failure(error.reason)
+        }
+    }
+}
+
+extension HTTPClientError {
+    /// Why an application's endpoint did not answer, for the operator. Contains nothing of what was sent, and of the
+    /// answer only how it was invalid.
+    fileprivate var reason: String {
+        switch self {
+        case .unknownHost: "the name does not resolve"
+        case .inside: "the address is not public, and came by the API"
+        case .connect: "no connection"
+        case .tls(let detail): "TLS: \(detail.prefix(120))"
+        case .timeout: "timeout"
+        case .closed: "closed before the answer was whole"
+        case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
+        case .tooLarge: "the answer is too long"
+        case .proxy(let failure): "proxy: \(failure)"
         }
     }
 }

@@ -64,14 +64,7 @@ struct ConfigurationDraft {
 
     // MARK: what follows from answers
 
-    private var address: WebAddress? {
-        do {
-            return try WebAddress.parse(texts["publicURL"] ?? "")
-        } catch {
-            return nil
-        }
-    }
-
+    private var address: WebAddress? { try? WebAddress.parse(texts["publicURL"] ?? "") }
     var host: String? { address?.host }
     var isSecure: Bool { address?.scheme == "https" }
     /// Whether the host has a parent that could share a cookie with it.
@@ -79,7 +72,7 @@ struct ConfigurationDraft {
         guard isSecure, let address, !address.isIPAddress, let dot = address.host.firstIndex(of: ".") else {
             return false
         }
-        return !PublicSuffix.contains(String(address.host[address.host.index(after: dot)...]))
+        return !WebAddress.isPublicSuffix(String(address.host[address.host.index(after: dot)...]))
     }
     /// Whether Bramley itself has the certificate.
     var hasCertificate: Bool { texts["server.certificateFile"]?.isEmpty == false }

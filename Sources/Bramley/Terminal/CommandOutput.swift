@@ -35,6 +35,13 @@ enum CommandOutput {
         try write(Array(table.render(tableStyle).utf8))
     }
 
+    /// A list.
+    /// - Parameter empty: said to a person when there is nothing in it.
+    static func table<Item>(_ columns: [CommandColumn<Item>], _ items: [Item], empty: String) throws {
+        try table(TextTable(columns, items, tableStyle))
+        if items.isEmpty { hint(empty) }
+    }
+
     /// One JSON document on one line.
     static func json(_ body: (inout JSONWriter) -> Void) throws {
         var writer = JSONWriter(reserving: 1024)
@@ -93,5 +100,31 @@ extension Timestamp {
         let text = rfc3339
         guard case .terminal = style else { return text }
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))Z"
+    }
+}
+
+/// Quantities in words.
+enum Quantity {
+    /// `812 bytes`, `12 KiB`, `3.4 MiB`.
+    static func bytes(_ count: Int) -> String {
+        if count < 1024 { return self.count(count, "byte") }
+        if count < 1024 * 1024 { return "\(count / 1024) KiB" }
+        let (size, unit) = count < 1 << 30 ? (1 << 20, "MiB") : (1 << 30, "GiB")
+        return "\(count / size).\(count % size * 10 / size) \(unit)"
+    }
+
+    /// `0.4 s`
+    static func seconds(_ milliseconds: Int) -> String {
+        "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
+    }
+
+    /// `1 user`, `1,234 users`
+    static func count(_ count: Int, _ unit: String) -> String {
+        var digits = ""
+        for (index, digit) in String(count).reversed().enumerated() {
+            if index > 0, index.isMultiple(of: 3) { digits = "," + digits }
+            digits = "\(digit)" + digits
+        }
+        return "\(digits) \(unit)\(count == 1 ? "" : "s")"
     }
 }

@@ -141,7 +141,7 @@ struct TransferAdoption {
         var text = "\(report.refused) of \(report.lines) lines are refused, each for its reason above. Nobody was moved"
         text += isAll ? "." : "; --skip-refused moves the people of the other lines."
         if let target = report.otherTarget {
-            text += " " + TransferImportCommand.advice(for: target)
+            text += " " + TransferCommand.Import.advice(for: target)
         }
         throw CommandFailure(text)
     }
@@ -150,5 +150,38 @@ struct TransferAdoption {
         report.refused += 1
         bar.clear()
         CommandOutput.remark("line \(line): \(reason)")
+    }
+}
+
+// The lines that go from one team to the other: `{"team","appleSubject","target","transferSubject"}`.
+extension TransferLine {
+    private static let members = ["team", "appleSubject", "target", "transferSubject"]
+
+    /// With its line end.
+    var encoded: [UInt8] {
+        var writer = JSONWriter()
+        writer.write([
+            ("team", .code(sender.rawValue)), ("appleSubject", .code(subject.rawValue)),
+            ("target", .code(recipient.rawValue)), ("transferSubject", .code(transferSubject.rawValue)),
+        ])
+        return writer.bytes + [UInt8(ascii: "\n")]
+    }
+
+    init(parsing bytes: [UInt8]) throws(ImportLineError) {
+        let object = try LineFields.object(parsing: bytes, depth: 2)
+        let fields = try LineFields(object, names: Self.members) { "\($0) is not a member of a transfer" }
+        func text(_ name: String) throws(ImportLineError) -> String {
+            guard let text = fields.object[name]?.stringValue else { throw ImportLineError("\(name) is missing") }
+            try LineFields.checkToken(text, name, longest: ImportLine.longestSubject)
+            return text
+        }
+        guard let sender = TeamID(argument: try text("team")) else { throw ImportLineError("team is not a Team ID") }
+        guard let recipient = TeamID(argument: try text("target")) else {
+            throw ImportLineError("target is not a Team ID")
+        }
+        guard sender != recipient else { throw ImportLineError("team and target are the same") }
+        self.init(
+            sender: sender, subject: AppleSubject(try text("appleSubject")), recipient: recipient,
+            transferSubject: TransferSubject(try text("transferSubject")))
     }
 }

@@ -13,20 +13,14 @@ enum TransferProgress {
     ) async throws -> (TransferEnd, Step) {
         // Apple's key and the outbound proxy need the whole configuration.
         let configuration = try ConfigurationLoader.load(options.input).configuration
-        let group = try EventLoopGroup(count: 1)
-        let provider = try ServerBase(
-            configuration: configuration, runtime: place.runtime, keyring: place.keyring, group: group,
-            database: place.database
-        ).provider()
-        let step = step(provider)
-        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let end = await Result {
-            try await Interruption.cancelling { try await ask(step, rate: rate, total: total) }
+        return try await EventLoopGroup.alone { group in
+            let provider = try ServerBase(
+                configuration: configuration, runtime: place.runtime, keyring: place.keyring, group: group,
+                database: place.database
+            ).provider()
+            let step = step(provider)
+            return (try await Interruption.cancelling { try await ask(step, rate: rate, total: total) }, step)
         }
-        group.beginDrain()
-        group.abort()
-        try await running
-        return (try end.get(), step)
     }
 
     private static func ask(_ step: some TransferStep, rate: Int, total: Int) async throws -> TransferEnd {

@@ -88,7 +88,7 @@ package final class HTTPClient: HTTPTransport {
         _ request: ClientRequest, over stream: SocketStream
     ) async throws(HTTPClientError) -> StreamError? {
         var bytes: [UInt8]
-        do throws(HTTPClientError) {
+        do {
             bytes = try serialize(request)
         } catch {
             stream.close()
@@ -100,7 +100,7 @@ package final class HTTPClient: HTTPTransport {
 
     /// - Returns: why they could not be written completely; nil when they were.
     func write(_ bytes: [UInt8], to stream: SocketStream) async -> StreamError? {
-        do throws(StreamError) {
+        do {
             try await stream.write(bytes)
             return nil
         } catch {
@@ -176,13 +176,9 @@ package final class HTTPClient: HTTPTransport {
         let count = request.secret?.count ?? request.body.count
         let hasContent = count > 0 || request.method == .post || request.method == .put
         var head: [UInt8] = []
-        do {
-            try RequestSerializer.appendHead(
-                method: request.method, target: request.url.target, host: request.url.hostField, fields: fields,
-                contentLength: hasContent ? count : nil, into: &head)
-        } catch {
-            throw .malformed("request: \(error)")
-        }
+        try RequestSerializer.appendHead(
+            method: request.method, target: request.url.target, host: request.url.hostField, fields: fields,
+            contentLength: hasContent ? count : nil, into: &head)
         guard let secret = request.secret else { return head + request.body }
         // Reserve room for all of it: growing would leave a copy behind.
         var bytes: [UInt8] = []
@@ -206,7 +202,7 @@ package final class HTTPClient: HTTPTransport {
             stream, isHead: request.method == .head, limits: WireLimits(body: isCut ? .max : size),
             cut: isCut ? size : nil)
         defer { reader.end() }
-        do throws(HTTPClientError) {
+        do {
             let response = try await reader.read()
             if reader.mayReuse, !request.isAlone { pool.keep(stream, for: origin) } else { stream.close() }
             return response
@@ -264,7 +260,7 @@ struct ResponseReader {
     mutating func readHead() async throws(HTTPClientError) -> ClientResponse {
         var parser = ResponseParser(limits: limits, isHead: isHead)
         while true {
-            do throws(WireError) {
+            do {
                 if let length = try parser.parse(input.storage.span.extracting(input.range)) {
                     defer { input.consume(length) }
                     head = parser.head
@@ -283,7 +279,7 @@ struct ResponseReader {
         var decoder = BodyDecoder(framing: framing, limits: limits)
         var body: [UInt8] = []
         while true {
-            do throws(WireError) {
+            do {
                 try input.decode(with: &decoder, into: &body)
             } catch {
                 throw Self.failure(error)
@@ -300,7 +296,7 @@ struct ResponseReader {
     }
 
     private mutating func fill() async throws(HTTPClientError) -> Bool {
-        do throws(StreamError) {
+        do {
             return try await input.fill(from: stream) > 0
         } catch {
             throw HTTPClient.failure(error)

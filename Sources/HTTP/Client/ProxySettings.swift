@@ -33,27 +33,11 @@ package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     }
 
     /// The value of `Proxy-Authorization`: `Basic` and base64 (RFC 7617 §2).
-    var field: String { "Basic " + Self.base64(userAndPassword) }
+    var field: String { "Basic " + Base64.encode(userAndPassword) }
 
     package var description: String { "<redacted>" }
     package var debugDescription: String { "<redacted>" }
     package var customMirror: Mirror { Mirror(self, children: []) }
-
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    /// RFC 4648 §4, with padding.
-    private static func base64(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            var bits: UInt32 = 0
-            for offset in 0..<3 { bits = bits << 8 | (offset < group.count ? UInt32(group[start + offset]) : 0) }
-            for digit in 0..<4 {
-                text.append(digit <= group.count ? alphabet[Int(bits >> UInt32(18 - 6 * digit) & 63)] : 0x3d)
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
 }
 
 /// Which destinations the client reaches through a proxy, by the convention of `HTTPS_PROXY` and `NO_PROXY`.
@@ -87,7 +71,7 @@ package struct ProxySettings: Hashable, Sendable {
             server = nil
             return
         }
-        do throws(ProxySettingsError.Cause) {
+        do {
             server = try ProxyServer(url: text)
         } catch {
             throw ProxySettingsError(variable: name, cause: error)
@@ -103,12 +87,12 @@ package struct ProxySettings: Hashable, Sendable {
 
 /// Why a variable cannot be used. Contains nothing of its value, which may hold a password.
 package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Cause: Error, Hashable, Sendable {
-        case scheme
-        case blanks
-        case address
-        case path
-        case credentials
+    package enum Cause: String, Error, Hashable, Sendable {
+        case scheme = "only proxies of the form http://host:port are supported"
+        case blanks = "a space, a line end or another control character is in it"
+        case address = "after http:// come a host and a port, and one of them is not valid"
+        case path = "nothing may follow the port"
+        case credentials = "user and password must be percent-encoded, and the user without a colon"
     }
 
     package let variable: String
@@ -119,17 +103,7 @@ package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConver
         self.cause = cause
     }
 
-    package var description: String {
-        let words =
-            switch cause {
-            case .scheme: "only proxies of the form http://host:port are supported"
-            case .blanks: "a space, a line end or another control character is in it"
-            case .address: "after http:// come a host and a port, and one of them is not valid"
-            case .path: "nothing may follow the port"
-            case .credentials: "user and password must be percent-encoded, and the user without a colon"
-            }
-        return "\(variable) cannot be used: \(words)"
-    }
+    package var description: String { "\(variable) cannot be used: \(cause.rawValue)" }
 }
 
 extension ProxyServer {

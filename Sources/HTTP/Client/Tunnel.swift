@@ -11,7 +11,7 @@ extension HTTPClient {
     ) async throws(HTTPClientError) -> SocketStream {
         do throws(HTTPClientError) {
             let stream = try await connect(to: proxy.host, port: proxy.port, on: loop, deadline: deadline)
-            do throws(HTTPClientError) {
+            do {
                 try await askForTunnel(to: url, proxy, over: stream)
                 return stream
             } catch {

@@ -77,7 +77,7 @@ final class HTTP2Connection: @unchecked Sendable {
         update(frameDeadline)
         var ending = Ending.close
         await withDiscardingTaskGroup { group in
-            do throws(StreamError) {
+            do {
                 ending = try await serve(&group)
                 if ending == .linger { isDead = true }
             } catch {
@@ -130,7 +130,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private func wait() async throws(StreamError) {
-        do throws(StreamError) {
+        do {
             updateIdle()
             // A crowded server first closes connections without a request.
             stream.waitsForHead = streams.isEmpty && running == 0
@@ -342,7 +342,7 @@ final class HTTP2Connection: @unchecked Sendable {
             if peerHasEnded { endWaiting() }
         }
         while !isDead {
-            do throws(StreamError) {
+            do {
                 switch try writeBatch() {
                 case .done: return wakeReader()
                 case .more: await Task.yield()

@@ -7,7 +7,7 @@ extension HTTP2Connection {
     func acceptRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
         defer { session.assembler.release() }
         let head: [UInt8]
-        do throws(RequestAssembler.Failure) {
+        do {
             head = try session.assembler.consumeHead()
         } catch {
             switch error {
@@ -23,7 +23,7 @@ extension HTTP2Connection {
 
     private func parse(_ head: [UInt8], _ id: Int32, ends: Bool) -> HTTP2Stream? {
         defer { workspace.parser.reset() }
-        do throws(WireError) {
+        do {
             guard try workspace.parser.parse(head.span) == head.count else {
                 malformed(id, "head that does not end")
                 return nil
@@ -147,7 +147,7 @@ extension HTTP2Connection {
 
     func acceptTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
         guard let stream = streams[id], stream.request != nil else { return }
-        do throws(RequestAssembler.Failure) {
+        do {
             try session.assembler.finish()
         } catch {
             switch error {

@@ -30,8 +30,7 @@ extension HTTP2Connection {
     }
 
     private func send(_ response: ServerResponse, on stream: HTTP2Stream) async {
-        // RFC 9110 §6.4.1: no content, whatever the handler returned.
-        let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
+        let hasNoContent = response.hasNoContent
         switch response.body {
         case .none, .bytes:
             var bytes: [UInt8] = []
@@ -80,10 +79,10 @@ extension HTTP2Connection {
     }
 
     private func stream(
-        _ produce: @Sendable (any BodyWriter) async throws -> Void, on stream: HTTP2Stream
+        _ produce: @Sendable (BodyWriter) async throws -> Void, on stream: HTTP2Stream
     ) async {
         do {
-            try await produce(HTTP2BodyWriter(self, stream))
+            try await produce(BodyWriter { [self] bytes in try await write(bytes, on: stream) })
         } catch {
             server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
             // Cut off, so that the peer sees that the content is incomplete.
@@ -95,7 +94,7 @@ extension HTTP2Connection {
     }
 
     /// Appends a chunk and waits until the session has room for the next.
-    func write(_ bytes: [UInt8], on stream: HTTP2Stream) async throws(StreamError) {
+    private func write(_ bytes: [UInt8], on stream: HTTP2Stream) async throws(StreamError) {
         guard !stream.isClosed, let content = stream.content else { throw .aborted }
         guard !bytes.isEmpty else { return }
         let wasEmpty = content.pending == 0
@@ -165,20 +164,5 @@ extension HTTP2Connection {
         makeList(status, response.fields, length: content.count)
         // RFC 9110 §9.3.2.
         begin(stream, stream.isHead ? nil : OutgoingContent(content, isFinished: true), isRefusal: true)
-    }
-}
-
-/// The content of a streamed response; the session takes each part before the next.
-final class HTTP2BodyWriter: BodyWriter {
-    private let connection: HTTP2Connection
-    private let stream: HTTP2Stream
-
-    init(_ connection: HTTP2Connection, _ stream: HTTP2Stream) {
-        self.connection = connection
-        self.stream = stream
-    }
-
-    func write(_ bytes: [UInt8]) async throws {
-        try await connection.write(bytes, on: stream)
     }
 }

@@ -115,7 +115,7 @@ internal import Sockets
     /// - Returns: the number of bytes consumed: all of them once the session is over.
     func receive(_ bytes: [UInt8], _ range: Range<Int>, now: Deadline) -> Int {
         guard !isOver else { return range.count }
-        do throws(HTTP2Failure) {
+        do {
             let part = try gate.next(bytes.span, range, now: now) { state(of: $0) }
             let queued = queuedFrames
             try feed(part.header, part.header.indices)

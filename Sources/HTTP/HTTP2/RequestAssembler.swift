@@ -99,7 +99,7 @@ struct RequestAssembler: Sendable {
     mutating func add(name: Span<UInt8>, value: Span<UInt8>) {
         listSize += name.count + value.count + 32
         guard failure == nil else { return }
-        do throws(Failure) {
+        do {
             if name.count > 0, name[0] == ASCII.colon {
                 try addPseudo(name, value)
             } else if isTrailers {

@@ -28,44 +28,6 @@ package struct EntityTag: Hashable, Sendable {
     package func matchesStrongly(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 }
 
-/// The value of `If-Match` or `If-None-Match` (RFC 9110 §13.1.1, §13.1.2).
-enum EntityTagCondition: Hashable {
-    case any
-    case tags([EntityTag])
-
-    /// Nil when the value is neither `*` nor a list of entity tags; such a field is ignored.
-    init?(_ value: String) {
-        if value == "*" {
-            self = .any
-            return
-        }
-        var tags: [EntityTag] = []
-        var rest = Substring(value)
-        while true {
-            rest = rest.drop { $0 == " " || $0 == "\t" || $0 == "," }
-            guard !rest.isEmpty else { break }
-            let isWeak = rest.hasPrefix("W/")
-            if isWeak { rest = rest.dropFirst(2) }
-            guard rest.first == "\"" else { return nil }
-            rest = rest.dropFirst()
-            guard let close = rest.firstIndex(of: "\"") else { return nil }
-            guard let tag = EntityTag(String(rest[..<close]), isWeak: isWeak) else { return nil }
-            tags.append(tag)
-            rest = rest[rest.index(after: close)...].drop { $0 == " " || $0 == "\t" }
-            guard rest.isEmpty || rest.first == "," else { return nil }
-        }
-        guard !tags.isEmpty else { return nil }
-        self = .tags(tags)
-    }
-
-    func contains(where matches: (EntityTag) -> Bool) -> Bool {
-        switch self {
-        case .any: true
-        case .tags(let tags): tags.contains(where: matches)
-        }
-    }
-}
-
 /// Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2.
 package enum ConditionalRequest {
     package enum Outcome: Hashable, Sendable {
@@ -86,18 +48,39 @@ package enum ConditionalRequest {
     ) -> Outcome {
         let isRead = method == .get || method == .head
         if let value = fields[.ifMatch] {
-            let matches = EntityTagCondition(value)?.contains { $0.matchesStrongly(eTag) } ?? false
+            let matches = names(value) { $0.matchesStrongly(eTag) }
             if !matches { return .preconditionFailed }
         } else if let lastModified, let date = date(.ifUnmodifiedSince, fields, now), lastModified > date {
             return .preconditionFailed
         }
         if let value = fields[.ifNoneMatch] {
-            let matches = EntityTagCondition(value)?.contains { $0.matchesWeakly(eTag) } ?? false
+            let matches = names(value) { $0.matchesWeakly(eTag) }
             if matches { return isRead ? .notModified : .preconditionFailed }
         } else if isRead, let lastModified, let date = date(.ifModifiedSince, fields, now), lastModified <= date {
             return .notModified
         }
         return .proceed
+    }
+
+    /// Whether the value of `If-Match` or `If-None-Match` (RFC 9110 §13.1.1, §13.1.2) is `*`, or lists a tag that matches.
+    /// One that is neither `*` nor a list of entity tags names none.
+    private static func names(_ value: String, _ matches: (EntityTag) -> Bool) -> Bool {
+        if value == "*" { return true }
+        var isNamed = false
+        var rest = Substring(value)
+        while true {
+            rest = rest.drop { $0 == " " || $0 == "\t" || $0 == "," }
+            guard !rest.isEmpty else { return isNamed }
+            let isWeak = rest.hasPrefix("W/")
+            if isWeak { rest = rest.dropFirst(2) }
+            guard rest.first == "\"" else { return false }
+            rest = rest.dropFirst()
+            guard let close = rest.firstIndex(of: "\""), let tag = EntityTag(String(rest[..<close]), isWeak: isWeak)
+            else { return false }
+            if matches(tag) { isNamed = true }
+            rest = rest[rest.index(after: close)...].drop { $0 == " " || $0 == "\t" }
+            guard rest.isEmpty || rest.first == "," else { return false }
+        }
     }
 
     /// A field that is sent twice or is not a date is ignored (RFC 9110 §13.1.3).

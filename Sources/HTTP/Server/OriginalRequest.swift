@@ -134,13 +134,6 @@ package struct OriginalRequest: Hashable, Sendable {
         guard path.hasPrefix("/"), path.utf8.allSatisfy({ ByteClass.path.contains($0) }),
             target[question...].utf8.allSatisfy({ ByteClass.query.contains($0) })
         else { return false }
-        for segment in path.split(separator: "/") {
-            do {
-                _ = try PathSegments.parse("/" + segment)
-            } catch {
-                return false
-            }
-        }
-        return true
+        return path.split(separator: "/").allSatisfy { (try? PathSegments.parse("/" + $0)) != nil }
     }
 }

@@ -2,21 +2,16 @@ internal import Coding
 
 /// A request path split and decoded, so strictly that no two readers can disagree about it.
 package enum PathSegments {
-    package enum Refusal: Error, Hashable, Sendable {
-        /// Invalid escapes, or escapes of a separator or control character; invalid UTF-8; dot segments. 400.
-        case malformed
-        /// An empty segment, which no route of ours has. 404.
-        case empty
-    }
-
     /// More segments than any route has.
     static let maximum = 32
 
     /// The decoded segments of an absolute path. `/` and the empty path have none.
-    package static func parse(_ path: String) throws(Refusal) -> [String] {
+    /// - Throws: `.malformedPath` for invalid escapes, escapes of a separator or control character, invalid UTF-8 and dot
+    ///   segments; `.notFound` for an empty segment, which no route of ours has.
+    package static func parse(_ path: String) throws(RoutingFailure) -> [String] {
         guard path != "/", !path.isEmpty else { return [] }
         let bytes = Array(path.utf8)
-        guard bytes[0] == ASCII.slash else { throw .malformed }
+        guard bytes[0] == ASCII.slash else { throw .malformedPath }
         var segments: [String] = []
         var segment: [UInt8] = []
         var sawEmpty = false
@@ -32,29 +27,29 @@ package enum PathSegments {
             segment.append(try decoded(bytes, &index))
         }
         // Thrown only now: a malformed path is malformed whatever else it is.
-        guard !sawEmpty, segments.count <= maximum else { throw .empty }
+        guard !sawEmpty, segments.count <= maximum else { throw .notFound }
         return segments
     }
 
-    private static func decoded(_ bytes: [UInt8], _ index: inout Int) throws(Refusal) -> UInt8 {
+    private static func decoded(_ bytes: [UInt8], _ index: inout Int) throws(RoutingFailure) -> UInt8 {
         var byte = bytes[index]
         index += 1
         if byte == ASCII.percent {
             guard let escaped = PercentEncoding.escapedByte(in: bytes.span, at: index - 1), escaped != ASCII.slash
             else {
-                throw .malformed
+                throw .malformedPath
             }
             byte = escaped
             index += 2
         }
         // Some readers treat a backslash as a separator; no path needs control characters.
-        guard byte >= 0x20, byte != ASCII.delete, byte != 0x5c else { throw .malformed }
+        guard byte >= 0x20, byte != ASCII.delete, byte != 0x5c else { throw .malformedPath }
         return byte
     }
 
-    private static func text(_ bytes: [UInt8]) throws(Refusal) -> String {
+    private static func text(_ bytes: [UInt8]) throws(RoutingFailure) -> String {
         guard let text = String(validating: bytes, as: UTF8.self), text != ".", text != ".." else {
-            throw .malformed
+            throw .malformedPath
         }
         return text
     }

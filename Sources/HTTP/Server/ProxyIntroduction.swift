@@ -6,7 +6,7 @@ internal import Sockets
 ///
 /// Every connection must then come from a trusted proxy and begin with its header. Others are closed unread, because
 /// otherwise any client could claim any address. The named address becomes the peer for every purpose: limits, logs,
-/// and whether its `X-Forwarded-*` are trusted (docs/decisions/0033-hostile-clients.md).
+/// and whether its `X-Forwarded-*` are trusted (docs/hostile-clients.md).
 extension HTTPLoop {
     /// - Returns: false when the connection was refused and closed.
     func introduce(_ stream: SocketStream) async -> Bool {
@@ -18,12 +18,12 @@ extension HTTPLoop {
         stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.header)))
         stream.waitsForHead = true
         defer { stream.waitsForHead = false }
-        do throws(ProxyHeaderFailure) {
+        do {
             try await stream.readProxyHeader()
             return true
         } catch {
             switch error {
-            case .header(let error): refuse(stream, error.reason)
+            case .header(let error): refuse(stream, error.rawValue)
             case .stream(.deadline): refuse(stream, "its PROXY header did not come in time")
             case .ended(afterBytes: true): refuse(stream, "it ended within its PROXY header")
             case .tooManyConnections:

@@ -11,9 +11,7 @@ package final class RequestMetrics: Sendable {
     /// The name for unknown routes, methods and statuses.
     package static let other = "other"
     /// Requests that only the fast path answers are counted there.
-    private static let methods: [HTTPRequest.Method] = [
-        .get, .head, .post, .put, .delete, .options, .patch, .trace, .connect,
-    ]
+    private static var methods: [HTTPRequest.Method] { Router.methods }
 
     /// The values of the method label.
     package static var methodNames: [String] { methods.map(\.rawValue) + [other] }

@@ -24,7 +24,7 @@ package struct Route: Sendable {
 }
 
 /// Why no route answers.
-package enum RoutingFailure: Hashable, Sendable {
+package enum RoutingFailure: Error, Hashable, Sendable {
     /// 400.
     case malformedPath
     /// 404.
@@ -84,7 +84,7 @@ package struct Router: Sendable {
     }
 
     /// RFC 9110 §9.3. Only these can be registered; anything else gets 501.
-    private static let methods: [HTTPRequest.Method] = [
+    static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .delete, .options, .patch, .trace, .connect,
     ]
 
@@ -143,7 +143,7 @@ package struct Router: Sendable {
             // The base path itself is served with and without its final slash.
             segments = try PathSegments.parse(isBaseRoot(path) ? String(path.dropLast()) : path)
         } catch {
-            return .failure(error == .malformed ? .malformedPath : .notFound)
+            return .failure(error)
         }
         var values: [String] = []
         guard let index = find(segments, 0, 0, &values) else { return .failure(.notFound) }

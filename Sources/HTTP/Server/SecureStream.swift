@@ -16,7 +16,7 @@ extension HTTPLoop {
         stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.handshake)))
         stream.waitsForHead = true
         defer { stream.waitsForHead = false }
-        do throws(StreamError) {
+        do {
             let head = try await readFirstBytes(stream)
             guard let first = head.first else {
                 stream.close()

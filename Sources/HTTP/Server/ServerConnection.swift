@@ -94,7 +94,7 @@ final class ServerConnection {
     private func serveRequests() async throws(StreamError) -> Ending {
         while true {
             let headLength: Int?
-            do throws(WireError) {
+            do {
                 headLength = try parser.parse(input.storage.span.extracting(input.range))
             } catch {
                 return try await refuse(error)
@@ -208,7 +208,7 @@ final class ServerConnection {
         let isBetweenRequests = input.isEmpty
         stream.waitsForHead = true
         defer { stream.waitsForHead = false }
-        do throws(StreamError) {
+        do {
             if isBetweenRequests {
                 let first = firstHeadDeadline
                 if let ending = try await waitForRequest() { return ending }
@@ -263,7 +263,7 @@ final class ServerConnection {
             input = InputBuffer(stream.loop.buffers.acquire())
             output = stream.loop.buffers.acquireOutput()
         }
-        do throws(StreamError) {
+        do {
             try await stream.waitUntilReadable()
             return nil
         } catch {
@@ -301,7 +301,7 @@ final class ServerConnection {
         if expectsContinue && input.isEmpty { ResponseSerializer.appendContinue(into: &output) }
         let until = deadline(after: timeouts.body)
         while true {
-            do throws(WireError) {
+            do {
                 try input.decode(with: &decoder, into: &body)
             } catch {
                 throw .wire(error)
@@ -322,7 +322,7 @@ final class ServerConnection {
     }
 
     private func fillBody(until deadline: Deadline) async throws(BodyFailure) {
-        do throws(StreamError) {
+        do {
             try await flush()
         } catch {
             // Nobody reads, so nobody can be told.
@@ -345,7 +345,7 @@ final class ServerConnection {
     }
 
     /// - Parameter milliseconds: for all of it, however slowly it drains.
-    fileprivate func flush(within milliseconds: Int64) async throws(StreamError) {
+    private func flush(within milliseconds: Int64) async throws(StreamError) {
         guard !output.isEmpty else { return }
         // Whatever happens, nothing is sent twice.
         defer { output.removeAll(keepingCapacity: output.capacity <= 65_536) }
@@ -367,8 +367,7 @@ final class ServerConnection {
     private func send(
         _ response: ServerResponse, isHead: Bool, version: UInt8, mayStay: Bool
     ) async throws(StreamError) -> Bool {
-        // RFC 9110 §6.4.1: no content, whatever the handler returned.
-        let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
+        let hasNoContent = response.hasNoContent
         var stays = mayStay
         switch response.body {
         case .none, .bytes:
@@ -386,10 +385,23 @@ final class ServerConnection {
     }
 
     private func stream(
-        _ produce: @Sendable (any BodyWriter) async throws -> Void, isChunked: Bool
+        _ produce: @Sendable (BodyWriter) async throws -> Void, isChunked: Bool
     ) async throws(StreamError) {
         try await flush()
-        let writer = ConnectionBodyWriter(self, isChunked: isChunked)
+        var patience = WritePatience(timeouts.write)
+        // Each chunk is passed to the kernel before the next.
+        let writer = BodyWriter { [self] bytes in
+            if isChunked {
+                ResponseSerializer.appendChunk(bytes, into: &output)
+            } else {
+                output.append(contentsOf: bytes)
+            }
+            let start = stream.loop.now
+            try await flush(within: patience.left)
+            patience.record(bytes: bytes.count, waited: (stream.loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
+            // A peer that takes everything at once does not make others wait for all of it.
+            await stream.endTurn()
+        }
         do {
             try await produce(writer)
         } catch {
@@ -429,33 +441,6 @@ final class ServerConnection {
         _ = try await send(response, isHead: parser.head.method == .head, version: 1, mayStay: false)
         try await flush()
         return .linger
-    }
-}
-
-/// The chunks of a streamed response, each passed to the kernel before the next.
-final class ConnectionBodyWriter: BodyWriter {
-    private let connection: ServerConnection
-    private let isChunked: Bool
-    private var patience: WritePatience
-
-    init(_ connection: ServerConnection, isChunked: Bool) {
-        self.connection = connection
-        self.isChunked = isChunked
-        patience = WritePatience(connection.server.configuration.timeouts.write)
-    }
-
-    func write(_ bytes: [UInt8]) async throws {
-        if isChunked {
-            ResponseSerializer.appendChunk(bytes, into: &connection.output)
-        } else {
-            connection.output.append(contentsOf: bytes)
-        }
-        let loop = connection.stream.loop
-        let start = loop.now
-        try await connection.flush(within: patience.left)
-        patience.record(bytes: bytes.count, waited: (loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
-        // A peer that takes everything at once does not make others wait for all of it.
-        await connection.stream.endTurn()
     }
 }
 

@@ -1,5 +1,6 @@
 package import HTTPTypes
 package import Sockets
+import Synchronization
 
 /// The protocol version of a request, as far as it matters.
 package enum ProtocolVersion: Hashable, Sendable {
@@ -57,4 +58,67 @@ package struct ServerRequest: Sendable {
 
     package var method: HTTPRequest.Method { head.method }
     package var fields: HTTPFields { head.headerFields }
+}
+
+/// Answers complete requests; called on the event loop that owns the connection.
+package protocol RequestHandler: Sendable {
+    func respond(to request: ServerRequest) async -> ServerResponse
+}
+
+/// Notices that the client of a request has closed its side of the connection, or reset the stream, before it was answered.
+package final class Departure: Sendable {
+    private struct State {
+        var hasLeft = false
+        var action: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Calls `action` once: when the client leaves, or now if it has.
+    package func whenLeft(_ action: @escaping @Sendable () -> Void) {
+        let hasLeft = state.withLock { state in
+            if !state.hasLeft { state.action = action }
+            return state.hasLeft
+        }
+        if hasLeft { action() }
+    }
+
+    func leave() {
+        let action = state.withLock { state in
+            state.hasLeft = true
+            defer { state.action = nil }
+            return state.action
+        }
+        action?()
+    }
+}
+
+extension ServerRequest {
+    /// For a request that changes nothing: its handler may give up once the client has left.
+    mutating func noticeDeparture() -> Departure? {
+        guard method == .get, body.isEmpty else { return nil }
+        let departure = Departure()
+        self.departure = departure
+        return departure
+    }
+}
+
+/// A request with content on its way to its handler, which then has it exclusively, so that the content can be zeroed
+/// in place once answered. It may hold a code or a token.
+final class HandedContent: Sendable {
+    private let request: Mutex<ServerRequest?>
+
+    init(_ request: ServerRequest) {
+        self.request = Mutex(request)
+    }
+
+    func answer(by handler: any RequestHandler) async -> ServerResponse {
+        guard var request = request.withLock({ $0.take() }) else { return ServerResponse(status: .internalServerError) }
+        let response = await handler.respond(to: request)
+        // In place, unless the handler keeps the content; then the handler is responsible.
+        request.body.wipe()
+        return response
+    }
 }

@@ -26,14 +26,6 @@ package struct StaticAsset: Hashable, Sendable {
     package var version: String { String(contentHash.prefix(16)) }
 }
 
-/// The source of an operator's own files: the file system in the server, a dictionary in tests.
-package protocol StaticFileSource: Sendable {
-    /// Relative paths of all files, with slashes, in any order.
-    func paths() throws -> [String]
-    /// The bytes of a file, and when it was modified, in seconds since 1970.
-    func read(_ path: String) throws -> (bytes: [UInt8], lastModified: Int64)
-}
-
 /// Serves assets from memory: what is not in the table does not exist, so no path can escape from it.
 package struct StaticFiles: Sendable {
     /// A year, without revalidation: the URL names the content.
@@ -72,26 +64,6 @@ package struct StaticFiles: Sendable {
         fields[.lastModified] = HTTPDate.format(asset.lastModified)
         entries[asset.path] = Entry(asset: asset, eTag: eTag, fields: fields)
         return true
-    }
-
-    /// Adds every file of `source`, replacing an asset of the same path.
-    /// - Parameter contentHash: as `StaticAsset.contentHash`.
-    /// - Returns: the paths left out, because they are dotfiles or otherwise not allowed.
-    package mutating func override(
-        from source: any StaticFileSource, contentHash: ([UInt8]) -> String
-    ) throws -> [String] {
-        var refused: [String] = []
-        for path in try source.paths().sorted() {
-            guard Self.isAllowed(path) else {
-                refused.append(path)
-                continue
-            }
-            let (bytes, lastModified) = try source.read(path)
-            let asset = StaticAsset(
-                path: path, bytes: bytes, lastModified: lastModified, contentHash: contentHash(bytes))
-            if !add(asset) { refused.append(path) }
-        }
-        return refused
     }
 
     /// Answers a GET or HEAD for `path`, relative and decoded; other methods get 405.

@@ -7,12 +7,7 @@ package struct IPNetwork: Hashable, Sendable {
 
     /// - Returns: nil when the length is out of range. Bits beyond it are cleared.
     package init?(address: IPAddress, prefixLength: Int) {
-        let bits =
-            switch address {
-            case .v4: 32
-            case .v6: 128
-            }
-        guard prefixLength >= 0, prefixLength <= bits else { return nil }
+        guard (0...address.bitWidth).contains(prefixLength) else { return nil }
         self.address = address.masked(to: prefixLength)
         self.prefixLength = prefixLength
     }
@@ -71,4 +66,47 @@ extension IPAddress {
             return .v6(high & highMask, low & lowMask)
         }
     }
+}
+
+extension IPAddress {
+    /// Whether this is an address of the internet, in use by somebody and the same from everywhere: not of this host, of
+    /// a private network or a link, not reserved, and no such address in disguise (IANA's special-purpose registries,
+    /// RFC 6890).
+    package var isPublic: Bool {
+        let address = normalized
+        if let inner = address.translated { return inner.isPublic }
+        return switch address {
+        case .v4: !SpecialPurpose.v4.contains { $0.contains(address) }
+        case .v6:
+            SpecialPurpose.global.contains { $0.contains(address) }
+                && !SpecialPurpose.v6.contains { $0.contains(address) }
+        }
+    }
+
+    /// The IPv4 address that a translator would send to: of the well-known prefix of NAT64, `64:ff9b::/96` (RFC 6052
+    /// §2.1).
+    private var translated: IPAddress? {
+        guard case .v6(0x0064_ff9b_0000_0000, let low) = self, low >> 32 == 0 else { return nil }
+        return .v4(UInt32(truncatingIfNeeded: low))
+    }
+}
+
+/// Blocks of addresses that are nobody's on the internet.
+private enum SpecialPurpose {
+    static let v4 = [
+        // "This network", private (RFC 1918), shared by a carrier (RFC 6598), loopback, link-local with the metadata
+        // services of clouds.
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
+        // Protocol assignments, documentation, 6to4 relays, benchmarks.
+        "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        // Multicast, reserved, broadcast.
+        "224.0.0.0/4", "240.0.0.0/4",
+    ].compactMap { IPNetwork($0) }
+
+    /// The only block that is given out (RFC 4291 §2.4): without loopback, `fc00::/7`, `fe80::/10`, multicast, and
+    /// `64:ff9b:1::/48`, a translator's own (RFC 8215).
+    static let global = ["2000::/3"].compactMap { IPNetwork($0) }
+
+    /// Within it: protocol assignments with Teredo, documentation twice, and 6to4, which holds an IPv4 address.
+    static let v6 = ["2001::/23", "2001:db8::/32", "3fff::/20", "2002::/16"].compactMap { IPNetwork($0) }
 }

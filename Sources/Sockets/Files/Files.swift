@@ -44,7 +44,9 @@ package enum Files {
             _ = try SystemCalls.retrying("fchown") { fchown(descriptor.number, status.st_uid, status.st_gid) }
             _ = try SystemCalls.retrying("fchmod") { fchmod(descriptor.number, status.st_mode & 0o777) }
         }
-        guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
+        guard writeUntilFailure(bytes, to: descriptor.number) == bytes.count else {
+            throw SystemError(call: "write", code: errno)
+        }
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
         try land(temporary)
         try synchronizeDirectory(of: path)
@@ -113,11 +115,8 @@ package enum Files {
         writeUntilFailure(lines, to: STDERR_FILENO)
     }
 
-    fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-        writeUntilFailure(bytes, to: descriptor) == bytes.count
-    }
-
-    private static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
+    /// - Returns: the number of bytes written; when that is not all of them, `errno` says why.
+    static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         var written = 0
         while written < bytes.count {
             // Invariant: `bytes` outlives the call, and write(2) reads at most the given count.
@@ -131,8 +130,10 @@ package enum Files {
             }
             switch errno {
             case EINTR: continue
-            // Another process that shares it made it non-blocking.
-            case EAGAIN where descriptor == STDERR_FILENO: StandardStream.error.waitUntilWritable()
+            case EAGAIN:
+                // Another process that shares a standard stream made it non-blocking.
+                guard let stream = StandardStream(rawValue: descriptor) else { return written }
+                stream.waitUntilWritable()
             default: return written
             }
         }
@@ -240,7 +241,10 @@ package struct FileLock: ~Copyable, Sendable {
     package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
         let number = self.number
         _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
-        guard Files.write(Array(text(getpid()).utf8), to: number) else { throw SystemError(call: "write", code: errno) }
+        let bytes = Array(text(getpid()).utf8)
+        guard Files.writeUntilFailure(bytes, to: number) == bytes.count else {
+            throw SystemError(call: "write", code: errno)
+        }
     }
 }
 

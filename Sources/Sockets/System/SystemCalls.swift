@@ -23,6 +23,17 @@ enum SystemCalls {
         }
     }
 
+    @inline(__always)
+    private static func transfer(_ body: () -> Int) -> Transfer {
+        while true {
+            let count = body()
+            if count >= 0 { return .moved(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN ? .wouldBlock : .failed(code)
+        }
+    }
+
     /// recv(2) into the tail of `bytes` that begins at `offset`.
     static func receive(_ descriptor: Int32, into bytes: inout [UInt8], at offset: Int) -> Transfer {
         unsafe bytes.withUnsafeMutableBytes { buffer in
@@ -31,13 +42,7 @@ enum SystemCalls {
     }
 
     static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
-        while true {
-            let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
-            if count >= 0 { return .moved(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN ? .wouldBlock : .failed(code)
-        }
+        transfer { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
     }
 
     /// Whether a byte can be read, without consuming it. The end of the stream does not count.
@@ -51,14 +56,8 @@ enum SystemCalls {
 
     /// recv(2) into `bytes` without consuming.
     static func peek(_ descriptor: Int32, into bytes: inout [UInt8]) -> Transfer {
-        while true {
-            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK))
-            }
-            if count >= 0 { return .moved(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN ? .wouldBlock : .failed(code)
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+            transfer { unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK)) }
         }
     }
 
@@ -70,13 +69,7 @@ enum SystemCalls {
     }
 
     static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Transfer {
-        while true {
-            let count = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if count >= 0 { return .moved(count) }
-            let code = errno
-            if code == EINTR { continue }
-            return code == EAGAIN ? .wouldBlock : .failed(code)
-        }
+        transfer { unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
     }
 
     static func socket(family: Int32) throws(SystemError) -> Descriptor {

@@ -37,7 +37,7 @@ package final class Listener: Channel, @unchecked Sendable {
         self.firstByteTimeout = firstByteTimeout
         reserve = Self.openReserve()
         super.init(loop: loop)
-        do throws(SystemError) {
+        do {
             try loop.register(self, descriptor: self.descriptor, events: events)
         } catch {
             // `descriptor` closes it; see `SocketStream`.

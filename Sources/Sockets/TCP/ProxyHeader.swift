@@ -30,51 +30,30 @@ package struct ProxyHeader: Hashable, Sendable {
     }
 }
 
-/// Why bytes are not a PROXY header.
-package enum ProxyHeaderError: Error, Hashable, Sendable {
+/// Why bytes are not a PROXY header, for the log: fixed text without anything the peer sent.
+package enum ProxyHeaderError: String, Error, Hashable, Sendable {
     /// The connection begins with something else.
-    case missing
+    case missing = "it does not begin with a PROXY header"
     /// A line longer than 107 bytes.
-    case lineTooLong
+    case lineTooLong = "PROXY line too long"
     /// A line that does not end in CRLF, or has too few or too many words.
-    case invalidLine
+    case invalidLine = "malformed PROXY line"
     /// Neither TCP4, TCP6 nor UNKNOWN.
-    case unknownProtocol
-    case invalidAddress
-    case invalidPort
-    case unsupportedVersion
+    case unknownProtocol = "unknown protocol in a PROXY line"
+    case invalidAddress = "invalid address in a PROXY header"
+    case invalidPort = "invalid port in a PROXY header"
+    case unsupportedVersion = "unsupported version of the PROXY protocol"
     /// Neither LOCAL nor PROXY.
-    case unknownCommand
+    case unknownCommand = "unknown command in a PROXY header"
     /// Not a family and transport that a TCP listener can have.
-    case unsupportedFamily
+    case unsupportedFamily = "a PROXY header of no TCP connection"
     /// Shorter than its family's addresses.
-    case tooShort
+    case tooShort = "PROXY header too short for its addresses"
     /// Longer than `ProxyHeader.maximumLength`.
-    case tooLong
+    case tooLong = "PROXY header too long"
     /// The type-length-value fields do not match the announced length.
-    case invalidFields
-    case wrongChecksum
-}
-
-extension ProxyHeaderError {
-    /// For the log. Fixed text without anything the peer sent.
-    package var reason: String {
-        switch self {
-        case .missing: "it does not begin with a PROXY header"
-        case .lineTooLong: "PROXY line too long"
-        case .invalidLine: "malformed PROXY line"
-        case .unknownProtocol: "unknown protocol in a PROXY line"
-        case .invalidAddress: "invalid address in a PROXY header"
-        case .invalidPort: "invalid port in a PROXY header"
-        case .unsupportedVersion: "unsupported version of the PROXY protocol"
-        case .unknownCommand: "unknown command in a PROXY header"
-        case .unsupportedFamily: "a PROXY header of no TCP connection"
-        case .tooShort: "PROXY header too short for its addresses"
-        case .tooLong: "PROXY header too long"
-        case .invalidFields: "malformed fields in a PROXY header"
-        case .wrongChecksum: "wrong checksum in a PROXY header"
-        }
-    }
+    case invalidFields = "malformed fields in a PROXY header"
+    case wrongChecksum = "wrong checksum in a PROXY header"
 }
 
 /// Version 1 (§2.1): `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443`, CRLF.
@@ -244,5 +223,75 @@ enum BinaryProxyHeader {
         var value: UInt64 = 0
         for index in offset..<(offset + octets) { value = value << 8 | UInt64(bytes[index]) }
         return value
+    }
+}
+
+/// Why a connection has no address from the PROXY protocol.
+package enum ProxyHeaderFailure: Error, Hashable, Sendable {
+    case header(ProxyHeaderError)
+    /// The stream ended before the header did; whether anything had arrived. Health checks that only connect end with
+    /// nothing.
+    case ended(afterBytes: Bool)
+    case stream(StreamError)
+    /// The named address has reached its limit of connections.
+    case tooManyConnections
+}
+
+extension SocketStream {
+    /// Reads exactly the PROXY header, and sets `peer` to the address it names. Within the stream's deadline; the
+    /// caller closes after a failure.
+    ///
+    /// Input is peeked in the socket (MSG_PEEK) until the header is complete, and only the header is consumed: OpenSSL
+    /// or the HTTP parser finds the rest where it expects it.
+    package func readProxyHeader() async throws(ProxyHeaderFailure) {
+        var scratch = loop.buffers.acquire()
+        let outcome = await peekProxyHeader(&scratch)
+        loop.buffers.release(scratch)
+        let (header, length) = try outcome.get()
+        do throws(StreamError) {
+            var taken = [UInt8](repeating: 0, count: length)
+            var count = 0
+            while count < length {
+                if let more = try tryReading(into: &taken, at: count) {
+                    guard more > 0 else { throw .aborted }
+                    count += more
+                } else {
+                    try await waitUntilReadable()
+                }
+            }
+        } catch {
+            throw .stream(error)
+        }
+        guard introduce(header.source) else { throw .tooManyConnections }
+    }
+
+    private func peekProxyHeader(
+        _ scratch: inout [UInt8]
+    ) async -> Result<(header: ProxyHeader, length: Int), ProxyHeaderFailure> {
+        // Until a byte has arrived, draining may end the wait; `waitUntilReadable` ends that when one has.
+        isIdle = true
+        defer { isIdle = false }
+        var seen = 0
+        while true {
+            do throws(StreamError) {
+                // Read before peeking: what had arrived when the peer hung up is then included.
+                let isLast = peerHasClosed
+                if let count = try tryPeeking(into: &scratch) {
+                    do {
+                        if let whole = try ProxyHeader.parse(scratch.span.extracting(0..<count)) {
+                            return .success(whole)
+                        }
+                    } catch {
+                        return .failure(.header(error))
+                    }
+                    seen = max(seen, count)
+                    if count == 0 || isLast { return .failure(.ended(afterBytes: seen > 0)) }
+                }
+                markUnreadable()
+                try await waitUntilReadable()
+            } catch {
+                return .failure(.stream(error))
+            }
+        }
     }
 }

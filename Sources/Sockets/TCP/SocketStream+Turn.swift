@@ -29,7 +29,7 @@ extension SocketStream {
         // Epoll may not have been polled since the bytes arrived.
         isReadable = true
         var byte: [UInt8] = [0]
-        do throws(StreamError) {
+        do {
             guard try tryReading(into: &byte, at: 0) == nil else { return false }
         } catch {
             return false

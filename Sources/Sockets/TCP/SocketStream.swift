@@ -67,7 +67,7 @@ internal import Glibc
         isWritable = !isConnecting
         super.init(loop: loop)
         let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
-        do throws(SystemError) {
+        do {
             try loop.register(self, descriptor: self.descriptor, events: events)
         } catch {
             // `descriptor` closes it. A second close by `deinit` could hit a new owner of the number.
@@ -423,7 +423,7 @@ internal import Glibc
         // Further input is discarded undecrypted.
         tls = nil
         waitsForHead = true
-        do throws(StreamError) {
+        do {
             try await discardInput(silence: silence, until: deadline)
         } catch {
             return close()
@@ -444,7 +444,7 @@ internal import Glibc
         defer { loop.buffers.release(scratch) }
         while loop.now < deadline {
             setDeadline(min(deadline, loop.now.adding(milliseconds: silence)))
-            do throws(StreamError) {
+            do {
                 if try await readRaw(into: &scratch) == 0 { return }
             } catch {
                 if error == .deadline { return }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Coding
 internal import Synchronization
 
 /// What a listener's handshakes use: a certificate that can be replaced while connections are open, and ticket keys,
@@ -11,12 +12,8 @@ package final class TLSAcceptor: Sendable {
     private let current: Mutex<TLSContext>
     private let protocols: [ApplicationProtocol]
     package let ticketKeys: TicketKeys
-    /// By TLS 1.3, and separately 1.2.
-    private let full = Atomic<Int>(0)
-    private let resumed = Atomic<Int>(0)
-    private let full12 = Atomic<Int>(0)
-    private let resumed12 = Atomic<Int>(0)
-    private let failed = Atomic<Int>(0)
+    private let completed = CounterGrid<Outcome, TLSVersion>()
+    private let failed = Counter()
 
     /// - Parameters:
     ///   - certificate: PEM, the server's own first, then the chain. Surrounding text is ignored.
@@ -51,7 +48,7 @@ package final class TLSAcceptor: Sendable {
     // MARK: Counting
 
     /// How a handshake ended.
-    package enum Outcome: Sendable {
+    package enum Outcome: Sendable, CaseIterable {
         case full
         /// By a ticket, without a signature.
         case resumed
@@ -61,33 +58,16 @@ package final class TLSAcceptor: Sendable {
     /// For code that makes handshakes with it, on any loop.
     /// - Parameter version: the negotiated version; nil when the handshake failed.
     package func count(_ outcome: Outcome, _ version: TLSVersion?) {
-        switch (outcome, version) {
-        case (.full, .tls12): full12.wrappingAdd(1, ordering: .relaxed)
-        case (.full, _): full.wrappingAdd(1, ordering: .relaxed)
-        case (.resumed, .tls12): resumed12.wrappingAdd(1, ordering: .relaxed)
-        case (.resumed, _): resumed.wrappingAdd(1, ordering: .relaxed)
-        case (.failed, _): failed.wrappingAdd(1, ordering: .relaxed)
-        }
+        if outcome == .failed { failed.increment() } else { completed.increment(outcome, version ?? .tls13) }
     }
 
     /// Handshakes of one version with this outcome since the start, on all loops. 0 for failed ones, whose version is
     /// unknown.
-    package func handshakes(_ outcome: Outcome, _ version: TLSVersion) -> Int {
-        switch (outcome, version) {
-        case (.full, .tls12): full12.load(ordering: .relaxed)
-        case (.full, .tls13): full.load(ordering: .relaxed)
-        case (.resumed, .tls12): resumed12.load(ordering: .relaxed)
-        case (.resumed, .tls13): resumed.load(ordering: .relaxed)
-        case (.failed, _): 0
-        }
-    }
+    package func handshakes(_ outcome: Outcome, _ version: TLSVersion) -> Int { completed[outcome, version] }
 
     /// Handshakes with this outcome since the start, on all loops.
     package func handshakes(_ outcome: Outcome) -> Int {
-        switch outcome {
-        case .full, .resumed: handshakes(outcome, .tls12) + handshakes(outcome, .tls13)
-        case .failed: failed.load(ordering: .relaxed)
-        }
+        outcome == .failed ? failed.value : TLSVersion.allCases.reduce(0) { $0 + completed[outcome, $1] }
     }
 
     /// OpenSSL's generator, seeded by the kernel; empty when it fails, and then no tickets are issued.

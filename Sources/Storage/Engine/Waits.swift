@@ -1,3 +1,4 @@
+import Coding
 import Synchronization
 
 /// Those who wait for what an engine reads, each until a deadline.
@@ -48,5 +49,93 @@ package final class Waits: Sendable {
             return state.waiting.values.filter { $0.end <= now }
         }
         for waiter in late { waiter.giveUp() }
+    }
+}
+
+/// How long a caller waits for the store. What was begun goes on; only the waiting ends.
+package enum StorePatience {
+    /// When the present task has waited long enough; nil: as long as the store itself has patience.
+    @TaskLocal package static var end: ContinuousClock.Instant?
+
+    /// Runs `body`; whatever it reads from the store, all of it is answered within `limit`, or with `.unavailable`.
+    package static func within<Value: Sendable, Failure: Error>(
+        _ limit: Duration, _ body: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let end = ContinuousClock.now + limit
+        return try await $end.withValue(min(end, Self.end ?? end)) { await Result(body) }.get()
+    }
+
+    /// The value of a task; nil when it takes longer. The task goes on.
+    package static func value<Value: Sendable>(of task: Task<Value, Never>, within limit: Duration) async -> Value? {
+        let race = Handover<Value?>()
+        let timer = Task {
+            try? await Task.sleep(for: limit)
+            race.settle(nil)
+        }
+        Task {
+            race.settle(await task.value)
+            timer.cancel()
+        }
+        return await race.value() ?? nil
+    }
+}
+
+/// The client that waits for what a task does.
+///
+/// One that has closed its side may still read; but nobody sends a request, says that nothing more will come, and waits
+/// for longer than a second.
+package final class AwaitedClient: Sendable {
+    @TaskLocal package static var current: AwaitedClient?
+
+    private static let patience = Duration.seconds(1)
+
+    private let leftAt = Mutex<ContinuousClock.Instant?>(nil)
+
+    package init() {}
+
+    package func leave() {
+        leftAt.withLock { $0 = $0 ?? .now }
+    }
+
+    package var hasLeft: Bool { leftAt.withLock { $0.map { ContinuousClock.now - $0 > Self.patience } ?? false } }
+}
+
+/// A value that one thread hands to another that waits for it.
+///
+/// It passes under a lock and not with the continuation: the thread sanitizer does not see that a task which is resumed
+/// early has been waited for.
+final class Handover<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether there is no value yet.
+    var isAwaited: Bool { state.withLock { $0.value == nil } }
+
+    /// The first value counts.
+    func settle(_ value: Value) {
+        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard state.value == nil else { return nil }
+            state.value = value
+            return state.waiter.take()
+        }
+        waiter?.resume()
+    }
+
+    /// Waits for the value.
+    /// - Parameter begin: what will settle it, begun once somebody waits.
+    func value(after begin: () -> Void = {}) async -> Value? {
+        await withCheckedContinuation { continuation in
+            let isSettled = state.withLock { state in
+                if state.value == nil { state.waiter = continuation }
+                return state.value != nil
+            }
+            if isSettled { continuation.resume() }
+            begin()
+        }
+        return state.withLock { $0.value }
     }
 }

@@ -57,6 +57,102 @@
         else { return .null }
         // Safe: so many bytes belong to the answer, and are copied.
         let bytes = unsafe UnsafeBufferPointer(start: start, count: Int(library.length(answer, row, column)))
-        return try unsafe PostgresValue.column(bytes, type: type)
+        return try unsafe ColumnValue(postgres: bytes, type: type)
+    }
+}
+
+/// Types by their number in pg_type, which never changes.
+enum PostgresType {
+    static let bool: UInt32 = 16
+    static let bytea: UInt32 = 17
+    static let name: UInt32 = 19
+    static let int8: UInt32 = 20
+    static let int2: UInt32 = 21
+    static let int4: UInt32 = 23
+    static let text: UInt32 = 25
+    static let float8: UInt32 = 701
+    static let varchar: UInt32 = 1043
+    static let numeric: UInt32 = 1700
+}
+
+/// A parameter as it is sent; nil is NULL.
+struct PostgresParameter {
+    var bytes: [UInt8]?
+    var isBinary: Bool
+}
+
+extension PostgresParameter {
+    /// - Parameter type: that the server inferred for it.
+    /// - Throws: for a text with U+0000, which PostgreSQL stores nowhere, and for a value of another kind.
+    init(_ value: ColumnValue, type: UInt32) throws(PostgresError) {
+        switch (value, type) {
+        case (.null, _):
+            self.init(bytes: nil, isBinary: false)
+        case (.integer(let number), PostgresType.int8):
+            self.init(bytes: Self.bigEndian(number), isBinary: true)
+        case (.integer(let number), PostgresType.bool):
+            self.init(bytes: [number == 0 ? 0 : 1], isBinary: true)
+        // Smaller integers and texts too: the server reads digits, and refuses what does not fit.
+        case (.integer(let number), _):
+            self.init(bytes: Array(String(number).utf8), isBinary: false)
+        case (.real(let number), _):
+            self.init(bytes: Array("\(number)".utf8), isBinary: false)
+        case (.text(let text), _) where type != PostgresType.bytea:
+            let bytes = Array(text.utf8)
+            guard !bytes.contains(0) else { throw PostgresError(state: "22021", message: "a text holds U+0000") }
+            self.init(bytes: bytes, isBinary: false)
+        case (.blob(let bytes), PostgresType.bytea):
+            self.init(bytes: bytes, isBinary: true)
+        case (.text, _), (.blob, _):
+            throw PostgresError(state: "42804", message: "a parameter of type \(type) is given another")
+        }
+    }
+
+    private static func bigEndian(_ number: Int64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
+    }
+}
+
+extension ColumnValue {
+    /// A value of a binary answer.
+    fileprivate init(postgres bytes: UnsafeBufferPointer<UInt8>, type: UInt32) throws(PostgresError) {
+        switch type {
+        case PostgresType.int8, PostgresType.int4, PostgresType.int2, PostgresType.bool:
+            let sign: Int64 = unsafe bytes.first.map { $0 >= 0x80 ? -1 : 0 } ?? 0
+            self = .integer(unsafe bytes.reduce(sign) { $0 << 8 | Int64($1) })
+        case PostgresType.text, PostgresType.varchar, PostgresType.name:
+            self = .text(unsafe String(decoding: bytes, as: UTF8.self))
+        case PostgresType.bytea:
+            self = .blob(unsafe Array(bytes))
+        case PostgresType.float8:
+            self = .real(Double(bitPattern: unsafe bytes.reduce(0) { $0 << 8 | UInt64($1) }))
+        case PostgresType.numeric:
+            guard let number = unsafe Self.integer(numeric: bytes) else {
+                throw PostgresError(state: "22003", message: "a sum is not a 64-bit integer")
+            }
+            self = .integer(number)
+        default:
+            throw PostgresError(state: "42804", message: "a column has type \(type)")
+        }
+    }
+
+    /// The sum of 64-bit integers, which PostgreSQL makes a numeric: digits to the base of 10,000, the first with the
+    /// given weight.
+    private static func integer(numeric bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
+        func number(_ index: Int) -> Int64 {
+            Int64(Int16(bitPattern: unsafe UInt16(bytes[2 * index]) << 8 | UInt16(bytes[2 * index + 1])))
+        }
+        guard bytes.count >= 8, bytes.count == 8 + 2 * Int(number(0)) else { return nil }
+        let (count, weight) = (Int(number(0)), Int(number(1)))
+        // Without a fraction, and neither infinite nor not a number.
+        guard count <= weight + 1 || count == 0, number(2) == 0 || number(2) == 0x4000 else { return nil }
+        var value: Int64 = 0
+        for index in 0..<(count == 0 ? 0 : weight + 1) {
+            let (product, overflows) = value.multipliedReportingOverflow(by: 10_000)
+            let (sum, overflowsToo) = product.addingReportingOverflow(index < count ? number(4 + index) : 0)
+            guard !overflows, !overflowsToo else { return nil }
+            value = sum
+        }
+        return number(2) == 0 ? value : -value
     }
 }

@@ -311,7 +311,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private func prepared(_ sql: String, _ session: PostgresSession) throws(PostgresError) -> Prepared {
         if let known = statements[sql] { return known }
         let name = "s\(statements.count)"
-        try session.prepare(name, PostgresStatement.text(sql), patience: patience.statement)
+        try session.prepare(name, PostgresDialect.statement(sql), patience: patience.statement)
         let prepared = Prepared(name: name, types: try session.describe(name, patience: patience.statement))
         statements[sql] = prepared
         return prepared
@@ -461,14 +461,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     // MARK: The schema
 
     func isOurs() throws -> Bool {
-        try allTables().isSuperset(of: PostgresSchema.foundationTables)
+        try allTables().isSuperset(of: PostgresDialect.foundationTables)
     }
 
     /// The tables that transactions need are made before the first one.
     func markOurs() {}
 
     func tables() throws -> Set<String> {
-        try allTables().subtracting(PostgresSchema.foundationTables)
+        try allTables().subtracting(PostgresDialect.foundationTables)
     }
 
     func allTables() throws -> Set<String> {
@@ -478,7 +478,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     func define(_ schema: String) throws {
-        try execute(sql: PostgresSchema.text(schema))
+        try execute(sql: PostgresDialect.schema(schema))
     }
 
     /// The server's memory is its own affair.

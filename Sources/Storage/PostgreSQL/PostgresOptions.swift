@@ -1,3 +1,4 @@
+import Coding
 package import Crypto
 
 /// Where PostgreSQL is, and for how long it is believed.
@@ -48,5 +49,88 @@ package struct PostgresOptions: Sendable {
     package init(url: Secret, trust: Int64 = standardTrust) {
         self.url = url
         self.trust = trust
+    }
+}
+
+/// What a connection string says of the way to PostgreSQL. Read without libpq, which may be missing where it is checked.
+struct PostgresAddress {
+    /// Names, addresses and folders of sockets; empty for the socket of this machine.
+    private(set) var hosts: [Substring] = []
+    private(set) var ports: [Substring] = []
+    private(set) var settings: [String: String] = [:]
+    private var hasPasswordInAuthority = false
+
+    static let schemes = ["postgresql://", "postgres://"]
+
+    init(_ text: String) {
+        if let scheme = Self.schemes.first(where: text.hasPrefix) {
+            read(address: text.dropFirst(scheme.count))
+        } else {
+            read(words: text)
+        }
+        // An address replaces the name, which then only serves to check the certificate.
+        for name in ["host", "hostaddr"] {
+            guard let value = settings[name] else { continue }
+            let named = value.split(separator: ",")
+            hosts = name == "hostaddr" || hosts.isEmpty ? named : hosts + named
+        }
+    }
+
+    var hasPassword: Bool { hasPasswordInAuthority || settings["password"] != nil }
+
+    /// Whether every server is on this machine.
+    var isLocal: Bool {
+        hosts.allSatisfy { $0 == "localhost" || $0 == "::1" || $0.hasPrefix("127.") || "/@".contains($0.first ?? "/") }
+    }
+
+    /// Whether a server that speaks no TLS is believed: libpq's default is `prefer`. A service file may say otherwise.
+    var believesWithoutTLS: Bool {
+        settings["sslmode"].map { ["allow", "prefer"].contains($0) } ?? (settings["service"] == nil)
+    }
+
+    private mutating func read(address: Substring) {
+        let authority = address.prefix { $0 != "/" && $0 != "?" }
+        let places: Substring
+        if let at = authority.lastIndex(of: "@") {
+            hasPasswordInAuthority = authority[..<at].contains(":")
+            places = authority[authority.index(after: at)...]
+        } else {
+            places = authority
+        }
+        for place in places.split(separator: ",") {
+            // RFC 3986 §3.2.2: an IPv6 address is in brackets.
+            let end = place.first == "[" ? place.firstIndex(of: "]") : place.firstIndex(of: ":")
+            let host = place[..<(end ?? place.endIndex)].drop { $0 == "[" }
+            let rest = place[(end ?? place.endIndex)...].drop { $0 == "]" }
+            hosts.append(Substring(Self.decoded(host)))
+            ports.append(rest.drop { $0 == ":" })
+        }
+        guard let query = address.firstIndex(of: "?") else { return }
+        for pair in address[address.index(after: query)...].split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            settings[Self.decoded(parts[0])] = Self.decoded(parts[1])
+        }
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        PercentEncoding.decode(String(text)).map { String(decoding: $0, as: UTF8.self) } ?? String(text)
+    }
+
+    /// `host=db1 password='a b'`: quoted with ', escaped with \.
+    private mutating func read(words text: String) {
+        var rest = text[...].drop(while: \.isWhitespace)
+        while let equals = rest.firstIndex(of: "=") {
+            let name = rest[..<equals].filter { !$0.isWhitespace }
+            rest = rest[rest.index(after: equals)...].drop(while: \.isWhitespace)
+            let isQuoted = rest.first == "'"
+            if isQuoted { rest = rest.dropFirst() }
+            var value = ""
+            while let next = rest.popFirst(), isQuoted ? next != "'" : !next.isWhitespace {
+                value.append(next == "\\" ? rest.popFirst() ?? next : next)
+            }
+            settings[name] = value
+            rest = rest.drop(while: \.isWhitespace)
+        }
     }
 }

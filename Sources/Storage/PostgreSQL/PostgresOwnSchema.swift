@@ -75,8 +75,8 @@ extension PostgresConnection {
         do {
             try makeSchema()
             try requireOwnSchema(place)
-            try adoptFormerTables(place, tables.union(PostgresSchema.foundationTables))
-            try execute(sql: PostgresSchema.foundation)
+            try adoptFormerTables(place, tables.union(PostgresDialect.foundationTables))
+            try execute(sql: PostgresDialect.foundation)
             try commit()
         } catch {
             rollBack()
@@ -104,7 +104,7 @@ extension PostgresConnection {
         ).map { row in
             (name: try row.text("name"), owner: try row.text("owner"), isOurs: try row.integer("is_ours"))
         }.filter { tables.contains($0.name) }
-        guard Set(found.map(\.name)).isSuperset(of: PostgresSchema.foundationTables) else { return }
+        guard Set(found.map(\.name)).isSuperset(of: PostgresDialect.foundationTables) else { return }
         // What a stranger has prepared, or an operator has restored under another role.
         if let other = found.first(where: { $0.isOurs == 0 }) {
             throw StorageOpenError.unsuitable(

@@ -7,19 +7,6 @@ struct SQLiteError: Error, Hashable {
     /// SQLite's own text. It may name tables and columns, but contains no value.
     let message: String
 
-    init(extendedCode: Int32, message: String) {
-        self.extendedCode = extendedCode
-        self.message = message
-    }
-
-    /// The error of `database` for the call that just returned `code`.
-    init(code: Int32, of database: OpaquePointer?) {
-        // Safe: the text belongs to SQLite until the next call on this connection, and is copied here. Without a
-        // connection, it is that of out of memory.
-        let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) }
-        self.init(extendedCode: unsafe max(code, sqlite3_extended_errcode(database)), message: message ?? "")
-    }
-
     /// The connection had been closed.
     static let closed = SQLiteError(extendedCode: SQLITE_MISUSE, message: "the connection is closed")
 
@@ -36,6 +23,16 @@ struct SQLiteError: Error, Hashable {
         // Safe: a constant of SQLite.
         let name = unsafe sqlite3_errstr(extendedCode).map { unsafe String(cString: $0) } ?? ""
         return message == name ? "\(extendedCode) (\(name))" : "\(extendedCode) (\(name)) \(message)"
+    }
+}
+
+extension SQLiteError {
+    /// The error of `database` for the call that just returned `code`.
+    init(code: Int32, of database: OpaquePointer?) {
+        // Safe: the text belongs to SQLite until the next call on this connection, and is copied here. Without a
+        // connection, it is that of out of memory.
+        let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) }
+        self.init(extendedCode: unsafe max(code, sqlite3_extended_errcode(database)), message: message ?? "")
     }
 }
 

@@ -1,3 +1,6 @@
+package import Coding
+import Synchronization
+
 /// The database accepts no writes: a full or read-only disk, another process's lock, or damage. Known from the last
 /// failed write, and over when a write shows that there is room again.
 package struct StoreTrouble: Hashable, Sendable {
@@ -32,4 +35,42 @@ extension GroupCommit {
     /// Bytes that the probe writes during trouble: as many as a sign-in. Fewer might fit into what failed writes have
     /// left on a full disk, and declare a server ready at which nobody can sign in.
     static let probeSize = 65_536
+}
+
+/// Finds out whether a write succeeds, once for all who ask at the same time. Nobody waits longer than they want to, and
+/// what hangs is not begun a second time.
+final class WriteProbe: Sendable {
+    private let running = Mutex<Task<Result<Void, StoreError>, Never>?>(nil)
+
+    /// - Parameters:
+    ///   - limit: how long the caller waits; nil: until it is known.
+    ///   - write: the write; only called when none is under way.
+    func run(
+        within limit: Duration?, _ write: @escaping @Sendable () async throws(StoreError) -> Void
+    ) async throws(StoreError) {
+        let task = running.withLock { running in
+            if let running { return running }
+            let task = Task {
+                let result = await Result(write)
+                self.running.withLock { $0 = nil }
+                return result
+            }
+            running = task
+            return task
+        }
+        guard let limit else { return try await task.value.get() }
+        guard let result = await StorePatience.value(of: task, within: limit) else { throw .late }
+        try result.get()
+    }
+}
+
+/// Measurements of the writer.
+package final class StoreMetrics: Sendable {
+    /// From BEGIN to the end of COMMIT, for committed transactions.
+    package let commits = Histogram(.seconds, bounds: HistogramBounds.work)
+    /// Writes per committed transaction.
+    package let batches = Histogram(.count, bounds: HistogramBounds.batches)
+    /// Transactions that could not be begun or committed, or that SQLite ended: a full disk, an I/O error, another
+    /// process's lock.
+    package let failures = Counter()
 }

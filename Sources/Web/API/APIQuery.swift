@@ -15,7 +15,7 @@ struct APIQuery: Sendable {
     ///   - lists: those that may be repeated.
     init(
         _ request: ServerRequest, names: [String] = [], lists: [String] = []
-    ) throws(WebFailure) {
+    ) throws(Failure) {
         var values: [String: [String]] = [:]
         let pieces = (request.query ?? "").split(separator: "&")
         guard pieces.count <= Self.maximum else { throw .invalidRequest("too many parameters") }
@@ -41,7 +41,7 @@ struct APIQuery: Sendable {
     }
 
     /// `after`, where the last page ended: the same name for every list. `cursor` is its former name.
-    private func cursor() throws(WebFailure) -> String? {
+    private func cursor() throws(Failure) -> String? {
         guard let older = self["cursor"] else { return self["after"] }
         guard self["after"] == nil else { throw .invalidRequest("cursor is an old name for after; send only one") }
         return older
@@ -50,7 +50,7 @@ struct APIQuery: Sendable {
     /// Where the page before ended; nil for the first.
     func place<Place>(
         _ places: Places<Place>, _ problem: String = "after is not a cursor of this list"
-    ) throws(WebFailure) -> Place? {
+    ) throws(Failure) -> Place? {
         guard let text = try cursor() else { return nil }
         guard let place = places.place(text) else { throw .invalidRequest(problem) }
         return place
@@ -75,7 +75,7 @@ struct APIQuery: Sendable {
     }
 
     /// `limit`: 1 to 200, by default 50.
-    func limit() throws(WebFailure) -> Int {
+    func limit() throws(Failure) -> Int {
         guard let text = self["limit"] else { return 50 }
         let isPlain = !text.hasPrefix("0") && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard isPlain, text.utf8.count <= 3, let limit = Int(text), limit <= UserLimits.pageSize else {
@@ -85,7 +85,7 @@ struct APIQuery: Sendable {
     }
 
     /// Percent-encoding and `+` for a space, as forms write a query.
-    private static func decode(_ text: Substring) throws(WebFailure) -> String {
+    private static func decode(_ text: Substring) throws(Failure) -> String {
         let bytes = text.utf8.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
         guard let decoded = PercentEncoding.decode(bytes), let text = String(validating: decoded, as: UTF8.self) else {
             throw .invalidRequest("the query is not encoded properly")

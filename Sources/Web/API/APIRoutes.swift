@@ -2,43 +2,23 @@ import Accounts
 import HTTP
 import HTTPTypes
 
-/// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
-/// requiring an API key with one scope.
-struct APIRoutes: Sendable {
-    private typealias Entry = RouteTable.Entry
-    private typealias BodyLimit = RouteTable.BodyLimit
-
-    let entries: [RouteTable.Entry]
-
-    init(
-        configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
-        reader: SignedInReader, session: SessionAPI, signIns: RateGate, stopwatch: Stopwatch
-    ) {
-        let clock = services.clock
+extension WebRoutes {
+    /// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
+    /// requiring an API key with one scope.
+    func apiEntries() -> [RouteTable.Entry] {
+        typealias Entry = RouteTable.Entry
+        typealias BodyLimit = RouteTable.BodyLimit
         let gate = BackendGate(
-            database: services.database, clock: clock,
+            database: database, clock: clock,
             failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
             stopwatch: stopwatch)
-        let account = AccountAPI(
-            configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
-            database: services.database, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
         let nativeBody = BodyLimit.native(configuration)
-        let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
-        let introspection = IntrospectionAPI(
-            configuration: configuration, responses: responses, reader: reader, provider: services.openID)
-        let users = UsersAPI(
-            team: configuration.apple.teamID, responses: responses, database: services.database, clock: clock,
-            operatorGroups: configuration.operatorGroups)
-        let credential = CredentialAPI(responses: responses, database: services.database)
-        let events = EventsAPI(responses: responses, database: services.database)
-        let webhooks = WebhooksAPI(
-            responses: responses, endpoints: services.webhooks, clock: clock)
-        let clientEntries = services.openID.map { provider -> [Entry] in
+        let clientEntries = provider.map { provider -> [Entry] in
             let clients = ClientsAPI(
                 responses: responses,
                 clients: Clients(
-                    provider.database, audiences: configuration.assertionAudiences.map(\.name),
-                    random: services.random, isPublicAddress: ClientsAPI.isPublicAddress),
+                    provider.database, audiences: configuration.assertionAudiences.map(\.name), random: random,
+                    isPublicAddress: ClientsAPI.isPublicAddress),
                 clock: clock)
             return [
                 Entry(.get, "/api/v1/clients", scope: .clientsRead, gate, clients.list),
@@ -48,36 +28,32 @@ struct APIRoutes: Sendable {
                 Entry(.post, "/api/v1/clients/{id}/secret", scope: .clientsWrite, gate, clients.rotateSecret),
             ]
         }
-        let linkEntries = services.signIn.linking.map { linking -> [Entry] in
-            let link = LinksAPI(configuration: configuration, responses: responses, linking: linking)
-            return [
-                Entry(.post, "/api/v1/links", scope: .links, gate, link.create),
-                Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, link.authorize),
-                Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, link.complete),
-            ]
-        }
-        entries =
-            [
-                Entry(.get, "/api/v1/session", readers: .allowed, session.get),
-                Entry(.delete, "/api/v1/session", session.delete),
-                Entry(.delete, "/api/v1/account", body: nativeBody, account.delete),
-                Entry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, native.challenge),
-                Entry(.post, "/api/v1/native/sessions", limit: signIns, body: nativeBody, native.signIn),
-                Entry(.get, "/.well-known/apple-app-site-association", native.association),
-                Entry(.post, "/api/v1/introspect", scope: .introspect, gate, introspection.post),
-                Entry(.get, "/api/v1/users", scope: .usersRead, gate, users.list),
-                Entry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, users.get),
-                Entry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, users.patch),
-                Entry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, users.delete),
-                Entry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential.get),
-                Entry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, users.sessions),
-                Entry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, users.endSessions),
-                Entry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, users.endSession),
-                Entry(.get, "/api/v1/events", scope: .eventsRead, gate, events.list),
-                Entry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks.list),
-                Entry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, webhooks.deadLetters),
-                Entry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, webhooks.retry),
-                Entry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, webhooks.test),
-            ] + (clientEntries ?? []) + (linkEntries ?? [])
+        return [
+            Entry(.get, "/api/v1/session", readers: .allowed, session),
+            Entry(.get, "/api/v1/session/assertion", readers: .allowed, assertion),
+            Entry(.delete, "/api/v1/session", endSession),
+            Entry(.delete, "/api/v1/account", body: nativeBody, deleteAccount),
+            Entry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, nativeChallenge),
+            Entry(.post, "/api/v1/native/sessions", limit: signIns, body: nativeBody, nativeSignIn),
+            Entry(.post, "/api/v1/links", scope: .links, gate, createLink),
+            Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, authorizeLink),
+            Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, completeLink),
+            Entry(.get, "/.well-known/apple-app-site-association", appAssociation),
+            Entry(.get, "/.well-known/jwks.json", readers: .everyone, publicKeys),
+            Entry(.post, "/api/v1/introspect", scope: .introspect, gate, introspect),
+            Entry(.get, "/api/v1/users", scope: .usersRead, gate, users),
+            Entry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, user),
+            Entry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, patchUser),
+            Entry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, deleteUser),
+            Entry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential),
+            Entry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, userSessions),
+            Entry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, endUserSessions),
+            Entry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, endUserSession),
+            Entry(.get, "/api/v1/events", scope: .eventsRead, gate, events),
+            Entry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks),
+            Entry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, deadLetters),
+            Entry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, retryWebhooks),
+            Entry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, testWebhook),
+        ] + (clientEntries ?? [])
     }
 }

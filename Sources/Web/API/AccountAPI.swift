@@ -4,39 +4,48 @@ import HTTP
 import HTTPTypes
 
 /// `DELETE /api/v1/account`: people who delete their account in an app, or by script on a page of ours.
-struct AccountAPI: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let reader: SignedInReader
-    let database: Database
-    let bounces: BounceMemory
-    let signIn: SignIn
-    /// For requests with a code: each costs a request to Apple.
-    let gate: RateGate
-    let clock: any WallClock
-
+extension WebRoutes {
     /// 202: deleted here, durably, when this answers; Apple is told afterwards, if possible.
-    func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func deleteAccount(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let credential = try reader.changing(request.fields, configuration.publicURL)
-        let fresh = try NativeBody.freshAuthorization(request)
+        let fresh = try Self.freshAuthorization(request)
         let signedIn = try await reader.active(credential)
         if let fresh {
             guard signedIn.session.kind == .native else {
                 throw .invalidRequest("an authorization code is taken from an app that is signed in")
             }
-            try gate.pass(request)
+            try signIns.pass(request)
             // What Apple has just given the app proves more than a sign-in some minutes ago.
             try await answeringApps { () throws(Failure) in try await signIn.redeem(fresh, of: signedIn) }
         } else {
-            guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw WebFailure(.freshSignInRequired) }
+            guard signedIn.session.isRecent(at: clock.now()) else { throw Failure(.freshSignInRequired) }
         }
         // Unknown when another request was faster: deleted all the same.
-        let deletion = try await WebFailure.mapping(await database.deleteUser(signedIn.user.id, at: clock.now()))
+        let deletion = try await database.deleteUser(signedIn.user.id, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
         var cleared: [String] = []
         if case .cookie = credential { cleared.append(cookies.clearSession) }
-        return responses.json(DeletionDocument.encode(deletion), status: .accepted, cookies: cleared)
+        return answer(deletion, cookies: cleared)
+    }
+
+    /// The optional content; nil when empty.
+    private static func freshAuthorization(_ request: ServerRequest) throws(Failure) -> FreshAuthorization? {
+        if request.body.isEmpty { return nil }
+        let body = try JSONBody(request, of: ["authorizationCode", "identityToken", "nonce"])
+        let fresh = FreshAuthorization(
+            authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize),
+            identityToken: try body.text("identityToken", maximumSize: JSONBody.maximumTokenSize),
+            nonce: try body.text("nonce", maximumSize: JSONBody.maximumNonceSize))
+        guard fresh.identityToken == nil || fresh.nonce != nil else {
+            throw .invalidRequest("identityToken needs a nonce")
+        }
+        return fresh
+    }
+
+    /// Whether Apple is told, or the person must remove the app there themselves: null when another request has deleted
+    /// the account, and only that one knows.
+    func answer(_ deletion: UserDeletion, cookies: [String] = []) -> ServerResponse {
+        responses.json(status: .accepted, cookies: cookies) { $0.member("appleNotified", deletion.appleIsTold) }
     }
 }

@@ -19,76 +19,68 @@ struct ClientsAPI: Sendable {
         return url.isSecure && Reach.publicOnly.admits(host: url.host)
     }
 
-    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func list(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
-        let found = try await WebFailure.mapping(await clients.database.openIDClients())
+        let found = try await clients.database.openIDClients()
         return try await responses.list(found, OpenIDClient.fields, route: "/api/v1/clients")
     }
 
-    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        guard let client = try await WebFailure.mapping(await clients.database.openIDClient(id)) else {
-            throw WebFailure(.clientNotFound)
+        guard let client = try await clients.database.openIDClient(id) else {
+            throw Failure(.clientNotFound)
         }
         return responses.json(JSONWriter.encode(client, OpenIDClient.fields))
     }
 
     /// Makes the client what the content says: 201 for a new one. A secret that had to be made is in the answer, once.
-    func put(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func put(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        let object = try NativeBody.object(request)
-        try NativeBody.require(object, toHoldOnly: ClientRegistration.members, "")
-        let wanted: ClientRegistration
-        do throws(RegistrationError) {
-            wanted = try ClientRegistration(object, of: id)
-        } catch {
-            throw .invalidRequest(error.text)
-        }
-        return try answer(await WebFailure.mapping(await clients.register(wanted, by: .api, at: clock.now())))
+        let object = try JSONBody(request, of: ClientRegistration.members).object
+        let wanted = try ClientRegistration(object, of: id)
+        return try answer(await clients.register(wanted, by: .api, at: clock.now()))
     }
 
     /// Makes a new secret; the answer has it, once.
     func rotateSecret(
         _ request: ServerRequest, _ parameters: PathParameters
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        let object = try NativeBody.object(request)
-        try NativeBody.require(object, toHoldOnly: ["keepOldDays"], "")
+        let object = try JSONBody(request, of: ["keepOldDays"]).object
         guard let days = object["keepOldDays"].map({ $0.int64Value }) ?? 7, Self.keepOld.contains(days) else {
             throw .invalidRequest("keepOldDays is not a number from 0 to \(Self.keepOld.upperBound)")
         }
         return try answer(
-            await WebFailure.mapping(
-                await clients.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now())))
+            await clients.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
     }
 
-    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        guard try await WebFailure.mapping(await clients.delete(id, at: clock.now())) != nil else {
-            throw WebFailure(.clientNotFound)
+        guard try await clients.delete(id, at: clock.now()) != nil else {
+            throw Failure(.clientNotFound)
         }
         return responses.empty(.noContent)
     }
 
     // MARK: Pieces
 
-    private static func id(_ parameters: PathParameters) throws(WebFailure) -> OpenIDClientID {
+    private static func id(_ parameters: PathParameters) throws(Failure) -> OpenIDClientID {
         guard let id = parameters["id"].flatMap({ OpenIDClientID(parsing: $0) }) else {
-            throw WebFailure(.clientNotFound)
+            throw Failure(.clientNotFound)
         }
         return id
     }
 
-    private func answer(_ outcome: ClientOutcome) throws(WebFailure) -> ServerResponse {
+    private func answer(_ outcome: ClientOutcome) throws(Failure) -> ServerResponse {
         switch outcome {
         case .saved(let client, let secret, let before):
             return responses.json(
                 JSONWriter.encode(client, OpenIDClient.fields(with: secret)), status: before == nil ? .created : .ok)
-        case .unknown, .taken: throw WebFailure(.clientNotFound)
+        case .unknown, .taken: throw Failure(.clientNotFound)
         case .withoutSecret: throw .invalidRequest("a public client has no secret")
         case .invalid(let problems):
             throw .invalidRequest(problems.first?.plain ?? "the client cannot work like this")

@@ -3,11 +3,8 @@ import Coding
 import HTTP
 
 /// `GET /api/v1/events`: the journal, read in the order of commits.
-struct EventsAPI: Sendable {
-    let responses: WebResponses
-    let database: Database
-
-    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+extension WebRoutes {
+    func events(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         let query = try APIQuery(request, names: ["after", "limit", "user"], lists: ["type"])
         let limit = try query.limit()
         let place = try query.place(.events, "after is neither a cursor nor the id of an event")
@@ -16,16 +13,16 @@ struct EventsAPI: Sendable {
             filter.user = UserID(parsing: text)
             if filter.user == nil { throw .invalidRequest("user is not a user id") }
         }
-        let page = try await WebFailure.mapping(await database.eventPage(filter, after: place, limit: limit))
-        guard let page else { throw WebFailure(.cursorExpired) }
+        let page = try await database.eventPage(filter, after: place, limit: limit)
+        guard let page else { throw Failure(.cursorExpired) }
         return try await responses.list(
             page.items, next: page.next.map(Places.events.text), route: "/api/v1/events"
-        ) { EventDocument.write($0, to: &$1) }
+        ) { $0.write(to: &$1) }
     }
 
     /// `type`, any number of times; none selects all. A misspelt one is refused: it would hide what its reader waits
     /// for.
-    private static func kinds(_ query: APIQuery) throws(WebFailure) -> Set<JournalEntry.Kind> {
+    private static func kinds(_ query: APIQuery) throws(Failure) -> Set<JournalEntry.Kind> {
         var kinds: Set<JournalEntry.Kind> = []
         for text in query.list("type") {
             guard let kind = JournalEntry.Kind.allCases.first(where: { $0.rawValue.isExactly(text) }) else {

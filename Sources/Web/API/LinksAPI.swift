@@ -4,120 +4,84 @@ import HTTP
 import HTTPTypes
 
 /// `/api/v1/links`: an application links the Apple identity of somebody it has signed in to their account there.
-struct LinksAPI: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let linking: Linking
-
+extension WebRoutes {
     /// Begins a link; for a backend.
-    func create(
+    func createLink(
         _ request: ServerRequest, _: PathParameters, key: APIKey
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
-        let asked = try LinkBody.creation(request)
+        let body = try JSONBody(request, of: ["externalID", "kind", "displayName", "returnTo", "ticket"])
+        guard let kind = LinkKind(rawValue: try body.needed("kind")) else {
+            throw .invalidRequest("kind is link or upgrade")
+        }
+        let text = try body.text("ticket")
+        let ticket = text.flatMap { LinkTicket(parsing: $0) }
+        guard text == nil || ticket != nil else { throw .invalidRequest("ticket is not a link ticket") }
+        // Bounded by the content's size; the domain validates the rest.
+        let externalID = try body.needed("externalID")
+        let displayName = try body.needed("displayName")
+        let returnTo = try body.text("returnTo")
         let made = try await answeringApps { () throws(Failure) in
-            try await linking.createLink(
-                externalID: asked.externalID, kind: asked.kind, displayName: asked.displayName,
-                returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket,
-                apiKey: key.id)
+            try await signIn.createLink(
+                externalID: externalID, kind: kind, displayName: displayName, returnTo: returnTo,
+                mayReplace: key.scopes.contains(.linksReplace), waiting: ticket, apiKey: key.id)
         }
         let url = configuration.publicURL.absolute + "/link/\(made.id)?token=\(made.addressToken.reveal())"
-        var writer = JSONWriter(reserving: 512)
-        writer.beginObject()
-        writer.member("id", made.id.rawValue)
-        writer.member("url", url)
-        writer.member("ticket", made.ticket.reveal())
-        writer.member("nonce", made.nonce)
-        writer.member("expiresAt", made.expiresAt)
-        writer.endObject()
-        return responses.json(writer.bytes, status: .created, fields: [.location: url])
+        return responses.json(status: .created, fields: [.location: url]) { writer in
+            writer.member("id", made.id.rawValue)
+            writer.member("url", url)
+            writer.member("ticket", made.ticket.reveal())
+            writer.member("nonce", made.nonce)
+            writer.member("expiresAt", made.expiresAt)
+        }
     }
 
     /// Brings Apple's answer; for an app that received the ticket.
-    func authorize(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        guard !configuration.apple.bundleIDs.isEmpty else { throw WebFailure(.nativeNotConfigured) }
+    func authorizeLink(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        guard !configuration.apple.bundleIDs.isEmpty else { throw Failure(.nativeNotConfigured) }
         _ = try APIQuery(request)
-        let ticket: LinkTicket = try LinkCredential.token(request.fields)
+        let ticket = try Self.linkTicket(request.fields)
         let id = try parameters.link
-        let asked = try LinkBody.authorization(request)
+        let body = try JSONBody(request, of: ["identityToken", "authorizationCode", "user"])
+        let (given, family) = try body.name()
+        let asked = LinkRequest(
+            identityToken: try body.needed("identityToken", maximumSize: JSONBody.maximumTokenSize),
+            authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize),
+            givenName: given, familyName: family)
         let code = try await answeringApps { () throws(Failure) in
-            try await linking.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
+            try await signIn.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
         }
-        var writer = JSONWriter(reserving: 96)
-        writer.beginObject()
-        writer.member("code", code.reveal())
-        writer.endObject()
-        return responses.json(writer.bytes)
+        return responses.json { writer in
+            writer.member("code", code.reveal())
+        }
+    }
+
+    /// The ticket of a link from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
+    /// - Throws: 401 when there is none at all; an invalid one is answered like a wrong one.
+    private static func linkTicket(_ fields: HTTPFields) throws(Failure) -> LinkTicket {
+        let values = fields[values: .authorization]
+        guard let value = values.first else { throw Failure(.tokenRequired) }
+        let (scheme, credentials) = HTTPFields.authorization(value)
+        guard values.count == 1, scheme == "bearer", let token = credentials.flatMap({ LinkTicket(parsing: $0) }) else {
+            throw Failure(.linkUnknown)
+        }
+        return token
     }
 
     /// Redeems the code that the browser or app brought; for the backend, which has verified whose it is.
-    func complete(
+    func completeLink(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
-        let code = try LinkBody.code(request)
+        let code = try JSONBody(request, of: ["code"]).needed("code")
         let id = try parameters.link
         let user = try await answeringApps { () throws(Failure) in
-            try await linking.completeLink(id, code: code, apiKey: key.id)
+            try await signIn.completeLink(id, code: code, apiKey: key.id)
         }
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        writer.member("result", "success")
-        writer.name("user")
-        writer.write(user, User.fields)
-        writer.endObject()
-        return responses.json(writer.bytes)
-    }
-}
-
-/// The bodies of links, parsed as strictly as those of apps.
-enum LinkBody {
-    struct Creation: Sendable {
-        var externalID: String
-        var kind: LinkKind
-        var displayName: String
-        var returnTo: String?
-        var ticket: LinkTicket?
-    }
-
-    static func creation(_ request: ServerRequest) throws(WebFailure) -> Creation {
-        let object = try NativeBody.object(request)
-        try NativeBody.require(object, toHoldOnly: ["externalID", "kind", "displayName", "returnTo", "ticket"], "")
-        guard let kind = LinkKind(rawValue: try text("kind", in: object)) else {
-            throw .invalidRequest("kind is link or upgrade")
+        return responses.json { writer in
+            writer.member("result", "success")
+            writer.name("user")
+            writer.write(user, User.fields)
         }
-        var ticket: LinkTicket?
-        if let value = try NativeBody.text("ticket", in: object) {
-            guard let parsed = LinkTicket(parsing: value) else { throw .invalidRequest("ticket is not a link ticket") }
-            ticket = parsed
-        }
-        return Creation(
-            externalID: try text("externalID", in: object), kind: kind,
-            displayName: try text("displayName", in: object),
-            returnTo: try NativeBody.text("returnTo", in: object), ticket: ticket)
-    }
-
-    static func authorization(_ request: ServerRequest) throws(WebFailure) -> LinkRequest {
-        let object = try NativeBody.object(request)
-        try NativeBody.require(object, toHoldOnly: ["identityToken", "authorizationCode", "user"], "")
-        let (given, family) = try NativeBody.name(in: object)
-        return LinkRequest(
-            identityToken: try NativeBody.needed(
-                "identityToken", in: object, maximumSize: NativeBody.maximumTokenSize),
-            authorizationCode: try NativeBody.needed(
-                "authorizationCode", in: object, maximumSize: NativeBody.maximumCodeSize),
-            givenName: given, familyName: family)
-    }
-
-    /// The only member, `code`.
-    static func code(_ request: ServerRequest) throws(WebFailure) -> String {
-        let object = try NativeBody.object(request)
-        try NativeBody.require(object, toHoldOnly: ["code"], "")
-        return try text("code", in: object)
-    }
-
-    /// Bounded by the content's size; the domain validates the rest.
-    private static func text(_ name: String, in object: JSONObject) throws(WebFailure) -> String {
-        try NativeBody.needed(name, in: object)
     }
 }

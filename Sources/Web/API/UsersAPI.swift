@@ -1,39 +1,32 @@
 import Accounts
 import Coding
+import Crypto
 import HTTP
 import HTTPTypes
-import Storage
 
 /// `/api/v1/users` and below: how a backend finds and changes people.
-struct UsersAPI: Sendable {
-    let team: TeamID
-    let responses: WebResponses
-    let database: Database
-    let clock: any WallClock
-    /// `operator.groups`, which no API key gives or takes.
-    let operatorGroups: [String]
-
+extension WebRoutes {
     // MARK: Reading
 
-    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func users(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         let query = try APIQuery(
             request, names: ["state", "group", "email", "externalID", "appleSubject", "limit", "after", "cursor"])
         let limit = try query.limit()
         let filter = try Self.filter(query)
         let cursor = try query.place(.users)
-        let page = try await WebFailure.mapping(await find(query, filter, after: cursor, limit: limit))
+        let page = try await find(query, filter, after: cursor, limit: limit)
         return try await responses.list(
             page.items, next: page.next.map(Places.users.text), User.fields, route: "/api/v1/users")
     }
 
-    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func user(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let document = JSONWriter.encode(try await user(parameters), User.fields)
-        let tag = UserTag(document)
-        switch ConditionalRequest.evaluate(method: .get, fields: request.fields, eTag: tag.value) {
-        case .proceed: return responses.json(document, fields: tag.field)
-        case .notModified: return responses.empty(.notModified, fields: tag.field)
-        case .preconditionFailed: throw WebFailure(.preconditionFailed)
+        let tag = EntityTag(ofUser: document)
+        switch ConditionalRequest.evaluate(method: .get, fields: request.fields, eTag: tag) {
+        case .proceed: return responses.json(document, fields: [.eTag: tag.fieldValue])
+        case .notModified: return responses.empty(.notModified, fields: [.eTag: tag.fieldValue])
+        case .preconditionFailed: throw Failure(.preconditionFailed)
         }
     }
 
@@ -41,14 +34,14 @@ struct UsersAPI: Sendable {
     /// Apple has at most one result; everything else is a page.
     private func find(
         _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
-    ) async throws(StoreError) -> UserPage {
+    ) async throws(Failure) -> UserPage {
         guard query["externalID"] != nil || query["appleSubject"] != nil else {
             return try await database.users(filter, after: cursor, limit: limit)
         }
         var found: User?
         if let externalID = query["externalID"] { found = try await database.user(externalID: externalID) }
         if let subject = query["appleSubject"] {
-            let bySubject = try await database.user(team: team, subject: AppleSubject(subject))
+            let bySubject = try await database.user(team: configuration.apple.teamID, subject: AppleSubject(subject))
             found = query["externalID"] == nil || found?.id == bySubject?.id ? bySubject : nil
         }
         guard let user = found, filter.accepts(user),
@@ -57,7 +50,7 @@ struct UsersAPI: Sendable {
         return UserPage(items: [user])
     }
 
-    private static func filter(_ query: APIQuery) throws(WebFailure) -> UserFilter {
+    private static func filter(_ query: APIQuery) throws(Failure) -> UserFilter {
         var filter = UserFilter()
         if let text = query["state"] {
             guard let state = User.State(rawValue: text) else {
@@ -99,89 +92,152 @@ struct UsersAPI: Sendable {
     // MARK: Changing
 
     /// Returns the user, for a key that may read them; for another one 204.
-    func patch(
+    func patchUser(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
-        var patch = try UserPatchBody.parse(request)
-        patch.protectedGroups = operatorGroups
+        var patch = try UserPatch(merging: request)
+        patch.protectedGroups = configuration.operatorGroups
         let id = try Self.id(parameters)
-        let result = try await WebFailure.mapping(
-            await database.patchUser(id, patch, if: UserTag.condition(of: request), at: clock.now()))
+        let result = try await database.patchUser(id, patch, if: request.userCondition, at: clock.now())
         switch result {
         case .patched(let user):
             guard key.scopes.contains(.usersRead) else { return responses.empty(.noContent) }
             let document = JSONWriter.encode(user, User.fields)
-            return responses.json(document, fields: UserTag(document).field)
-        case .conditionFailed: throw WebFailure(.preconditionFailed)
-        case .unknown: throw WebFailure(.userNotFound)
-        case .externalIDTaken: throw WebFailure(.externalIDTaken)
-        case .groupProtected, .lastOperator: throw WebFailure(.operatorGroup)
+            return responses.json(document, fields: [.eTag: EntityTag(ofUser: document).fieldValue])
+        case .conditionFailed: throw Failure(.preconditionFailed)
+        case .unknown: throw Failure(.userNotFound)
+        case .externalIDTaken: throw Failure(.externalIDTaken)
+        case .groupProtected, .lastOperator: throw Failure(.operatorGroup)
         }
     }
 
     /// Deleted here when this answers; Apple is told afterwards, hence 202.
-    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func deleteUser(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        let deletion = try await WebFailure.mapping(
-            await database.deleteUser(id, if: UserTag.condition(of: request), at: clock.now()))
+        let deletion = try await database.deleteUser(id, if: request.userCondition, at: clock.now())
         switch deletion {
-        case .deleted: return responses.json(DeletionDocument.encode(deletion), status: .accepted)
-        case .conditionFailed: throw WebFailure(.preconditionFailed)
-        case .unknown: throw WebFailure(.userNotFound)
-        case .lastOperator: throw WebFailure(.operatorGroup)
+        case .deleted: return answer(deletion)
+        case .conditionFailed: throw Failure(.preconditionFailed)
+        case .unknown: throw Failure(.userNotFound)
+        case .lastOperator: throw Failure(.operatorGroup)
         }
     }
 
     // MARK: Their sessions
 
-    func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func userSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let query = try APIQuery(request, names: ["limit", "after"])
         let limit = try query.limit()
         let cursor = try query.place(.sessions)
         let user = try await user(parameters)
-        let page = try await WebFailure.mapping(
-            await database.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now()))
+        let page = try await database.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now())
         return try await responses.list(
             page.items, next: page.next.map(Places.sessions.text), Session.fields,
             route: "/api/v1/users/{id}/sessions")
     }
 
-    func endSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse
+    func endUserSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure)
+        -> ServerResponse
     {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        let count = try await WebFailure.mapping(
-            await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now()))
+        let count = try await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
         // Nothing ended: nobody was signed in, or there is no such user.
         if count == 0 { _ = try await user(parameters) }
         return responses.empty(.noContent)
     }
 
-    func endSession(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func endUserSession(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure)
+        -> ServerResponse
+    {
         _ = try APIQuery(request)
         let user = try Self.id(parameters)
         guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else {
-            throw WebFailure(.sessionNotFound)
+            throw Failure(.sessionNotFound)
         }
-        let wasThere = try await WebFailure.mapping(
-            await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()))
-        guard wasThere else { throw WebFailure(.sessionNotFound) }
+        let wasThere = try await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now())
+        guard wasThere else { throw Failure(.sessionNotFound) }
         return responses.empty(.noContent)
     }
 
     // MARK: Whom
 
-    private func user(_ parameters: PathParameters) async throws(WebFailure) -> User {
+    private func user(_ parameters: PathParameters) async throws(Failure) -> User {
         let id = try Self.id(parameters)
-        guard let user = try await WebFailure.mapping(await database.user(id)) else { throw WebFailure(.userNotFound) }
+        guard let user = try await database.user(id) else { throw Failure(.userNotFound) }
         return user
     }
 
     /// An invalid id names nobody.
-    private static func id(_ parameters: PathParameters) throws(WebFailure) -> UserID {
-        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw WebFailure(.userNotFound) }
+    private static func id(_ parameters: PathParameters) throws(Failure) -> UserID {
+        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw Failure(.userNotFound) }
         return id
+    }
+}
+
+/// The strong validator of a user's representation (RFC 9110 §8.8.1): computed from its bytes, so that whatever the API
+/// shows of a user changes it, and nothing else does.
+extension EntityTag {
+    /// - Parameter document: with `User.fields`.
+    fileprivate init(ofUser document: [UInt8]) { self.init(digest: SHA256.hash(document).bytes) }
+}
+
+extension ServerRequest {
+    /// The condition on the user, for the transaction that changes them; nil when there is none.
+    fileprivate var userCondition: UserCondition? {
+        let (method, fields) = (head.method, fields)
+        guard fields.contains(.ifMatch) || fields.contains(.ifNoneMatch) else { return nil }
+        return { user in
+            let tag = EntityTag(ofUser: JSONWriter.encode(user, User.fields))
+            return ConditionalRequest.evaluate(method: method, fields: fields, eTag: tag) == .proceed
+        }
+    }
+}
+
+/// The content of `PATCH /api/v1/users/{id}`: a JSON merge patch (RFC 7396) of three members.
+extension UserPatch {
+    private static let types = ["application/merge-patch+json", "application/json"]
+
+    fileprivate init(merging request: ServerRequest) throws(Failure) {
+        let object = try JSONBody(request, types: Self.types).object
+        self.init()
+        for member in object.members {
+            if member.name.isExactly("externalID") {
+                self.externalID = .some(try Self.externalID(member.value))
+            } else if member.name.isExactly("groups") {
+                self.groups = try Self.groups(member.value)
+            } else if member.name.isExactly("state") {
+                guard let state = member.value.stringValue.flatMap(User.State.init(rawValue:)) else {
+                    throw .invalidRequest("state must be active, pending or disabled")
+                }
+                self.state = state
+            } else {
+                throw .invalidRequest(
+                    APIQuery.refusal(of: member.name, ["externalID", "groups", "state"], "member"))
+            }
+        }
+    }
+
+    private static func externalID(_ value: JSONValue) throws(Failure) -> String? {
+        if value.isNull { return nil }
+        guard let text = value.stringValue, UserLimits.accepts(externalID: text) else {
+            throw .invalidRequest(
+                "externalID is null or 1 to \(UserLimits.externalID) bytes of text without control characters")
+        }
+        return text
+    }
+
+    private static func groups(_ value: JSONValue) throws(Failure) -> [String] {
+        let names = value.arrayValue?.compactMap(\.stringValue)
+        guard let names, names.count == value.arrayValue?.count, UserLimits.accepts(groups: names) else {
+            throw .invalidRequest(
+                """
+                groups is a list of at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes \
+                without commas, control characters, line separators and spaces at either end
+                """)
+        }
+        return names
     }
 }

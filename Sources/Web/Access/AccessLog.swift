@@ -97,17 +97,3 @@ extension WebConfiguration {
         package var clients = ClientDetail.network
     }
 }
-
-/// Gives each request its id.
-struct RequestIDs: Sendable {
-    private let random: BufferedRandom
-
-    init(random: any RandomSource) {
-        self.random = BufferedRandom(random)
-    }
-
-    /// A trusted proxy's id, otherwise a new one.
-    func id(of request: ServerRequest) -> RequestID {
-        RequestID(named: request) ?? RequestID(UInt64(bigEndianBytes: random.bytes(8)))
-    }
-}

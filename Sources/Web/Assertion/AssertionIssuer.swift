@@ -1,19 +1,9 @@
 package import Accounts
 import Coding
 package import Crypto
-import Storage
 
-/// A signed statement about who is signed in, for a backend that trusts the key rather than the network.
-struct Assertion: Sendable {
-    /// The compact JWS.
-    let token: Secret
-    let keyID: String
-    let issuedAt: Timestamp
-    /// Exclusive; whole seconds.
-    let expiresAt: Timestamp
-}
-
-/// Makes assertions: JWTs of at most five minutes, each for one configured audience and signed with its algorithm.
+/// Makes assertions about who is signed in, for backends that trust the key rather than the network: JWTs of at most
+/// five minutes, each for one configured audience and signed with its algorithm.
 ///
 /// An assertion cannot be mistaken for another token, nor another token for one (RFC 8725 §3.11, §3.12): it has its own
 /// type, the issuer is this server, the audience is neither a client ID nor Apple, and the keys sign only assertions.
@@ -48,17 +38,17 @@ package struct AssertionIssuer: Sendable {
     /// - Parameters:
     ///   - signedIn: read after the request began; its user is active.
     ///   - audience: one of `audiences`.
-    /// - Returns: nil when the session ends within the second.
+    /// - Returns: the compact JWS and its end; nil when the session ends within the second.
     func assertion(
         about signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp
-    ) async throws(StoreError) -> Assertion? {
+    ) async throws(Failure) -> (token: Secret, expiresAt: Timestamp)? {
         try sign(signedIn, for: audience, at: now, with: try await keys.signer(audience.algorithm, at: now))
     }
 
     /// - Parameter signer: a key of the audience's algorithm.
     func sign(
         _ signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp, with signer: SigningKeys.Signer
-    ) throws(StoreError) -> Assertion? {
+    ) throws(Failure) -> (token: Secret, expiresAt: Timestamp)? {
         // Never past the session's own end; whole seconds, rounded down.
         let end = min(
             now.adding(seconds: SigningKeySchedule.assertionLifetime), limits.end(of: signedIn.session))
@@ -68,10 +58,9 @@ package struct AssertionIssuer: Sendable {
             let token = try SignedJWT.sign(
                 header: [("kid", .string(signer.keyID)), ("typ", .string(Self.type))],
                 claims: claims(signedIn, for: audience, issuedAt: now, expiresAt: expiresAt), key: signer.key)
-            return Assertion(
-                token: Secret(token), keyID: signer.keyID, issuedAt: now, expiresAt: expiresAt)
+            return (Secret(token), expiresAt)
         } catch {
-            throw .inconsistent("an assertion cannot be signed: \(error)")
+            throw Failure(.unavailable, "an assertion cannot be signed: \(error)")
         }
     }
 

@@ -5,39 +5,29 @@ import HTTP
 import HTTPTypes
 
 /// `GET /api/v1/session/assertion` and `GET /.well-known/jwks.json`.
-struct AssertionRoutes: Sendable {
-    let issuer: AssertionIssuer?
-    /// Of assertions and ID tokens.
-    let keys: SigningKeys?
-    let responses: WebResponses
-    let reader: SignedInReader
-    let clock: any WallClock
-
+extension WebRoutes {
     /// Names the audience.
-    private static let parameter = "audience"
+    private static let audienceParameter = "audience"
 
     /// Who is signed in, signed: for a page or an app that passes it to a backend. The credential is that of `GET
     /// /api/v1/session`; `audience` names a configured audience, by default the first.
-    func assertion(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let issuer else { throw WebFailure(.assertionNotConfigured) }
+    func assertion(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard let issuer else { throw Failure(.assertionNotConfigured) }
         let signedIn = try await reader.active(reader.credential(in: request.fields))
         let audience = try audience(of: request, issuer)
-        let assertion = try await WebFailure.mapping(
-            await issuer.assertion(about: signedIn, for: audience, at: clock.now()))
-        guard let assertion else { throw WebFailure(.signedOut) }
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        writer.member("assertion", assertion.token.reveal())
-        writer.member("expiresAt", assertion.expiresAt)
-        writer.endObject()
-        return responses.json(writer.bytes)
+        let assertion = try await issuer.assertion(about: signedIn, for: audience, at: clock.now())
+        guard let assertion else { throw Failure(.signedOut) }
+        return responses.json { writer in
+            writer.member("assertion", assertion.token.reveal())
+            writer.member("expiresAt", assertion.expiresAt)
+        }
     }
 
     private func audience(
         of request: ServerRequest, _ issuer: AssertionIssuer
-    ) throws(WebFailure) -> AssertionAudience {
+    ) throws(Failure) -> AssertionAudience {
         // Strict: a misspelt name would give the first audience an assertion that was meant for another.
-        guard let name = try APIQuery(request, names: [Self.parameter])[Self.parameter] else {
+        guard let name = try APIQuery(request, names: [Self.audienceParameter])[Self.audienceParameter] else {
             return issuer.audiences[0]
         }
         guard let audience = issuer.audience(named: name) else {
@@ -47,9 +37,9 @@ struct AssertionRoutes: Sendable {
     }
 
     /// The public keys, for anyone; cached for less than a key is published before it signs.
-    func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let keys, let document = try await WebFailure.mapping(await keys.document(at: clock.now())) else {
-            throw WebFailure(.assertionNotConfigured)
+    func publicKeys(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard let keys, let document = try await keys.document(at: clock.now()) else {
+            throw Failure(.assertionNotConfigured)
         }
         var response = responses.empty(
             .ok,

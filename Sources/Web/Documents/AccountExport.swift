@@ -1,6 +1,5 @@
 package import Accounts
 package import Coding
-package import Storage
 
 /// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`: read a page at a time
 /// and made in pieces. Never a token, sealed or not.
@@ -24,12 +23,12 @@ package struct AccountExport: Sendable {
     package typealias Reading =
         @Sendable (
             _ list: AccountList, _ place: AccountPlace?, _ limit: Int
-        ) async throws(StoreError) -> Page<AccountItem, AccountPlace>?
+        ) async throws(Failure) -> Page<AccountItem, AccountPlace>?
 
     /// - Parameter now: when the record was read.
     package init(_ record: AccountRecord, _ database: Database, at now: Timestamp) {
         let id = record.user.id
-        self.init(record, at: now) { (list, place, limit) async throws(StoreError) in
+        self.init(record, at: now) { (list, place, limit) async throws(Failure) in
             try await database.accountPage(list, of: id, after: place, limit: limit, at: now)
         }
     }
@@ -43,7 +42,7 @@ package struct AccountExport: Sendable {
     }
 
     /// The next piece; nil at the end.
-    package mutating func next() async throws(StoreError) -> [UInt8]? {
+    package mutating func next() async throws(Failure) -> [UInt8]? {
         guard !isDone else { return nil }
         while writer.bytes.count < Pieces.size {
             if let identity = identities.popFirst() {
@@ -80,9 +79,9 @@ package struct AccountExport: Sendable {
         writer.beginArray()
     }
 
-    private mutating func read(_ list: AccountList) async throws(StoreError) {
+    private mutating func read(_ list: AccountList) async throws(Failure) {
         guard let page = try await readPage(list, place, Self.page) else {
-            throw .inconsistent("the user was deleted during the export")
+            throw Failure(.unavailable, "the user was deleted during the export")
         }
         items = page.items[...]
         place = page.next
@@ -91,12 +90,27 @@ package struct AccountExport: Sendable {
     private static func write(_ item: AccountItem, to writer: inout JSONWriter) {
         switch item {
         case .session(let session): writer.write(session, Session.fields + [Field("issuedAt") { .time($0.issuedAt) }])
-        case .program(let program): write(program, to: &writer)
-        case .participant(let participant): write(participant, to: &writer)
-        case .notification(let notification): write(notification, to: &writer)
-        case .event(let event): EventDocument.write(event, to: &writer)
+        case .program(let program): writer.write(program, programs)
+        case .participant(let participant): writer.write(participant, participants)
+        case .notification(let notification): writer.write(notification, notifications)
+        case .event(let event): event.write(to: &writer)
         }
     }
+
+    private static let programFields: [Field<AccountRecord.Program>] = [
+        Field("clientID") { .code($0.clientID) }, Field("scope") { .text($0.scopes.joined(separator: " ")) },
+        Field("redirectURI") { .code($0.redirectURI) }, Field("session") { .code($0.session.rawValue) },
+        Field("signedInAt") { .time($0.signedInAt) }, Field("expiresAt") { .time($0.expiresAt) },
+        Field("offline") { .flag($0.isOffline) },
+    ]
+    private static let participantFields: [Field<AccountRecord.Participant>] = [
+        Field("clientID") { .code($0.clientID) }, Field("session") { .code($0.session.rawValue) },
+    ]
+    private static let notificationFields: [Field<AccountRecord.Notification>] = [
+        Field("type") { .code($0.type) }, Field("clientID") { .code($0.clientID?.rawValue) },
+        Field("eventTime") { .time($0.eventTime) }, Field("receivedAt") { .time($0.receivedAt) },
+        Field("outcome") { .text($0.outcome) },
+    ]
 
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.beginObject()
@@ -114,32 +128,20 @@ package struct AccountExport: Sendable {
         writer.endObject()
     }
 
-    private static func write(_ program: AccountRecord.Program, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("clientID", program.clientID)
-        writer.member("scope", program.scopes.joined(separator: " "))
-        writer.member("redirectURI", program.redirectURI)
-        writer.member("session", program.session.rawValue)
-        writer.member("signedInAt", program.signedInAt)
-        writer.member("expiresAt", program.expiresAt)
-        writer.member("offline", program.isOffline)
-        writer.endObject()
-    }
+    private static let programs: [Field<AccountRecord.Program>] = [
+        Field("clientID") { .code($0.clientID) }, Field("scope") { .text($0.scopes.joined(separator: " ")) },
+        Field("redirectURI") { .text($0.redirectURI) }, Field("session") { .code($0.session.rawValue) },
+        Field("signedInAt") { .time($0.signedInAt) }, Field("expiresAt") { .time($0.expiresAt) },
+        Field("offline") { .flag($0.isOffline) },
+    ]
 
-    private static func write(_ participant: AccountRecord.Participant, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("clientID", participant.clientID)
-        writer.member("session", participant.session.rawValue)
-        writer.endObject()
-    }
+    private static let participants: [Field<AccountRecord.Participant>] = [
+        Field("clientID") { .code($0.clientID) }, Field("session") { .code($0.session.rawValue) },
+    ]
 
-    private static func write(_ notification: AccountRecord.Notification, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("type", notification.type)
-        writer.member("clientID", notification.clientID?.rawValue)
-        writer.member("eventTime", notification.eventTime)
-        writer.member("receivedAt", notification.receivedAt)
-        writer.member("outcome", notification.outcome)
-        writer.endObject()
-    }
+    private static let notifications: [Field<AccountRecord.Notification>] = [
+        Field("type") { .text($0.type) }, Field("clientID") { .code($0.clientID?.rawValue) },
+        Field("eventTime") { .time($0.eventTime) }, Field("receivedAt") { .time($0.receivedAt) },
+        Field("outcome") { .text($0.outcome) },
+    ]
 }

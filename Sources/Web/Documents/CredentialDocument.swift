@@ -28,17 +28,15 @@ enum CredentialDocument {
         writer.member("createdAt", identity.createdAt)
         writer.name("credentials")
         writer.beginArray()
-        for credential in identity.credentials {
-            writer.beginObject()
-            writer.member("clientID", credential.clientID.rawValue)
-            writer.member("state", credential.state)
-            writer.member("cause", credential.cause)
-            writer.member("issuedAt", signIn(credential.issuedAt))
-            writer.member("refreshTokenStored", credential.holdsToken)
-            writer.endObject()
-        }
+        for credential in identity.credentials { writer.write(credential, fields) }
         writer.endArray()
     }
+
+    private static let fields: [Field<AccountRecord.Credential>] = [
+        Field("clientID") { .code($0.clientID.rawValue) }, Field("state") { .text($0.state) },
+        Field("cause") { .text($0.cause) }, Field("issuedAt") { .time(signIn($0.issuedAt)) },
+        Field("refreshTokenStored") { .flag($0.holdsToken) },
+    ]
 
     /// Null for an imported person who has not signed in here yet.
     private static func signIn(_ time: Timestamp) -> Timestamp? {

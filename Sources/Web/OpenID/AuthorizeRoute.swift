@@ -14,14 +14,14 @@ struct AuthorizeRoute: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let reader: SignedInReader
-    let login: LoginRoutes
+    let login: WebRoutes
     let provider: OpenIDProvider
     let targets: ReturnTargets
     let limit: RateGate
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET (RFC 9700 §4.12).
-    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
+    func post(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         try limit.noting(request)
         let fields = try Self.fields(request.body)
         let encoded = FormEncoder.encode(fields.map { ($0.name, $0.value) })
@@ -35,7 +35,7 @@ struct AuthorizeRoute: Sendable {
         return responses.redirect(to: configuration.publicURL.path(Self.path) + "?" + query).keepingOpener()
     }
 
-    func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         do {
             try limit.noting(request)
         } catch {
@@ -48,14 +48,13 @@ struct AuthorizeRoute: Sendable {
         let asked = AuthorizeRequest(try await fields(of: request))
         let (client, address) = try await asking(asked)
         let valid: ValidatedAuthorizeRequest
-        do throws(ProviderError) {
+        do {
             valid = try ValidatedAuthorizeRequest(asked, client: client, address: address)
         } catch {
-            return answer(error, client, address)
+            return answer(error.providerError, client, address)
         }
         let signedIn = try await signedIn(request)
-        let result = try await WebFailure.mapping(
-            await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled))
+        let result = try await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled)
         switch result {
         case .code(let code): return answer(address.answer(code: code, issuer: provider.issuer))
         case .error(let error): return answer(error, client, address)
@@ -66,7 +65,7 @@ struct AuthorizeRoute: Sendable {
                 request, for: target, signedIn, notice: .program(client.name, receives: received))
         case .notAllowed(let error):
             let target = targets.validate(configuration.publicURL.path(Self.path) + "?" + (request.query ?? ""))
-            throw WebFailure(
+            throw Failure(
                 .openIDNotAllowed, "client \(client.id)",
                 visit: FailedVisit(
                     returnTo: target, person: signedIn?.user, program: client,
@@ -77,9 +76,9 @@ struct AuthorizeRoute: Sendable {
     // MARK: The request
 
     /// Who asks, and where answers may go.
-    private func asking(_ asked: AuthorizeRequest) async throws(WebFailure) -> (OpenIDClient, AnswerAddress) {
-        guard let id = asked.clientID, let client = try await WebFailure.mapping(await provider.client(id))
-        else { throw WebFailure(.openIDClientUnknown) }
+    private func asking(_ asked: AuthorizeRequest) async throws(Failure) -> (OpenIDClient, AnswerAddress) {
+        guard let id = asked.clientID, let client = try await provider.client(id)
+        else { throw Failure(.openIDClientUnknown) }
         guard let address = asked.answerAddress(of: client) else {
             throw .openIDRedirectRefused(client, "redirect_uri", asked.redirectURI ?? "", not: client.redirectURIs)
         }
@@ -87,34 +86,34 @@ struct AuthorizeRoute: Sendable {
     }
 
     /// The parameters, of a request that was kept too; what else came with that is whether Apple's page was cancelled.
-    private func fields(of request: ServerRequest) async throws(WebFailure) -> [FormField] {
+    private func fields(of request: ServerRequest) async throws(Failure) -> [FormField] {
         let fields = try Self.fields(Array((request.query ?? "").utf8))
         guard let id = fields.first(where: { $0.name.isExactly(Self.keptName) })?.value else { return fields }
-        guard let query = try await WebFailure.mapping(await provider.kept(id)) else {
+        guard let query = try await provider.kept(id) else {
             throw .badRequest("the request has expired; begin again at the application")
         }
         return try Self.fields(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
     }
 
     /// Where the sign-in leads back to; nil while too many long requests are kept.
-    private func target(_ query: String) async throws(WebFailure) -> ReturnTarget? {
+    private func target(_ query: String) async throws(Failure) -> ReturnTarget? {
         let path = configuration.publicURL.path(Self.path) + "?"
         if let target = targets.validate(path + query) { return target }
         return try await keeping(query).flatMap { targets.validate(path + $0) }
     }
 
-    private func keeping(_ query: String) async throws(WebFailure) -> String? {
-        try await WebFailure.mapping(await provider.keep(query)).map { "\(Self.keptName)=\($0)" }
+    private func keeping(_ query: String) async throws(Failure) -> String? {
+        try await provider.keep(query).map { "\(Self.keptName)=\($0)" }
     }
 
     /// The browser's session. An app's token is no sign-in of a browser.
-    private func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+    private func signedIn(_ request: ServerRequest) async throws(Failure) -> SignedIn? {
         guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
-        return try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
+        return try await reader.signedIn(.cookie(token))
     }
 
     /// The parameters of a query or a form.
-    static func fields(_ bytes: [UInt8]) throws(WebFailure) -> [FormField] {
+    static func fields(_ bytes: [UInt8]) throws(Failure) -> [FormField] {
         guard let fields = try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: limit)) else {
             throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters")
         }
@@ -131,7 +130,7 @@ struct AuthorizeRoute: Sendable {
     /// Every error that goes to a client leaves a line in the log.
     private func answer(_ error: ProviderError, _ client: OpenIDClient, _ address: AnswerAddress) -> ServerResponse {
         responses.log(
-            WebFailure(.openIDErrorReturned, "client \(client.id): \(error.code.rawValue), \(error.text)"),
+            Failure(.openIDErrorReturned, "client \(client.id): \(error.code.rawValue), \(error.text)"),
             route: Self.path)
         return answer(address.answer(error, issuer: provider.issuer))
     }
@@ -154,14 +153,14 @@ struct AuthorizeRoute: Sendable {
     }
 }
 
-extension WebFailure {
+extension Failure {
     /// An address that a program sent, which is not one of its own. The log says what came, and what would have been
     /// right.
     static func openIDRedirectRefused(
         _ client: OpenIDClient, _ name: String, _ sent: String, not known: [String]
-    ) -> WebFailure {
+    ) -> Failure {
         let registered = known.isEmpty ? "none" : known.prefix(10).joined(separator: " ")
-        return WebFailure(
+        return Failure(
             .openIDRedirectRefused,
             "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)",
             visit: FailedVisit(program: client))

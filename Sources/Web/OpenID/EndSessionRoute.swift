@@ -16,8 +16,8 @@ struct EndSessionRoute: Sendable {
     let clock: any WallClock
 
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET.
-    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
+    func post(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let query = FormEncoder.encode(try AuthorizeRoute.fields(request.body).map { ($0.name, $0.value) })
         return responses.redirect(
             to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self))
@@ -25,22 +25,19 @@ struct EndSessionRoute: Sendable {
 
     /// Ends the session of the person whom the ID token names. Anybody else is asked first, on the page of `/logout`:
     /// otherwise any site could sign people out.
-    func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let fields = try AuthorizeRoute.fields(Array((request.query ?? "").utf8))
-        let asked: LogoutRequest
-        do throws(ProviderError) { asked = try LogoutRequest(fields) } catch { throw .badRequest(error.text) }
-        let answer = try await WebFailure.mapping(await provider.logout(asked))
+        let answer = try await provider.logout(LogoutRequest(fields))
         if let (client, uri) = answer.refusal {
             throw .openIDRedirectRefused(client, "post_logout_redirect_uri", uri, not: client.logoutURIs)
         }
         let page = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         let onward = answer.location ?? page
         guard case .cookie(let token) = reader.credential(in: request.fields),
-            let signedIn = try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
+            let signedIn = try await reader.signedIn(.cookie(token))
         else { return responses.redirect(to: onward) }
         guard answer.user == signedIn.user.id else { return responses.redirect(to: page) }
-        try await WebFailure.mapping(
-            await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+        try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
         return responses.redirect(to: onward, cookies: [cookies.clearSession])
     }

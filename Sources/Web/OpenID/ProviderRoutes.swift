@@ -14,9 +14,9 @@ struct ProviderRoutes: Sendable {
     let stopwatch: Stopwatch
 
     /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
-    func metadata(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard try await !WebFailure.mapping(await provider.database.openIDClients()).isEmpty else {
-            throw WebFailure(.openIDNotConfigured)
+    func metadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard try await !provider.database.openIDClients().isEmpty else {
+            throw Failure(.openIDNotConfigured)
         }
         return responses.json(
             DiscoveryDocument.encode(issuer: provider.issuer),
@@ -24,13 +24,13 @@ struct ProviderRoutes: Sendable {
     }
 
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
-    func token(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func token(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
         let answer: OpenIDProvider.TokenAnswer
-        do throws(ProviderError) {
+        do {
             answer = try await provider.tokens(for: asked, of: client)
         } catch {
-            throw WebFailure(error, of: client)
+            throw error.of(client)
         }
         var writer = JSONWriter(reserving: 2_048)
         writer.beginObject()
@@ -46,30 +46,26 @@ struct ProviderRoutes: Sendable {
     }
 
     /// RFC 7009.
-    func revoke(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func revoke(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
-        do throws(ProviderError) {
-            try await provider.revoke(asked, of: client)
-        } catch {
-            throw WebFailure(error)
-        }
+        try await provider.revoke(asked, of: client)
         return responses.empty(.ok)
     }
 
     /// OIDC Core §5.3.
-    func userInfo(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func userInfo(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard let token = try Self.bearer(of: request) else {
             throw Self.refusal(.tokenRequired, "", ProviderError(.invalidToken, "there is no access token"))
         }
-        let held = try await WebFailure.mapping(await provider.grant(access: token))
+        let held = try await provider.grant(access: token)
         guard let held else {
-            throw WebFailure(ProviderError(.invalidToken, "the access token is unknown or has ended"))
+            throw .oauth(.invalidToken, "the access token is unknown or has ended")
         }
         return responses.json(JSONWriter.encode(provider.claims(of: held)))
     }
 
     /// RFC 6750 §2.1; in a form only without `Authorization` (§2.2). A query would end up in logs.
-    private static func bearer(of request: ServerRequest) throws(WebFailure) -> String? {
+    private static func bearer(of request: ServerRequest) throws(Failure) -> String? {
         let authorizations = request.fields[values: .authorization]
         var found: [String] = []
         for value in authorizations {
@@ -89,39 +85,27 @@ struct ProviderRoutes: Sendable {
     }
 
     /// - Parameter parameters: of the challenge, with a leading comma (RFC 6750 §3).
-    private static func refusal(_ code: ReasonCode, _ parameters: String, _ error: ProviderError) -> WebFailure {
-        var failure = WebFailure(code, fields: [.wwwAuthenticate: WebFailure.challenge + parameters])
+    private static func refusal(_ code: ReasonCode, _ parameters: String, _ error: ProviderError) -> Failure {
+        var failure = Failure(code)
+        failure.challenges = [Failure.challenge + parameters]
         failure.oauth = error
         return failure
     }
 
-    private func client(of request: ServerRequest) async throws(WebFailure) -> (ProviderRequest, OpenIDClient) {
+    private func client(of request: ServerRequest) async throws(Failure) -> (ProviderRequest, OpenIDClient) {
         guard MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) else {
-            throw WebFailure(
-                ProviderError(.invalidRequest, "the content must be application/x-www-form-urlencoded"))
+            throw .oauth(.invalidRequest, "the content must be application/x-www-form-urlencoded")
         }
-        do throws(ProviderError) {
+        do {
             let asked = try ProviderRequest(form, authorization: request.fields[values: .authorization])
             return (asked, try await provider.authenticate(asked))
         } catch {
-            if error.code == .invalidClient,
+            if error.oauth?.code == .invalidClient,
                 case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds)
             {
                 throw .tooManyRequests(retryAfter: seconds)
             }
-            throw WebFailure(error)
-        }
-    }
-}
-
-extension ProviderError {
-    /// A challenge where the status needs one.
-    var fields: HTTPFields {
-        switch code {
-        case .invalidClient: [.wwwAuthenticate: "Basic realm=\"bramley\", charset=\"UTF-8\""]
-        case .invalidToken:
-            [.wwwAuthenticate: "Bearer realm=\"bramley\", error=\"\(code.rawValue)\", error_description=\"\(text)\""]
-        default: HTTPFields()
+            throw error
         }
     }
 }

@@ -1,29 +1,26 @@
 import Accounts
 import HTTP
-import Storage
 
 /// `/operator/audit`: the audit log.
-struct OperatorAudit: Sendable {
-    let people: OperatorPeople
-
-    func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        let (gate, texts) = (people.gate, visit.texts)
+extension OperatorPages {
+    func audit(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+        let texts = visit.texts
         let text = try gate.parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
         let kind = try gate.parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
-        func filter(_ name: String, _ value: AuditEntry.Kind?) -> OperatorSection.Link {
-            .init(
-                text: name, link: visit.link("/operator/audit", [("q", text), ("type", value?.rawValue)]),
+        func filter(_ name: String, _ value: AuditEntry.Kind?) -> PageValue {
+            .link(
+                name, to: visit.link("/operator/audit", [("q", text), ("type", value?.rawValue)]),
                 isCurrent: value == kind)
         }
         let list = OperatorList(
-            tab: .audit, columns: Self.columns(texts), places: .audit, note: texts["auditNote"],
-            search: .init(
-                label: texts["auditOf"], button: texts["find"], link: visit.link("/operator/audit"),
-                value: text ?? "", hidden: kind.map { [("type", $0.rawValue)] } ?? []),
+            tab: .audit, columns: Self.auditColumns(texts), places: .audit, note: texts["auditNote"],
+            search: .search(
+                texts["auditOf"], button: texts["find"], to: visit.link("/operator/audit"), text ?? "",
+                hidden: kind.map { [("type", $0.rawValue)] } ?? []),
             filters: [filter(texts["all"], nil)] + AuditEntry.Kind.allCases.map { filter($0.rawValue, $0) },
             query: [("q", text), ("type", kind?.rawValue)]
-        ) { (place, limit) async throws(StoreError) in
+        ) { (place, limit) async throws(Failure) in
             // What is not an id belongs to nobody.
             if text != nil, user == nil { return Page() }
             return try await people.database.auditLog(
@@ -32,7 +29,7 @@ struct OperatorAudit: Sendable {
         return try await list.answer(visit, gate)
     }
 
-    static func columns(_ texts: OperatorTexts) -> [OperatorColumn<AuditEntry>] {
+    static func auditColumns(_ texts: OperatorTexts) -> [OperatorColumn<AuditEntry>] {
         [
             .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
             .init("actor") { entry in

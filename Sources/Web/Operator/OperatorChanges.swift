@@ -8,27 +8,21 @@ import HTTPTypes
 ///
 /// A change needs a page of ours, a sign-in within ten minutes and this page's button. It is recorded under the
 /// operator's user id, in the transaction that makes it where that is one.
-struct OperatorChanges: Sendable {
-    let gate: OperatorGate
-    let people: OperatorPeople
-    let lists: OperatorQueues
-    let keys: OperatorKeys
-    let clients: OperatorClients?
-
+extension OperatorPages {
     /// What a change is about, for its page.
     struct Target: Sendable {
         var name: String
         var fields: [OperatorForm.Field] = []
     }
 
-    func page(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func changePage(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         guard let action = try gate.parameter("action", visit).flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
         }
         return try await ask(visit, action, try gate.parameter("target", visit) ?? "", filled: nil)
     }
 
-    func post(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func postChange(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let form = try gate.form(visit, ["action", "target"] + Self.fields)
         guard let action = form["action"].flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
@@ -53,9 +47,9 @@ struct OperatorChanges: Sendable {
     private func ask(
         _ visit: OperatorGate.Visit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
         problem: String? = nil
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        guard var known = try await self.target(of: action, target, visit) else { throw WebFailure(.notFound) }
+        guard var known = try await self.target(of: action, target, visit) else { throw Failure(.notFound) }
         if let filled {
             for index in known.fields.indices {
                 let field = known.fields[index]
@@ -69,7 +63,7 @@ struct OperatorChanges: Sendable {
         let path = "/operator/change"
         var section = OperatorSection(
             heading: texts["actions.\(action)"], note: texts.text("what.\(action)", ["name": known.name]))
-        let cancel = OperatorSection.Link(text: texts["cancel"], link: visit.link(action.tab.path))
+        let cancel = visit.link(named: "cancel", to: action.tab.path)
         if visit.isFresh {
             section.form = OperatorForm(
                 link: visit.link(path),
@@ -78,15 +72,12 @@ struct OperatorChanges: Sendable {
             section.links = [cancel]
         } else {
             let here = visit.link(path, [("action", action.rawValue), ("target", target)])
-            section.links = [
-                .init(text: texts["signInAgain"], link: visit.link("/login/apple", [("return_to", here)])),
-                cancel,
-            ]
+            section.links = [visit.link(named: "signInAgain", to: "/login/apple", [("return_to", here)]), cancel]
         }
         var sections = [section]
         if let problem { sections.insert(OperatorSection(heading: problem, isWarning: true), at: 0) }
         if !visit.isFresh {
-            let text = texts.text("tooOld", ["count": String(RecentSignIn.seconds / 60)])
+            let text = texts.text("tooOld", ["count": String(Session.recent / 60)])
             sections.insert(OperatorSection(heading: text, isWarning: true), at: 0)
         }
         return gate.page(
@@ -96,16 +87,16 @@ struct OperatorChanges: Sendable {
 
     /// The names of every form's fields.
     private static let fields: [String] =
-        ["groups"] + OperatorKeys.fields + OperatorClients.fields
+        ["groups"] + keyFields + OperatorClients.fields
 
     /// Nil when there is no such thing, or no longer.
     private func target(
         of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> Target? {
+    ) async throws(Failure) -> Target? {
         switch action {
         case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
             guard let id = UserID(parsing: target),
-                let user = try await WebFailure.mapping(await people.database.user(id))
+                let user = try await people.database.user(id)
             else { return nil }
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
@@ -114,8 +105,8 @@ struct OperatorChanges: Sendable {
                 name: PersonText.accountName(of: user) ?? id.rawValue, fields: action == .groups ? [groups] : [])
         case .endSession: return SessionID(parsing: target).map { Target(name: $0.rawValue) }
         case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
-            return try await lists.target(of: action, target)
-        case .createKey, .revokeKey: return try await keys.target(of: action, target, visit)
+            return try await queueTarget(of: action, target)
+        case .createKey, .revokeKey: return try await keyTarget(of: action, target, visit)
         case .addClient, .editClient, .rotateSecret, .deleteClient:
             return try await clients?.target(of: action, target, visit)
         }
@@ -123,7 +114,7 @@ struct OperatorChanges: Sendable {
 
     private func perform(
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         switch action {
         case .approve: try await change(target, UserPatch(state: .active), from: .pending, visit)
         case .enable: try await change(target, UserPatch(state: .active), from: .disabled, visit)
@@ -133,8 +124,8 @@ struct OperatorChanges: Sendable {
         case .endSessions: try await endSessions(target, visit)
         case .endSession: try await endSession(target, visit)
         case .replay, .retryEvent, .retryEndpoint, .retryAll, .testEndpoint:
-            try await lists.perform(action, target, visit)
-        case .createKey, .revokeKey: try await keys.perform(action, target, form, visit)
+            try await performQueue(action, target, visit)
+        case .createKey, .revokeKey: try await performKey(action, target, form, visit)
         case .addClient, .editClient, .rotateSecret, .deleteClient:
             try await clients?.perform(action, target, form, visit) ?? .refused(problem: "gone")
         }
@@ -145,12 +136,11 @@ struct OperatorChanges: Sendable {
     /// - Parameter state: in which the person must be; nil for any.
     private func change(
         _ target: String, _ patch: UserPatch, from state: User.State? = nil, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        let result = try await WebFailure.mapping(
-            await people.database.patchUser(
-                id, if: { state == nil || $0.state == state }, keepingOneOf: gate.groups, at: visit.now
-            ) { _ in patch })
+        let result = try await people.database.patchUser(
+            id, if: { state == nil || $0.state == state }, keepingOneOf: gate.groups, at: visit.now
+        ) { _ in patch }
         switch result {
         case .patched: return .done(path: "/operator/users/\(id.rawValue)")
         case .unknown: return .refused(problem: "gone")
@@ -160,10 +150,9 @@ struct OperatorChanges: Sendable {
         }
     }
 
-    private func delete(_ target: String, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
+    private func delete(_ target: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        let result = try await WebFailure.mapping(
-            await people.database.deleteUser(id, keepingOneOf: gate.groups, at: visit.now))
+        let result = try await people.database.deleteUser(id, keepingOneOf: gate.groups, at: visit.now)
         switch result {
         case .deleted: return .done(path: "/operator/users")
         case .unknown, .conditionFailed: return .refused(problem: "gone")
@@ -173,10 +162,10 @@ struct OperatorChanges: Sendable {
 
     private func changeGroups(
         _ target: String, _ text: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         let groups = PlainLine.list(text)
         guard UserLimits.accepts(groups: groups) else { return .refused(problem: "groups") }
-        guard let id = UserID(parsing: target), let user = try await WebFailure.mapping(await people.database.user(id))
+        guard let id = UserID(parsing: target), let user = try await people.database.user(id)
         else { return .refused(problem: "gone") }
         // A name from before this rule, which the field does not bring back: `users groups` removes it.
         if let odd = user.groups.first(where: { !UserLimits.accepts(group: $0) }) {
@@ -187,24 +176,71 @@ struct OperatorChanges: Sendable {
 
     private func endSessions(
         _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        guard try await WebFailure.mapping(await people.database.user(id)) != nil else {
+        guard try await people.database.user(id) != nil else {
             return .refused(problem: "gone")
         }
         // The operator's own present session stays: otherwise nothing would say that it is done.
         let kept = id == visit.user.id ? visit.session.id : nil
-        _ = try await WebFailure.mapping(
-            await people.database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now))
+        _ = try await people.database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now)
         return .done(path: "/operator/users/\(id.rawValue)")
     }
 
     private func endSession(
         _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         guard let id = SessionID(parsing: target) else { return .refused(problem: "gone") }
-        let wasThere = try await WebFailure.mapping(
-            await people.database.endSession(id, cause: .revokedByOperator, at: visit.now))
+        let wasThere = try await people.database.endSession(id, cause: .revokedByOperator, at: visit.now)
         return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
     }
+}
+
+/// What an operator can change, by its name in addresses and forms.
+enum OperatorAction: String, Sendable, CaseIterable {
+    case approve, enable, disable, groups
+    case endSessions = "end-sessions"
+    case deleteUser = "delete-user"
+    case endSession = "end-session"
+    case replay
+    case retryEvent = "retry-event"
+    case retryEndpoint = "retry-endpoint"
+    case retryAll = "retry-all"
+    case testEndpoint = "test-endpoint"
+    case createKey = "create-key"
+    case revokeKey = "revoke-key"
+    case addClient = "add-client"
+    case editClient = "edit-client"
+    case rotateSecret = "rotate-secret"
+    case deleteClient = "delete-client"
+
+    /// Whose page it belongs to, and where it leads when done.
+    var tab: OperatorPage.Tab {
+        switch self {
+        case .approve, .enable, .disable, .groups, .endSessions, .deleteUser: .users
+        case .endSession: .sessions
+        case .replay: .notifications
+        case .retryEvent, .retryEndpoint, .retryAll, .testEndpoint: .webhooks
+        case .createKey, .revokeKey: .apiKeys
+        case .addClient, .editClient, .rotateSecret, .deleteClient: .clients
+        }
+    }
+
+    /// Whether it takes something away.
+    var isDanger: Bool {
+        switch self {
+        case .disable, .endSessions, .deleteUser, .endSession, .revokeKey, .rotateSecret, .deleteClient: true
+        default: false
+        }
+    }
+}
+
+/// The result of a change.
+enum OperatorOutcome: Sendable {
+    /// Leads to this path, which says so.
+    case done(path: String)
+    /// Shown at once, and only once.
+    case shown(OperatorSection)
+    /// Not done. `problem` is a key below `operator.problems`; `detail` is for the person who filled in the form.
+    case refused(problem: String, detail: String? = nil)
 }

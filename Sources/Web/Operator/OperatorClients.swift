@@ -8,8 +8,8 @@ struct OperatorClients: Sendable {
     let gate: OperatorGate
     let clients: Clients
 
-    func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        let found = try await WebFailure.mapping(await clients.database.openIDClients())
+    func list(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+        let found = try await clients.database.openIDClients()
         let list = OperatorList(
             tab: .clients,
             columns: [
@@ -23,11 +23,11 @@ struct OperatorClients: Sendable {
         return try await list.answer(visit, gate)
     }
 
-    func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
+    func page(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         guard let id = OpenIDClientID(parsing: id),
-            let client = try await WebFailure.mapping(await clients.database.openIDClient(id))
-        else { throw WebFailure(.notFound) }
+            let client = try await clients.database.openIDClient(id)
+        else { throw Failure(.notFound) }
         func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
         }
@@ -63,10 +63,10 @@ struct OperatorClients: Sendable {
 
     func target(
         of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorChanges.Target? {
+    ) async throws(Failure) -> OperatorPages.Target? {
         if action == .addClient { return .init(name: "", fields: fields(nil, visit.texts)) }
         guard let id = OpenIDClientID(parsing: target),
-            let client = try await WebFailure.mapping(await clients.database.openIDClient(id))
+            let client = try await clients.database.openIDClient(id)
         else { return nil }
         return .init(name: client.name, fields: action == .editClient ? fields(client, visit.texts) : [])
     }
@@ -108,30 +108,32 @@ struct OperatorClients: Sendable {
 
     func perform(
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         let text = action == .addClient ? form["clientID"] ?? "" : target
         guard let id = OpenIDClientID(parsing: text) else {
             return .refused(problem: action == .addClient ? "clientID" : "gone")
         }
         if action == .deleteClient {
-            let client = try await WebFailure.mapping(await clients.delete(id, at: visit.now))
+            let client = try await clients.delete(id, at: visit.now)
             return client == nil ? .refused(problem: "gone") : .done(path: "/operator/clients")
         }
         let outcome: ClientOutcome
         if action == .rotateSecret {
-            outcome = try await WebFailure.mapping(await clients.rotateSecret(of: id, at: visit.now))
+            outcome = try await clients.rotateSecret(of: id, at: visit.now)
         } else {
             let wanted: ClientRegistration
-            do throws(RegistrationError) {
+            do {
                 wanted = try ClientRegistration(Self.description(of: id, form), of: id)
             } catch {
-                return .refused(problem: "client", detail: error.text)
+                return .refused(problem: "client", detail: "\(error)")
             }
-            outcome = try await WebFailure.mapping(
-                await clients.register(wanted, isNew: action == .addClient, by: .page, at: visit.now))
+            outcome = try await clients.register(wanted, isNew: action == .addClient, by: .page, at: visit.now)
         }
         switch outcome {
-        case .saved(_, let secret?, _): return shown(id, secret, visit)
+        case .saved(_, let secret?, _):
+            return visit.shownOnce(
+                id.rawValue, [("id", id.rawValue), ("secret", secret.reveal())], back: .clients,
+                to: "/operator/clients/\(id.rawValue)")
         case .saved: return .done(path: "/operator/clients/\(id.rawValue)")
         case .unknown, .withoutSecret: return .refused(problem: "gone")
         case .taken: return .refused(problem: "clientTaken")
@@ -153,22 +155,5 @@ struct OperatorClients: Sendable {
             ("groups", texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
             ("scopes", texts(OpenIDScope.allCases.map(\.rawValue).filter { form["scope \($0)"] != nil })),
         ])
-    }
-
-    private func shown(
-        _ id: OpenIDClientID, _ secret: OpenIDClientSecret, _ visit: OperatorGate.Visit
-    ) -> OperatorOutcome {
-        .shown(
-            OperatorSection(
-                heading: id.rawValue, note: visit.texts["shownOnce"],
-                facts: [
-                    (visit.texts["columns.id"], [.code(id.rawValue)]),
-                    (visit.texts["columns.secret"], [.code(secret.reveal())]),
-                ],
-                links: [
-                    .init(
-                        text: visit.texts["tabs.clients"],
-                        link: visit.link("/operator/clients/\(id.rawValue)"))
-                ]))
     }
 }

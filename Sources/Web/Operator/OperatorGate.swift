@@ -18,7 +18,7 @@ struct OperatorGate: Sendable {
         let publicURL: PublicURL
 
         /// Whether the sign-in is recent enough to change something.
-        var isFresh: Bool { RecentSignIn.holds(session, at: now) }
+        var isFresh: Bool { session.isRecent(at: now) }
 
         /// A link to one of our pages, with a query of what is not nil.
         func link(_ path: String, _ query: [(String, String?)] = []) -> String {
@@ -29,54 +29,68 @@ struct OperatorGate: Sendable {
             return locale.link(publicURL.path(text))
         }
 
+        /// The same with one of our texts.
+        func link(named text: String, to path: String, _ query: [(String, String?)] = []) -> PageValue {
+            .link(texts[text], to: link(path, query))
+        }
+
+        /// A secret that was just made, which no page shows again.
+        func shownOnce(
+            _ name: String, _ facts: [(column: String, value: String)], back tab: OperatorPage.Tab, to path: String
+        ) -> OperatorOutcome {
+            .shown(
+                OperatorSection(
+                    heading: name, note: texts["shownOnce"],
+                    facts: facts.map { (texts["columns.\($0.column)"], [.code($0.value)]) },
+                    links: [link(named: "tabs.\(tab)", to: path)]))
+        }
+
         /// A link to the page that asks for a change.
-        func change(
-            _ action: OperatorAction, _ target: String? = nil, isDanger: Bool = false
-        ) -> OperatorSection.Link {
-            .init(
-                text: texts["actions.\(action)"],
-                link: link("/operator/change", [("action", action.rawValue), ("target", target)]), isDanger: isDanger)
+        func change(_ action: OperatorAction, _ target: String? = nil, isDanger: Bool = false) -> PageValue {
+            .link(texts["actions.\(action)"], to: asking(action, target), isDanger: isDanger)
         }
 
         /// The same in a table.
         func action(_ action: OperatorAction, _ target: String) -> OperatorCell {
-            let link = change(action, target)
-            return .action(link.text, link.link)
+            .action(texts["actions.\(action)"], asking(action, target))
+        }
+
+        private func asking(_ action: OperatorAction, _ target: String?) -> String {
+            link("/operator/change", [("action", action.rawValue), ("target", target)])
         }
     }
 
-    typealias Handler = @Sendable (Visit) async throws(WebFailure) -> ServerResponse
+    typealias Handler = @Sendable (Visit) async throws(Failure) -> ServerResponse
 
-    /// `operator.groups`.
-    let groups: [String]
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let access: AccountAccess
-    let targets: ReturnTargets
-    let clock: any WallClock
-    let random: any RandomSource
-    let database: Database
+    let routes: WebRoutes
     let limit: RateGate
 
+    /// `operator.groups`.
+    var groups: [String] { routes.configuration.operatorGroups }
+    var responses: WebResponses { routes.responses }
+    var random: any RandomSource { routes.random }
+    private var configuration: WebConfiguration { routes.configuration }
+    private var database: Database { routes.database }
+
     func admitting(_ handle: @escaping Handler) -> RouteTable.PlainHandler {
-        { request throws(WebFailure) in
+        { request throws(Failure) in
             let locale = responses.locale(of: request)
-            guard let signedIn = try await access.active(request) else {
-                return access.login(returningTo: here(request), locale: locale)
+            guard let signedIn = try await routes.active(request) else {
+                return routes.login(returningTo: here(request), locale: locale)
             }
             guard signedIn.user.isOperator(groups) else {
-                let target = targets.validate(configuration.publicURL.path(here(request)))
+                let target = routes.targets.validate(configuration.publicURL.path(here(request)))
                 throw .notAllowed(rule: nil, target: target, person: signedIn.user)
             }
             // Not before: strangers behind the same address would spend it.
             try limit.pass(request)
             let visit = Visit(
                 user: signedIn.user, session: signedIn.session, request: request, locale: locale,
-                texts: OperatorTexts(strings: responses.pages.strings(locale)), now: clock.now(),
+                texts: OperatorTexts(strings: responses.pages.strings(locale)), now: routes.clock.now(),
                 publicURL: configuration.publicURL)
             let network = ClientDetail.network.text(of: request.client)
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
-            return try await request.answered(for: actor) { () throws(WebFailure) in
+            return try await request.answered(for: actor) { () throws(Failure) in
                 let response = try await handle(visit)
                 try await recordLook(visit, response)
                 return response
@@ -86,7 +100,7 @@ struct OperatorGate: Sendable {
 
     /// Records what an operator is about to see: a person's page or file, a page that asks about a person, or a list.
     /// Nobody is shown what could not be recorded.
-    private func recordLook(_ visit: Visit, _ response: ServerResponse) async throws(WebFailure) {
+    private func recordLook(_ visit: Visit, _ response: ServerResponse) async throws(Failure) {
         guard [.ok, .conflict].contains(response.status) else { return }
         let path = configuration.publicURL.pathBelow(visit.request.path) ?? ""
         let parts = path.split(separator: "/").dropFirst().map(String.init)
@@ -100,13 +114,12 @@ struct OperatorGate: Sendable {
             // The list of people is the list.
             object = parts.first.map { $0 == "users" ? "list" : $0 } ?? "today"
         }
-        try await WebFailure.mapping(
-            await database.record(
-                parts.last == "export" ? .userExported : .userViewed, user: user, object: object, at: visit.now))
+        try await database.record(
+            parts.last == "export" ? .userExported : .userViewed, user: user, object: object, at: visit.now)
     }
 
     /// What a change is about: in the address, or in the form.
-    private func target(_ visit: Visit) throws(WebFailure) -> String? {
+    private func target(_ visit: Visit) throws(Failure) -> String? {
         if visit.request.method == .post { return try form(visit, ["target"])["target"] }
         return try parameter("target", visit)
     }
@@ -120,25 +133,23 @@ struct OperatorGate: Sendable {
     // MARK: Answers
 
     func page(_ page: OperatorPage, _ visit: Visit, status: HTTPResponse.Status = .ok) -> ServerResponse {
-        let nonce = Base64URL.encode(random.bytes(16))
         var notice: String?
         if SameOrigin.isOwnOrTyped(visit.request.fields), case .one(let code) = Query(visit.request).value("done"),
             let action = OperatorAction(rawValue: code)
         {
             notice = visit.texts.text("done", ["action": visit.texts["actions.\(action)"]])
         }
-        let values = page.values(
-            notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
-            scriptNonce: nonce, texts: visit.texts, link: { visit.link($0) })
-        return responses.page(
-            responses.pages.render("operator", locale: visit.locale, values), locale: visit.locale, status: status,
-            policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+        return responses.scripted("operator", locale: visit.locale, status: status) { nonce in
+            page.values(
+                notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
+                scriptNonce: nonce, texts: visit.texts, link: { visit.link($0) })
+        }
     }
 
     /// A file that the browser saves. Call `requireOwn` first.
     func file(
         _ content: some PieceSource, type: String, name: String, route: String
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         var response = responses.empty(.ok)
         response.fields[.contentType] = type
         response.fields[.contentDisposition] = "attachment; filename=\"\(name)\""
@@ -147,28 +158,25 @@ struct OperatorGate: Sendable {
     }
 
     /// Refuses what another site began: it can lead here with the cookie, which is not the operator's wish.
-    func requireOwn(_ visit: Visit) throws(WebFailure) {
-        guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw WebFailure(.crossSite) }
+    func requireOwn(_ visit: Visit) throws(Failure) {
+        guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw Failure(.crossSite) }
     }
 
     /// - Returns: the parameter; nil when absent or empty.
-    func parameter(_ name: String, _ visit: Visit) throws(WebFailure) -> String? {
-        switch Query(visit.request).value(name) {
-        case .one(let text): return text.isEmpty ? nil : try storable(text, of: name)
-        case .absent: return nil
-        case .several: throw .badRequest("\(name) is given more than once")
-        }
+    func parameter(_ name: String, _ visit: Visit) throws(Failure) -> String? {
+        guard let text = try Query(visit.request).given(name) else { return nil }
+        return try storable(text, of: name)
     }
 
     /// - Returns: what the form of a page of ours sent.
-    func form(_ visit: Visit, _ names: [String]) throws(WebFailure) -> [String: String] {
-        let form = try access.form(visit.request, names)
+    func form(_ visit: Visit, _ names: [String]) throws(Failure) -> [String: String] {
+        let form = try routes.form(visit.request, names)
         for (name, text) in form { _ = try storable(text, of: name) }
         return form
     }
 
     /// PostgreSQL has no texts with U+0000.
-    private func storable(_ text: String, of name: String) throws(WebFailure) -> String {
+    private func storable(_ text: String, of name: String) throws(Failure) -> String {
         guard !text.utf8.contains(0) else { throw .badRequest("\(name) contains U+0000") }
         return text
     }

@@ -4,15 +4,13 @@ import Crypto
 import HTTP
 
 /// `/operator/api-keys`: the keys of applications, made and revoked.
-struct OperatorKeys: Sendable {
-    let gate: OperatorGate
-    let database: Database
+extension OperatorPages {
     /// Days that a key may be valid.
     private static let days: ClosedRange<Int64> = 1...3_650
 
-    func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func apiKeys(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let keys = try await WebFailure.mapping(await database.apiKeys())
+        let keys = try await database.apiKeys()
         let list = OperatorList(
             tab: .apiKeys,
             columns: [
@@ -32,14 +30,14 @@ struct OperatorKeys: Sendable {
 
     // MARK: Changes
 
-    static let fields = ["keyName", "days"] + APIScope.allCases.map { "scope \($0.rawValue)" }
+    static let keyFields = ["keyName", "days"] + APIScope.allCases.map { "scope \($0.rawValue)" }
 
-    func target(
+    func keyTarget(
         of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorChanges.Target? {
+    ) async throws(Failure) -> Target? {
         let texts = visit.texts
         guard action == .createKey else {
-            let keys = try await WebFailure.mapping(await database.apiKeys())
+            let keys = try await database.apiKeys()
             return keys.first { $0.id.rawValue.isExactly(target) && $0.revokedAt == nil }.map { .init(name: $0.name) }
         }
         return .init(
@@ -49,12 +47,12 @@ struct OperatorKeys: Sendable {
                 + [.init(kind: .line, name: "days", label: texts["days"], hint: texts["daysHint"])])
     }
 
-    func perform(
+    func performKey(
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         guard action == .createKey else {
             guard let id = APIKeyID(parsing: target) else { return .refused(problem: "gone") }
-            let wasThere = try await WebFailure.mapping(await database.revokeAPIKey(id, at: visit.now))
+            let wasThere = try await database.revokeAPIKey(id, at: visit.now)
             return wasThere ? .done(path: "/operator/api-keys") : .refused(problem: "gone")
         }
         let name = form["keyName"] ?? ""
@@ -66,13 +64,8 @@ struct OperatorKeys: Sendable {
             guard let days = Int64(text), Self.days.contains(days) else { return .refused(problem: "days") }
             end = visit.now.adding(seconds: days * 86_400)
         }
-        let made = try await WebFailure.mapping(
-            await database.createAPIKey(
-                named: name, scopes: scopes, expiresAt: end, random: gate.random, at: visit.now))
-        return .shown(
-            OperatorSection(
-                heading: name, note: visit.texts["shownOnce"],
-                facts: [(visit.texts["columns.key"], [.code(made.token.reveal())])],
-                links: [.init(text: visit.texts["tabs.apiKeys"], link: visit.link("/operator/api-keys"))]))
+        let made = try await database.createAPIKey(
+            named: name, scopes: scopes, expiresAt: end, random: gate.random, at: visit.now)
+        return visit.shownOnce(name, [("key", made.token.reveal())], back: .apiKeys, to: "/operator/api-keys")
     }
 }

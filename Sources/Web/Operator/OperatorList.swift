@@ -1,6 +1,5 @@
 import Accounts
 import HTTP
-import Storage
 
 /// A column of an operator's table or file, and what it shows of each row.
 struct OperatorColumn<Item: Sendable>: Sendable {
@@ -34,15 +33,15 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
     var columns: [OperatorColumn<Item>]
     var places: Places<Place>
     var note: String?
-    var search: OperatorSection.Search?
-    var filters: [OperatorSection.Link] = []
-    var links: [OperatorSection.Link] = []
+    var search: PageValue?
+    var filters: [PageValue] = []
+    var links: [PageValue] = []
     /// The parameters in force, which links to other pages of the list keep.
     var query: [(String, String?)] = []
     /// Reads at most `limit` rows after the place.
-    var read: @Sendable (_ after: Place?, _ limit: Int) async throws(StoreError) -> Page<Item, Place>
+    var read: @Sendable (_ after: Place?, _ limit: Int) async throws(Failure) -> Page<Item, Place>
 
-    func answer(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(WebFailure) -> ServerResponse {
+    func answer(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(Failure) -> ServerResponse {
         if try gate.parameter("format", visit) == "csv" { return try await file(visit, gate) }
         let title = visit.texts["tabs.\(tab)"]
         let section = try await section(title, after: try gate.parameter("after", visit), visit)
@@ -51,10 +50,10 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
 
     func section(
         _ heading: String, after place: String?, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorSection {
+    ) async throws(Failure) -> OperatorSection {
         let page = try await page(after: place.flatMap(places.place), limit: 50)
-        func link(_ text: String, _ parameter: (String, String?)) -> OperatorSection.Link {
-            .init(text: visit.texts[text], link: visit.link(tab.path, query + [parameter]))
+        func link(_ text: String, _ parameter: (String, String?)) -> PageValue {
+            visit.link(named: text, to: tab.path, query + [parameter])
         }
         let next = page.next.map { link("nextPage", ("after", places.text($0))) }
         let file = page.items.isEmpty ? nil : link("csv", ("format", "csv"))
@@ -64,14 +63,63 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
             links: [next].compactMap(\.self) + links + [file].compactMap(\.self))
     }
 
-    private func file(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(WebFailure) -> ServerResponse {
+    private func file(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(Failure) -> ServerResponse {
         try gate.requireOwn(visit)
         return try await gate.file(
             OperatorCSV(self, visit.texts), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv",
             route: tab.path)
     }
 
-    func page(after place: Place?, limit: Int) async throws(WebFailure) -> Page<Item, Place> {
-        try await WebFailure.mapping(await read(place, limit))
+    func page(after place: Place?, limit: Int) async throws(Failure) -> Page<Item, Place> {
+        try await read(place, limit)
+    }
+}
+
+/// A list as a file for spreadsheets (RFC 4180), read and made a part at a time.
+struct OperatorCSV<Item: Sendable, Place: Sendable>: PieceSource {
+    private let list: OperatorList<Item, Place>
+    private let columns: [OperatorColumn<Item>]
+    private let headings: String
+    private var rows: ArraySlice<Item> = []
+    private var place: Place?
+    /// Rows that it may still have.
+    private var left = 100_000
+    private var isBegun = false
+    private var isDone = false
+
+    init(_ list: OperatorList<Item, Place>, _ texts: OperatorTexts) {
+        self.list = list
+        columns = list.columns.filter { $0.heading != "change" }
+        headings = Self.line(columns.map { texts["columns.\($0.heading)"] })
+    }
+
+    mutating func next() async throws(Failure) -> [UInt8]? {
+        var text = isBegun ? "" : headings
+        if rows.isEmpty {
+            guard !isDone else { return nil }
+            try await read()
+        }
+        while text.utf8.count < Pieces.size, let row = rows.popFirst() {
+            text += Self.line(columns.map { $0.cell(row).plain ?? "" })
+        }
+        return Array(text.utf8)
+    }
+
+    private mutating func read() async throws(Failure) {
+        let page = try await list.page(after: place, limit: min(100, left))
+        isBegun = true
+        rows = page.items[...]
+        left -= page.items.count
+        place = page.next
+        isDone = place == nil || left <= 0
+    }
+
+    private static func line(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") + "\r\n" }
+
+    /// Quoted, and never a formula: spreadsheets calculate what begins with one of these signs, and a name is chosen by
+    /// a stranger.
+    private static func field(_ text: String) -> String {
+        let isFormula = text.utf8.first.map { Array("=+-@\t\r".utf8).contains($0) } ?? false
+        return "\"" + (isFormula ? "'" : "") + text.replacing("\"", with: "\"\"") + "\""
     }
 }

@@ -58,64 +58,53 @@ struct OperatorTexts: Sendable {
 
 /// One card of a page. What it does not have is not shown.
 struct OperatorSection: Sendable {
-    struct Link: Sendable {
-        var text: String
-        var link: String
-        var isDanger = false
-        var isCurrent = false
-    }
-
-    struct Search: Sendable {
-        var label: String
-        var button: String
-        var link: String
-        var value: String
-        /// Sent with it: the filters in force.
-        var hidden: [(name: String, value: String)] = []
-    }
-
     var heading: String
     var note: String?
     var isWarning = false
     /// Finished markup.
     var chart: PageValue?
-    var search: Search?
-    var filters: [Link] = []
+    var search: PageValue?
+    var filters: [PageValue] = []
     var facts: [(label: String, cells: [OperatorCell])] = []
     var table: OperatorTable?
-    var links: [Link] = []
+    var links: [PageValue] = []
     var form: OperatorForm?
 
     /// - Parameter title: of the page; the same as a heading is not shown twice.
     func values(_ index: Int, title: String) -> PageValue {
-        let search = search.map { search -> PageValue in
-            [
-                "label": .text(search.label), "button": .text(search.button), "link": .text(search.link),
-                "value": .text(search.value), "hidden": Self.hidden(search.hidden),
-            ]
-        }
-        return [
+        [
             "id": .text("section-\(index)"), "heading": .text(heading),
             "isTitle": .flag(heading == title), "note": .optional(note),
             "isWarning": .flag(isWarning), "chart": chart ?? false, "search": search ?? false,
-            "hasFilters": .flag(!filters.isEmpty), "filters": Self.links(filters), "hasFacts": .flag(!facts.isEmpty),
+            "hasFilters": .flag(!filters.isEmpty), "filters": .list(filters), "hasFacts": .flag(!facts.isEmpty),
             "facts": .list(facts.map { ["label": .text($0.label), "cells": .list($0.cells.map { $0.values("") })] }),
-            "table": table?.values ?? false, "hasLinks": .flag(!links.isEmpty), "links": Self.links(links),
+            "table": table?.values ?? false, "hasLinks": .flag(!links.isEmpty), "links": .list(links),
             "form": form?.values ?? false,
         ]
     }
+}
 
-    fileprivate static func links(_ links: [Link]) -> PageValue {
-        .list(
-            links.map {
-                [
-                    "text": .text($0.text), "link": .text($0.link), "isDanger": .flag($0.isDanger),
-                    "isCurrent": .flag($0.isCurrent),
-                ]
-            })
+extension PageValue {
+    /// A link below a section, or one that narrows its list.
+    static func link(
+        _ text: String, to link: String, isDanger: Bool = false, isCurrent: Bool = false
+    ) -> PageValue {
+        [
+            "text": .text(text), "link": .text(link), "isDanger": .flag(isDanger), "isCurrent": .flag(isCurrent),
+        ]
     }
 
-    fileprivate static func hidden(_ fields: [(name: String, value: String)]) -> PageValue {
+    /// - Parameter hidden: sent with it: the filters in force.
+    static func search(
+        _ label: String, button: String, to link: String, _ value: String, hidden: [(name: String, value: String)] = []
+    ) -> PageValue {
+        [
+            "label": .text(label), "button": .text(button), "link": .text(link), "value": .text(value),
+            "hidden": .hidden(hidden),
+        ]
+    }
+
+    static func hidden(_ fields: [(name: String, value: String)]) -> PageValue {
         .list(fields.map { ["name": .text($0.name), "value": .text($0.value)] })
     }
 }
@@ -139,7 +128,7 @@ enum OperatorCell: Sendable {
         case .text(let value): text = value
         case .code(let value): (text, isCode) = (value, true)
         case .link(let value, let address): (text, link) = (value, address)
-        case .moment(let value): moment = value.map { MomentText.values(of: $0) } ?? false
+        case .moment(let value): moment = value.map(PageValue.moment) ?? false
         case .tag(let value, let good): (text, isTag, isGood) = (value, true, good)
         case .action(let value, let address): (text, link, isAction) = (value, address, true)
         }
@@ -206,7 +195,7 @@ struct OperatorForm: Sendable {
 
     var values: PageValue {
         [
-            "link": .text(link), "hidden": OperatorSection.hidden(hidden), "button": .text(button),
+            "link": .text(link), "hidden": .hidden(hidden), "button": .text(button),
             "isDanger": .flag(isDanger),
             "fields": .list(
                 fields.map { field in

@@ -1,7 +1,6 @@
 import Accounts
 import HTTP
 import HTTPTypes
-import Storage
 
 /// `/operator/users`: people, found and listed.
 struct OperatorPeople: Sendable {
@@ -9,29 +8,29 @@ struct OperatorPeople: Sendable {
     let team: TeamID
     let database: Database
 
-    func list(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func list(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let state = try gate.parameter("state", visit).flatMap { User.State(rawValue: $0) }
         let group = try gate.parameter("group", visit)
         let text = try gate.parameter("q", visit)
-        let counts = try await WebFailure.mapping(await database.userCounts())
-        func filter(_ name: String, _ value: User.State?, _ count: Int) -> OperatorSection.Link {
-            .init(
-                text: "\(name) (\(count))",
-                link: visit.link("/operator/users", [("state", value?.rawValue), ("group", group), ("q", text)]),
+        let counts = try await database.userCounts()
+        func filter(_ name: String, _ value: User.State?, _ count: Int) -> PageValue {
+            .link(
+                "\(name) (\(count))",
+                to: visit.link("/operator/users", [("state", value?.rawValue), ("group", group), ("q", text)]),
                 isCurrent: value == state)
         }
         let all = filter(texts["all"], nil, counts.values.reduce(0, +))
         let list = OperatorList(
             tab: .users, columns: columns(visit), places: .users,
             note: group.map { texts.text("inGroup", ["group": $0]) },
-            search: .init(
-                label: texts["findPerson"], button: texts["find"], link: visit.link("/operator/users"),
-                value: text ?? "", hidden: state.map { [("state", $0.rawValue)] } ?? []),
+            search: .search(
+                texts["findPerson"], button: texts["find"], to: visit.link("/operator/users"), text ?? "",
+                hidden: state.map { [("state", $0.rawValue)] } ?? []),
             filters: [all] + User.State.allCases.map { filter(texts["states.\($0)"], $0, counts[$0] ?? 0) }
-                + (group == nil ? [] : [.init(text: texts["allGroups"], link: visit.link("/operator/users"))]),
+                + (group == nil ? [] : [visit.link(named: "allGroups", to: "/operator/users")]),
             query: [("state", state?.rawValue), ("group", group), ("q", text)]
-        ) { (place, limit) async throws(StoreError) in
+        ) { (place, limit) async throws(Failure) in
             try await find(text, UserFilter(state: state, group: group), after: place, limit: limit)
         }
         return try await list.answer(visit, gate)
@@ -40,7 +39,7 @@ struct OperatorPeople: Sendable {
     /// By id, external ID, Apple subject or address; otherwise by name.
     private func find(
         _ text: String?, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
-    ) async throws(StoreError) -> UserPage {
+    ) async throws(Failure) -> UserPage {
         guard let text else { return try await database.users(filter, after: cursor, limit: limit) }
         var exact: [User?] = [try await database.user(externalID: text)]
         if let id = UserID(parsing: text) { exact.append(try await database.user(id)) }
@@ -73,5 +72,39 @@ struct OperatorPeople: Sendable {
 
     static func state(_ state: User.State, _ texts: OperatorTexts) -> OperatorCell {
         .tag(texts["states.\(state)"], isGood: state == .active)
+    }
+}
+
+/// `/operator/sessions`: everybody who is signed in, or where one person is.
+extension OperatorPages {
+    func sessions(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+        let texts = visit.texts
+        let text = try gate.parameter("q", visit)
+        let user = text.flatMap { UserID(parsing: $0) }
+        let list = OperatorList(
+            tab: .sessions,
+            columns: [.init("name") { people.person($0.user, $0.session.user, visit) }]
+                + Self.sessionColumns(visit) { (row: (session: Session, user: User?)) in row.session },
+            places: .sessions,
+            search: .search(texts["auditOf"], button: texts["find"], to: visit.link("/operator/sessions"), text ?? ""),
+            query: [("q", text)]
+        ) { (place, limit) async throws(Failure) in
+            // What is not an id belongs to nobody.
+            if text != nil, user == nil { return Page() }
+            return try await people.database.sessionsOfPeople(of: user, after: place, limit: limit, at: visit.now)
+        }
+        return try await list.answer(visit, gate)
+    }
+
+    static func sessionColumns<Item>(
+        _ visit: OperatorGate.Visit, _ session: @escaping @Sendable (Item) -> Session
+    ) -> [OperatorColumn<Item>] {
+        [
+            .init("device") { .text(DeviceDescription.text(of: session($0), strings: visit.texts.strings)) },
+            .init("address") { .text(session($0).device.address) },
+            .init("signedIn") { .moment(session($0).createdAt) },
+            .init("lastActive") { .moment(session($0).lastSeenAt) }, .init("id") { .code(session($0).id.rawValue) },
+            .change { visit.action(.endSession, session($0).id.rawValue) },
+        ]
     }
 }

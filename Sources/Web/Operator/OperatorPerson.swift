@@ -3,19 +3,14 @@ import HTTP
 import HTTPTypes
 
 /// `/operator/users/{id}`: everything about one person, on one page.
-struct OperatorPerson: Sendable {
-    let people: OperatorPeople
-    private var gate: OperatorGate { people.gate }
+extension OperatorPages {
     /// The newest rows of each table.
     private static let rows = 20
 
-    init(people: OperatorPeople) { self.people = people }
-
-    func page(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
+    func person(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
         let (id, record) = try await record(visit, id, newest: Self.rows)
-        let log = try await WebFailure.mapping(
-            await people.database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows))
-        let deliveries = try await WebFailure.mapping(await people.database.deliveries(of: id, limit: Self.rows))
+        let log = try await people.database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows)
+        let deliveries = try await people.database.deliveries(of: id, limit: Self.rows)
         let user = record.user
         let sections = [
             about(record, visit), sessions(record, visit), programs(record, visit), apple(record, visit),
@@ -23,19 +18,15 @@ struct OperatorPerson: Sendable {
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
                 table: OperatorTable(
-                    OperatorAudit.columns(visit.texts), log.items, visit.texts, empty: "nothing"),
-                links: [
-                    .init(
-                        text: visit.texts["showAll"],
-                        link: visit.link("/operator/audit", [("q", id.rawValue)]))
-                ]),
+                    Self.auditColumns(visit.texts), log.items, visit.texts, empty: "nothing"),
+                links: [visit.link(named: "showAll", to: "/operator/audit", [("q", id.rawValue)])]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
         return gate.page(OperatorPage(tab: .users, title: title, sections: sections), visit)
     }
 
     /// What the person could download themselves.
-    func export(_ visit: OperatorGate.Visit, _ id: String) async throws(WebFailure) -> ServerResponse {
+    func personExport(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
         try gate.requireOwn(visit)
         let (id, record) = try await record(visit, id, newest: 0)
         return try await gate.file(
@@ -45,12 +36,11 @@ struct OperatorPerson: Sendable {
 
     private func record(
         _ visit: OperatorGate.Visit, _ id: String, newest count: Int
-    ) async throws(WebFailure) -> (UserID, AccountRecord) {
+    ) async throws(Failure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
-            let record = try await WebFailure.mapping(
-                await people.database.accountRecord(of: id, newest: count, at: visit.now))
+            let record = try await people.database.accountRecord(of: id, newest: count, at: visit.now)
         else {
-            throw WebFailure(.notFound)
+            throw Failure(.notFound)
         }
         return (id, record)
     }
@@ -89,71 +79,64 @@ struct OperatorPerson: Sendable {
             ])
     }
 
-    private func sessions(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    /// The newest rows of a list of the person's, and a link to all of them when there may be more.
+    /// - Parameter count: of those that count for the link.
+    private func section<Item: Sendable>(
+        _ heading: String, _ columns: [OperatorColumn<Item>], _ rows: [Item], of count: Int? = nil,
+        all: PageValue, empty: String = "nothing", _ visit: OperatorGate.Visit
+    ) -> OperatorSection {
         OperatorSection(
-            heading: visit.texts["tabs.sessions"],
-            table: OperatorTable(
-                OperatorSessions.columns(visit) { $0 }, record.sessions, visit.texts, empty: "noSessions"),
-            links: rest(
-                of: record.sessions.count, visit,
-                .init(
-                    text: visit.texts["showAll"],
-                    link: visit.link("/operator/sessions", [("q", record.user.id.rawValue)]))))
+            heading: visit.texts[heading],
+            table: OperatorTable(columns, rows.prefix(Self.rows), visit.texts, empty: empty),
+            links: (count ?? rows.count) < Self.rows ? [] : [all])
     }
 
-    /// The link below a table that shows the newest rows, when there may be more of them.
-    private func rest(
-        of count: Int, _ visit: OperatorGate.Visit, _ link: OperatorSection.Link
-    ) -> [OperatorSection.Link] { count < Self.rows ? [] : [link] }
+    private func sessions(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+        section(
+            "tabs.sessions", Self.sessionColumns(visit) { $0 }, record.sessions,
+            all: visit.link(named: "showAll", to: "/operator/sessions", [("q", record.user.id.rawValue)]),
+            empty: "noSessions", visit)
+    }
 
     /// Everything, for what has no list of its own.
-    private func export(of record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection.Link {
-        .init(
-            text: visit.texts["export"],
-            link: visit.link("/operator/users/\(record.user.id.rawValue)/export"))
+    private func export(of record: AccountRecord, _ visit: OperatorGate.Visit) -> PageValue {
+        visit.link(named: "export", to: "/operator/users/\(record.user.id.rawValue)/export")
     }
 
     private func programs(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
-        let texts = visit.texts
-        return OperatorSection(
-            heading: texts["tabs.clients"],
-            table: OperatorTable(
-                [
-                    .init("program") { .link($0.clientID, visit.link("/operator/clients/\($0.clientID)")) },
-                    .init("scopes") { .text($0.scopes.joined(separator: " ")) },
-                    .init("signedIn") { .moment($0.signedInAt) }, .init("expires") { .moment($0.expiresAt) },
-                ], record.programs, texts, empty: "nothing"),
-            links: rest(of: record.programs.count, visit, export(of: record, visit)))
+        section(
+            "tabs.clients",
+            [
+                .init("program") { .link($0.clientID, visit.link("/operator/clients/\($0.clientID)")) },
+                .init("scopes") { .text($0.scopes.joined(separator: " ")) },
+                .init("signedIn") { .moment($0.signedInAt) }, .init("expires") { .moment($0.expiresAt) },
+            ], record.programs, all: export(of: record, visit), visit)
     }
 
     private func apple(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
         let texts = visit.texts
-        return OperatorSection(
-            heading: texts["appleIdentities"],
-            table: OperatorTable(
-                [
-                    .init("subject") { .code($0.subject.rawValue) }, .init("team") { .code($0.team.rawValue) },
-                    .init("consent") {
-                        let state = $0.credential.state
-                        let word = texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
-                        return .tag(word, isGood: state == .authorized)
-                    },
-                    .init("changed") { .moment($0.credential.changedAt) },
-                    .init("lastSignIn") { .moment($0.lastSignInAt) },
-                ], record.identities.prefix(Self.rows), texts, empty: "nothing"),
-            links: rest(of: record.identities.count - 1, visit, export(of: record, visit)))
+        return section(
+            "appleIdentities",
+            [
+                .init("subject") { .code($0.subject.rawValue) }, .init("team") { .code($0.team.rawValue) },
+                .init("consent") {
+                    let state = $0.credential.state
+                    let word = texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
+                    return .tag(word, isGood: state == .authorized)
+                },
+                .init("changed") { .moment($0.credential.changedAt) },
+                .init("lastSignIn") { .moment($0.lastSignInAt) },
+            ], record.identities, of: record.identities.count - 1, all: export(of: record, visit), visit)
     }
 
     private func notifications(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
         let texts = visit.texts
-        return OperatorSection(
-            heading: texts["tabs.notifications"],
-            table: OperatorTable(
-                [
-                    .init("received") { .moment($0.receivedAt) }, .init("type") { .code($0.type) },
-                    .init("outcome") { .text(texts.word("outcomes", $0.outcome)) },
-                ], record.notifications, texts, empty: "nothing"),
-            links: rest(of: record.notifications.count, visit, export(of: record, visit)))
+        return section(
+            "tabs.notifications",
+            [
+                .init("received") { .moment($0.receivedAt) }, .init("type") { .code($0.type) },
+                .init("outcome") { .text(texts.word("outcomes", $0.outcome)) },
+            ], record.notifications, all: export(of: record, visit), visit)
     }
 
     /// What happened, and which of it applications have not received.
@@ -161,20 +144,18 @@ struct OperatorPerson: Sendable {
         _ record: AccountRecord, _ deliveries: [WaitingDelivery], _ visit: OperatorGate.Visit
     ) -> OperatorSection {
         let texts = visit.texts
-        return OperatorSection(
-            heading: texts["events"],
-            table: OperatorTable(
-                [
-                    .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
-                    .init("cause") { .text($0.cause?.rawValue ?? $0.fields.joined(separator: ", ")) },
-                    .init("webhooks") { event in
-                        let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
-                            let key = delivery.isDead ? "givenUpAt" : "waitsFor"
-                            return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
-                        }
-                        return .text(undelivered.joined(separator: "; "))
-                    },
-                ], record.events, texts, empty: "nothing"),
-            links: rest(of: record.events.count, visit, export(of: record, visit)))
+        return section(
+            "events",
+            [
+                .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
+                .init("cause") { .text($0.cause?.rawValue ?? $0.fields.joined(separator: ", ")) },
+                .init("webhooks") { event in
+                    let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
+                        let key = delivery.isDead ? "givenUpAt" : "waitsFor"
+                        return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
+                    }
+                    return .text(undelivered.joined(separator: "; "))
+                },
+            ], record.events, all: export(of: record, visit), visit)
     }
 }

@@ -1,22 +1,17 @@
 import Accounts
 import Coding
 import HTTP
-import Storage
 
 /// `/operator/notifications` and `/operator/webhooks`: what Apple said, and what applications are told.
-struct OperatorQueues: Sendable {
-    let people: OperatorPeople
-    let webhooks: WebhookEndpoints?
-    private var gate: OperatorGate { people.gate }
-
+extension OperatorPages {
     // MARK: Apple's notifications
 
-    func notifications(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func notifications(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let outcome = try gate.parameter("outcome", visit).flatMap { NotificationOutcome(rawValue: $0) }
-        func filter(_ name: String, _ value: NotificationOutcome?) -> OperatorSection.Link {
-            .init(
-                text: name, link: visit.link("/operator/notifications", [("outcome", value?.rawValue)]),
+        func filter(_ name: String, _ value: NotificationOutcome?) -> PageValue {
+            .link(
+                name, to: visit.link("/operator/notifications", [("outcome", value?.rawValue)]),
                 isCurrent: value == outcome)
         }
         let list = OperatorList(
@@ -24,7 +19,7 @@ struct OperatorQueues: Sendable {
             filters: [filter(texts["all"], nil)]
                 + NotificationOutcome.allCases.map { filter(texts.word("outcomes", $0.rawValue), $0) },
             query: [("outcome", outcome?.rawValue)]
-        ) { (place, limit) async throws(StoreError) in
+        ) { (place, limit) async throws(Failure) in
             let page = try await people.database.notifications(outcome: outcome, after: place, limit: limit)
             let known = try await people.database.users(
                 team: people.team, subjects: Set(page.items.compactMap(\.subject)))
@@ -55,9 +50,9 @@ struct OperatorQueues: Sendable {
 
     // MARK: Webhooks
 
-    func webhooks(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func webhooks(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let endpoints = try await WebFailure.mapping(await webhooks?.database.webhookEndpoints() ?? [])
+        let endpoints = try await webhooks?.database.webhookEndpoints() ?? []
         let list = deadLetters(visit)
         guard try gate.parameter("format", visit) == nil, try gate.parameter("after", visit) == nil else {
             return try await list.answer(visit, gate)
@@ -65,8 +60,7 @@ struct OperatorQueues: Sendable {
         let start = try gate.parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
         let shown = endpoints.dropFirst(start).prefix(50)
         let end = start + shown.count
-        let next = OperatorSection.Link(
-            text: texts["nextPage"], link: visit.link("/operator/webhooks", [("endpoints", String(end))]))
+        let next = visit.link(named: "nextPage", to: "/operator/webhooks", [("endpoints", String(end))])
         let summary = OperatorSection(
             heading: texts["endpoints"],
             table: OperatorTable(endpointColumns(visit), shown, texts, empty: "noEndpoints"),
@@ -91,7 +85,7 @@ struct OperatorQueues: Sendable {
                 .init("cause") { .text($0.letter.failure) }, .init("id") { .code($0.letter.entry.id.rawValue) },
                 .change { visit.action(.retryEvent, $0.letter.entry.id.rawValue) },
             ], places: .deadWebhooks
-        ) { (place, limit) async throws(StoreError) in
+        ) { (place, limit) async throws(Failure) in
             guard let webhooks else { return Page() }
             let page = try await webhooks.database.deadWebhooks(after: place, limit: limit)
             let known = try await people.database.users(Set(page.items.map(\.entry.user)))
@@ -120,10 +114,10 @@ struct OperatorQueues: Sendable {
 
     // MARK: Changes
 
-    func target(of action: OperatorAction, _ target: String) async throws(WebFailure) -> OperatorChanges.Target? {
+    func queueTarget(of action: OperatorAction, _ target: String) async throws(Failure) -> Target? {
         switch action {
         case .replay:
-            let known = try await WebFailure.mapping(await people.database.notification(target))
+            let known = try await people.database.notification(target)
             return known.map { .init(name: "\($0.type) (\($0.id))") }
         case .retryEvent: return EventID(parsing: target).map { .init(name: $0.rawValue) }
         case .retryAll: return .init(name: "")
@@ -131,9 +125,9 @@ struct OperatorQueues: Sendable {
         }
     }
 
-    func perform(
+    func performQueue(
         _ action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(WebFailure) -> OperatorOutcome {
+    ) async throws(Failure) -> OperatorOutcome {
         switch action {
         case .replay: return try await replay(target, visit)
         case .testEndpoint: return try await test(target, visit)
@@ -147,9 +141,8 @@ struct OperatorQueues: Sendable {
         }
     }
 
-    private func replay(_ id: String, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
-        let replay = try await WebFailure.mapping(
-            await people.database.replayNotification(id, team: people.team, at: visit.now))
+    private func replay(_ id: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
+        let replay = try await people.database.replayNotification(id, team: people.team, at: visit.now)
         switch replay {
         case .replayed(.applied), .replayed(.stale), .replayed(.duplicate), .appliedBefore:
             return .done(path: "/operator/notifications")
@@ -159,32 +152,27 @@ struct OperatorQueues: Sendable {
         }
     }
 
-    private func retry(_ retry: WebhookRetry, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
-        let count = try await WebFailure.mapping(
-            await webhooks?.database.retryWebhooks(retry, at: visit.now) ?? 0)
+    private func retry(_ retry: WebhookRetry, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
+        let count = try await webhooks?.database.retryWebhooks(retry, at: visit.now) ?? 0
         if case .event = retry, count == 0 { return .refused(problem: "gone") }
         return .done(path: "/operator/webhooks")
     }
 
-    private func test(_ target: String, _ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorOutcome {
+    private func test(_ target: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
         guard let webhooks, let url = webhooks.target(target)?.url else { return .refused(problem: "gone") }
         let result: WebhookTestResult
-        do throws(WebhookEndpoints.TestFailure) {
+        do {
             result = try await webhooks.test(url)
-        } catch {
-            switch error {
-            case .busy: return .refused(problem: "busy")
-            case .unknown: return .refused(problem: "gone")
-            case .store(let error): throw WebFailure(store: error)
-            }
+        } catch  where error.code == .tooManyRequests {
+            return .refused(problem: "busy")
         }
         if case .delivered = result.verdict { return .done(path: "/operator/webhooks") }
         return .refused(problem: "testFailed", detail: result.status.map { "\($0)" })
     }
 
     /// The address of a known endpoint, which pages show without its query.
-    private func endpoint(_ name: String) async throws(WebFailure) -> String? {
-        let known = try await WebFailure.mapping(await webhooks?.database.webhookEndpoints() ?? [])
+    private func endpoint(_ name: String) async throws(Failure) -> String? {
+        let known = try await webhooks?.database.webhookEndpoints() ?? []
         let named = known.map(\.url).filter { WebhookEndpoint.isNamed($0, name) }
         return named.count == 1 ? named[0] : nil
     }

@@ -1,8 +1,8 @@
 import Accounts
 
 /// The operator's page with everything that its template can show, about somebody of any name.
-enum OperatorSamples {
-    static func all(of users: [(name: String, user: User)], strings: Strings) -> [PageSample] {
+extension PageSamples {
+    static func operatorPages(of users: [(name: String, user: User)], strings: Strings) -> [PageSample] {
         users.map { name, user in
             PageSample(
                 template: "operator", name: "operator (\(name))", values: values(user, strings))
@@ -18,18 +18,17 @@ enum OperatorSamples {
         ]
         let list = OperatorSection(
             heading: texts["tabs.users"], note: texts["auditNote"],
-            search: .init(
-                label: texts["findPerson"], button: texts["find"], link: "/operator/users", value: name,
-                hidden: [("state", "active")]),
+            search: .search(
+                texts["findPerson"], button: texts["find"], to: "/operator/users", name, hidden: [("state", "active")]),
             filters: [
-                .init(text: texts["all"], link: "/operator/users", isCurrent: true),
-                .init(text: texts["states.pending"], link: "/operator/users?state=pending"),
+                .link(texts["all"], to: "/operator/users", isCurrent: true),
+                .link(texts["states.pending"], to: "/operator/users?state=pending"),
             ], facts: [(texts["columns.name"], [.text(name), .tag(texts["relay"], isGood: true)])],
             table: OperatorTable(
                 columns: ["name", "email", "state", "groups", "since", "id"].map { texts["columns.\($0)"] },
                 rows: [cells, Array(cells.dropLast()) + [.action(texts["actions.approve"], "/operator/change")]],
                 empty: texts["nothing"]),
-            links: [.init(text: texts["actions.deleteUser"], link: "/operator/change", isDanger: true)])
+            links: [.link(texts["actions.deleteUser"], to: "/operator/change", isDanger: true)])
         let form = OperatorSection(
             heading: texts["actions.disable"], note: texts.text("what.disable", ["name": name]),
             table: OperatorTable(columns: [], rows: [], empty: texts["nothing"]),
@@ -54,6 +53,6 @@ enum OperatorSamples {
             tab: .users, title: texts["tabs.users"], sections: [warning, list, form, chart]
         ).values(
             notice: texts.text("done", ["action": texts["actions.approve"]]), person: name,
-            scriptNonce: PageSamples.scriptNonce, texts: texts, link: { $0 })
+            scriptNonce: scriptNonce, texts: texts, link: { $0 })
     }
 }

@@ -1,23 +1,12 @@
 package import Accounts
 import Coding
 import HTTP
+import Synchronization
 
 /// What the page says of this installation; the executable provides it.
 package struct OperatorConsole: Sendable {
     /// One finding of `bramley doctor`.
-    package struct Finding: Hashable, Sendable {
-        package var check: String
-        package var isGood: Bool
-        package var detail: String
-        package var nextStep: String?
-
-        package init(check: String, isGood: Bool, detail: String, nextStep: String?) {
-            self.check = check
-            self.isGood = isGood
-            self.detail = detail
-            self.nextStep = nextStep
-        }
-    }
+    package typealias Finding = (check: String, isGood: Bool, detail: String, nextStep: String?)
 
     package var version: String
     /// Which engine, and where.
@@ -39,18 +28,14 @@ package struct OperatorConsole: Sendable {
 }
 
 /// `/operator`: what an operator wants to know first.
-struct OperatorToday: Sendable {
-    let people: OperatorPeople
-    let console: OperatorConsole
-    let examinations: OperatorExaminations
-    private var gate: OperatorGate { people.gate }
+extension OperatorPages {
     /// People shown of those who wait.
     private static let waiting = 10
     /// Servers report once a minute.
     private static let seen: Int64 = 180
 
-    func page(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
-        try await WebFailure.mapping(await console.report())
+    func today(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+        try await console.report()
         let sections = [
             try await pending(visit), try await signIns(visit), try await failures(visit), try await apple(visit),
             try await health(visit), try await servers(visit),
@@ -60,7 +45,7 @@ struct OperatorToday: Sendable {
     }
 
     /// `/operator/doctor`: examines now, or shows what was examined within a minute.
-    func doctor(_ visit: OperatorGate.Visit) async throws(WebFailure) -> ServerResponse {
+    func doctor(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let result = await examinations.current(at: visit.now, examine: console.examine)
         let section = OperatorSection(
@@ -80,12 +65,10 @@ struct OperatorToday: Sendable {
 
     // MARK: Sections
 
-    private func pending(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func pending(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let page = try await WebFailure.mapping(
-            await people.database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting))
-        let all = OperatorSection.Link(
-            text: texts["showAll"], link: visit.link("/operator/users", [("state", "pending")]))
+        let page = try await people.database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting)
+        let all = visit.link(named: "showAll", to: "/operator/users", [("state", "pending")])
         return OperatorSection(
             heading: texts["waiting"],
             table: OperatorTable(
@@ -96,20 +79,20 @@ struct OperatorToday: Sendable {
                 ], page.items, texts, empty: "nobodyWaits"), links: page.next == nil ? [] : [all])
     }
 
-    private func signIns(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func signIns(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         let chart = SignInChart(try await counts(visit), at: visit.now)
         return OperatorSection(
             heading: texts["signIns"], chart: chart.markup(label: texts["signIns"], texts: texts))
     }
 
-    private func counts(_ visit: OperatorGate.Visit) async throws(WebFailure) -> [SignInCount] {
+    private func counts(_ visit: OperatorGate.Visit) async throws(Failure) -> [SignInCount] {
         let start = visit.now.hour.adding(seconds: -Int64(SignInChart.hours - 1) * 3_600)
-        return try await WebFailure.mapping(await people.database.signIns(since: start))
+        return try await people.database.signIns(since: start)
     }
 
     /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
-    private func failures(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func failures(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         var numbers: [String: Int] = [:]
         for count in try await counts(visit) where !count.reason.isEmpty {
@@ -134,20 +117,19 @@ struct OperatorToday: Sendable {
     /// Those who were refused for their state and are in another by now, or are gone, are no trouble any more: at most
     /// as many count as are in it.
     /// - Returns: nil for a reason that nobody meets any more.
-    private func outdated(_ numbers: [String: Int]) async throws(WebFailure) -> [(String, Int?)] {
+    private func outdated(_ numbers: [String: Int]) async throws(Failure) -> [(String, Int?)] {
         let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
         guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
-        let now = try await WebFailure.mapping(await people.database.userCounts())
+        let now = try await people.database.userCounts()
         return states.map { reason, state in
             let number = min(numbers[reason.rawValue] ?? 0, now[state] ?? 0)
             return (reason.rawValue, number > 0 ? number : nil)
         }
     }
 
-    private func apple(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func apple(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let page = try await WebFailure.mapping(
-            await people.database.notifications(outcome: nil, after: nil, limit: 1))
+        let page = try await people.database.notifications(outcome: nil, after: nil, limit: 1)
         guard let last = page.items.first else {
             return OperatorSection(heading: texts["lastNotification"], note: texts["noNotification"])
         }
@@ -163,10 +145,9 @@ struct OperatorToday: Sendable {
     }
 
     /// What doctor found last; a new examination takes seconds, so it is asked for.
-    private func health(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func health(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let link = OperatorSection.Link(
-            text: texts["examine"], link: visit.link("/operator/doctor"))
+        let link = visit.link(named: "examine", to: "/operator/doctor")
         guard let last = examinations.last else {
             return OperatorSection(heading: texts["doctor"], note: texts["notExamined"], links: [link])
         }
@@ -176,10 +157,9 @@ struct OperatorToday: Sendable {
             table: OperatorTable(findingColumns(texts), found, texts, empty: "allGood"), links: [link])
     }
 
-    private func servers(_ visit: OperatorGate.Visit) async throws(WebFailure) -> OperatorSection {
+    private func servers(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let running = try await WebFailure.mapping(
-            await people.database.servers(seen: visit.now.adding(seconds: -Self.seen)))
+        let running = try await people.database.servers(seen: visit.now.adding(seconds: -Self.seen))
         return OperatorSection(
             heading: texts["servers"],
             facts: [
@@ -191,5 +171,36 @@ struct OperatorToday: Sendable {
                     .init("host") { .code($0.host) }, .init("version") { .code($0.version) },
                     .init("started") { .moment($0.startedAt) }, .init("lastActive") { .moment($0.seenAt) },
                 ], running, texts, empty: "nothing"))
+    }
+}
+
+/// What doctor found last. One examination at a time, and at most one a minute: each asks Apple.
+final class OperatorExaminations: Sendable {
+    typealias Result = (findings: [OperatorConsole.Finding], time: Timestamp)
+
+    private static let lifetime: Int64 = 60
+
+    private let state = Mutex<(last: Result?, isRunning: Bool)>((nil, false))
+
+    /// Nil before the first.
+    var last: Result? { state.withLock { $0.last } }
+
+    /// - Returns: nil while the first is under way for somebody else.
+    func current(
+        at now: Timestamp, examine: @Sendable () async -> [OperatorConsole.Finding]
+    ) async -> Result? {
+        let isOurs = state.withLock { state in
+            if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.lifetime) { return false }
+            if state.isRunning { return false }
+            state.isRunning = true
+            return true
+        }
+        guard isOurs else { return last }
+        let findings = await examine()
+        return state.withLock { state in
+            state.isRunning = false
+            state.last = (findings, now)
+            return state.last
+        }
     }
 }

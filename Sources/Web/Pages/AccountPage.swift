@@ -1,40 +1,41 @@
 import Accounts
+import Coding
+import Storage
 
-/// The values of the account page.
-enum AccountPage {
+// The values of the pages of an account.
+extension PageValue {
+    /// The account page.
     /// - Parameter next: the link to the next page of sessions.
-    static func values(
+    static func account(
         of user: User, sessions: AccountSessions, next: String?, notice: String?, scriptNonce: String,
         strings: Strings?
     ) -> PageValue {
         [
             "page": ["nonce": .text(scriptNonce)],
-            "user": PersonText.values(of: user, strings: strings),
+            "user": .person(user, strings: strings),
             "sessions": .list(
-                sessions.items.map { SessionText.values(of: $0, current: sessions.current, strings: strings) }),
+                sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
             "account": [
                 "hasOthers": .flag(sessions.items.contains { $0.id != sessions.current }),
                 "next": .optional(next), "notice": .optional(notice),
             ],
         ]
     }
-}
 
-/// The values of the page before an account's deletion.
-enum AccountDeletionPage {
+    /// The page before an account's deletion.
     /// - Parameters:
     ///   - isFresh: whether the sign-in is recent enough.
     ///   - tellsApple: whether there is a token by which Apple can be told.
     ///   - again: the link to a new sign-in.
     ///   - minutes: the maximum age of a sign-in.
-    static func values(
+    static func deletion(
         of user: User, isFresh: Bool, tellsApple: Bool, again: String, minutes: Int64, notice: String?,
         scriptNonce: String,
         strings: Strings?
     ) -> PageValue {
         [
             "page": ["nonce": .text(scriptNonce)],
-            "user": PersonText.values(of: user, strings: strings),
+            "user": .person(user, strings: strings),
             "deletion": [
                 "isFresh": .flag(isFresh), "tellsApple": .flag(tellsApple), "account": .text(user.id.rawValue),
                 "again": .text(again),
@@ -44,49 +45,72 @@ enum AccountDeletionPage {
         ]
     }
 
-    /// What happens to a deletion at Apple, as in the address of the next page.
-    enum Apple: String, CaseIterable, Sendable {
-        case told
-        /// There was no token left to revoke.
-        case untold
-        /// Another request deleted the account, and only that one knew.
-        case unknown
-
-        init(_ deletion: UserDeletion) {
-            switch deletion {
-            case .unknown, .conditionFailed, .lastOperator: self = .unknown
-            case .deleted: self = deletion.appleIsTold == true ? .told : .untold
-            }
-        }
-    }
-
-    /// The values of the page after it.
-    static func deleted(_ apple: Apple) -> PageValue {
+    /// The page after it.
+    static func deleted(_ apple: DeletionAtApple) -> PageValue {
         ["deletion": ["isTold": .flag(apple == .told), "isUntold": .flag(apple == .untold)]]
     }
-}
 
-/// The values of the sign-out page.
-enum LogoutPage {
+    /// The sign-out page.
     /// - Parameter returnTo: validated; nil leads to our own page that confirms the sign-out.
-    static func values(of user: User, returnTo: String?, strings: Strings?) -> PageValue {
+    static func logout(of user: User, returnTo: String?, strings: Strings?) -> PageValue {
         let name = PersonText.displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
         return [
-            "user": PersonText.values(of: user, strings: strings),
+            "user": .person(user, strings: strings),
             "logout": [
                 "lead": strings?.html("logout.lead", ["name": name]) ?? .text(name), "returnTo": .optional(returnTo),
             ],
         ]
     }
-}
 
-/// The form that is posted again from our own origin.
-enum RepostPage {
+    /// The form that is posted again from our own origin.
     /// - Parameter address: where the form is posted; it goes on there at once.
-    static func values(fields: [(name: String, value: String)], to address: String, scriptNonce: String) -> PageValue {
+    static func repost(fields: [(name: String, value: String)], to address: String, scriptNonce: String) -> PageValue {
         [
             "page": ["nonce": .text(scriptNonce), "action": .text(address)],
             "fields": .list(fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
         ]
+    }
+}
+
+/// What happens to a deletion at Apple, as in the address of the next page.
+enum DeletionAtApple: String, CaseIterable, Sendable {
+    case told
+    /// There was no token left to revoke.
+    case untold
+    /// Another request deleted the account, and only that one knew.
+    case unknown
+
+    init(_ deletion: UserDeletion) {
+        switch deletion {
+        case .unknown, .conditionFailed, .lastOperator: self = .unknown
+        case .deleted: self = deletion.appleIsTold == true ? .told : .untold
+        }
+    }
+}
+
+/// The sessions on the account page: this browser's first, then by their last use, a page at a time.
+struct AccountSessions: Sendable {
+    /// Sessions on a page.
+    static let pageSize = 25
+
+    var current: SessionID
+    var items: [Session]
+    /// Where the next page begins; nil at the end.
+    var next: SessionCursor?
+
+    /// - Parameter place: where the page before ended; nil for the first, which begins with this browser.
+    static func read(
+        of signedIn: SignedIn, after place: SessionCursor?, from database: Database, at now: Timestamp
+    ) async throws(Failure) -> AccountSessions {
+        let page = try await database.sessions(
+            of: signedIn.user.id, by: .lastUsed, after: place, limit: pageSize, at: now)
+        let current = signedIn.session.id
+        let others = page.items.filter { $0.id != current }
+        guard place == nil else { return AccountSessions(current: current, items: others, next: page.next) }
+        let shown = others.prefix(pageSize - 1)
+        let isLast = page.next == nil && shown.count == others.count
+        return AccountSessions(
+            current: current, items: [signedIn.session] + shown,
+            next: isLast ? nil : shown.last.map { SessionCursor($0, by: .lastUsed) })
     }
 }

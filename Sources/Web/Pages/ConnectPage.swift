@@ -2,15 +2,13 @@ import Accounts
 import Coding
 
 /// The page on which an account is connected with Apple.
-enum ConnectPage {
-    struct Content: Sendable {
-        var kind: LinkKind
-        /// The application's name of its account.
-        var account: String?
-        /// Who is signed in to Bramley in this browser.
-        var signedIn: String?
-        var waiting: Waiting?
-    }
+struct ConnectPage: Sendable {
+    var kind: LinkKind
+    /// The application's name of its account.
+    var account: String?
+    /// Who is signed in to Bramley in this browser.
+    var signedIn: String?
+    var waiting: Waiting?
 
     /// Somebody who has just signed in with Apple in this browser, and need not do so again.
     struct Waiting: Sendable {
@@ -33,17 +31,17 @@ enum ConnectPage {
         var scriptNonce: String
     }
 
-    static func values(
-        _ content: Content, button: Button?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
+    func values(
+        button: Button?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
     ) -> PageValue {
         func text(_ key: String) -> PageValue { .text(strings?["connect.\(key)"] ?? key) }
-        let person: PageValue = .optional(content.waiting.map { $0.name ?? strings?["connect.justNow"] ?? "" })
+        let person: PageValue = .optional(waiting.map { $0.name ?? strings?["connect.justNow"] ?? "" })
         let own: PageValue = [
             "connect": [
-                "heading": text("\(content.kind.rawValue)Heading"), "lead": text("\(content.kind.rawValue)Lead"),
-                "account": .optional(content.account), "person": person,
-                "signedIn": content.signedIn.flatMap { strings?.html("connect.signedIn", ["name": $0]) } ?? false,
-                "action": .optional(content.waiting?.action), "other": .optional(content.waiting?.other),
+                "heading": text("\(kind.rawValue)Heading"), "lead": text("\(kind.rawValue)Lead"),
+                "account": .optional(account), "person": person,
+                "signedIn": signedIn.flatMap { strings?.html("connect.signedIn", ["name": $0]) } ?? false,
+                "action": .optional(waiting?.action), "other": .optional(waiting?.other),
             ]
         ]
         guard let button else { return own }
@@ -58,19 +56,14 @@ enum ConnectPage {
     }
 }
 
-/// "Already have an account?"
-enum ExistingAccountPage {
-    static func values(waiting: WaitingID, name: String?, strings: Strings?) -> PageValue {
+extension PageValue {
+    /// "Already have an account?"
+    static func existing(waiting: WaitingID, name: String?, strings: Strings?) -> PageValue {
         [
             "existing": [
                 "waiting": .text(waiting.rawValue),
                 "name": name.flatMap { strings?.html("existing.signedIn", ["name": $0]) } ?? false,
             ]
         ]
-    }
-
-    /// Name, otherwise address.
-    static func name(of person: WaitingPerson) -> String? {
-        person.name?.full ?? person.email?.address
     }
 }

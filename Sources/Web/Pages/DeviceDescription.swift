@@ -2,19 +2,14 @@ package import Accounts
 import HTTP
 import HTTPTypes
 
-/// The texts of `DeviceDescription` for the operator, in English, as on the account page.
-package struct DeviceNames: Sendable {
-    private let strings: Strings?
-
-    package init() {
-        strings = try? Strings(locale: "en", files: PageFiles(overrides: [:]), fallback: nil, values: [:])
+/// The browser or app of a session, in words its owner recognises.
+package enum DeviceDescription {
+    /// For the operator: in English, as on the account page.
+    package static func english() -> @Sendable (Session) -> String {
+        let strings = try? Strings(locale: "en", files: PageFiles(overrides: [:]), fallback: nil, values: [:])
+        return { text(of: $0, strings: strings) }
     }
 
-    package func text(of session: Session) -> String { DeviceDescription.text(of: session, strings: strings) }
-}
-
-/// The browser or app of a session, in words its owner recognises.
-enum DeviceDescription {
     /// What is stored about a request's origin: at most 256 bytes of printable text, and the client's address.
     static func device(of request: ServerRequest) -> Device {
         let agent = (request.fields[.userAgent] ?? "").utf8.prefix(256).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }

@@ -138,6 +138,8 @@ struct LoginPage: Sendable {
         let pictures = PublicURL.origin(of: apple.scriptURL) ?? ""
         let button = configuration.button
         let lifetime = configuration.signIn.attemptLifetime
+        // When an open page requests a new attempt: before half of its life, with room for one failed try.
+        let renewal = max(1, lifetime * 2 / 5)
         func picture(_ color: SignInButton.Color) -> String {
             button.pictureURL(origin: pictures, color: color, locale: appleLocale)
         }
@@ -151,7 +153,7 @@ struct LoginPage: Sendable {
             "attempt": [
                 "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "query": .html(Gap.query.mark),
                 "cancelled": .html(Gap.cancelled.mark),
-                "notice": .html(Gap.notice.mark), "renewAfter": .text(String(AttemptAge.renewAfter(lifetime))),
+                "notice": .html(Gap.notice.mark), "renewAfter": .text(String(renewal)),
                 "lifetime": .text(String(lifetime)),
             ],
             "button": [
@@ -171,13 +173,5 @@ struct LoginPage: Sendable {
                 "both": .flag(apple.scopes.count > 1),
             ],
         ]
-    }
-}
-
-/// How old the attempt of an open page may become before the page requests a new one.
-enum AttemptAge {
-    /// Seconds: before half of an attempt's life, with room for one failed try.
-    static func renewAfter(_ lifetime: Int64) -> Int64 {
-        max(1, lifetime * 2 / 5)
     }
 }

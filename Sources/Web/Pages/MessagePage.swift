@@ -26,9 +26,11 @@ struct MessagePage: Sendable {
     var actions: [Action]
     /// Who is signed in, where the page concerns that.
     var person: PageValue?
+}
 
+extension MessagePage {
     /// The page of a failure.
-    init(_ failure: WebFailure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
+    init(_ failure: Failure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
         let actions =
             Self.actions(after: failure, strings, locale, configuration)
@@ -82,13 +84,6 @@ struct MessagePage: Sendable {
         self.init(title: text("title"), what: text("what"), next: text("next"), actions: actions)
     }
 
-    private init(title: String, what: String, next: String, actions: [Action]) {
-        self.title = title
-        self.what = what
-        self.next = next
-        self.actions = actions
-    }
-
     /// The same with absolute links.
     func absolute(_ url: PublicURL) -> MessagePage {
         var page = self
@@ -102,7 +97,7 @@ struct MessagePage: Sendable {
 
     /// What a visitor can do next.
     private static func actions(
-        after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration
+        after failure: Failure, _ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration
     ) -> [Action] {
         let url = configuration.publicURL
         func action(_ key: String, _ path: String) -> Action {
@@ -156,7 +151,7 @@ struct MessagePage: Sendable {
 
     /// A visitor who cancelled, was too fast or mistyped an address needs no help.
     private static func help(
-        after failure: WebFailure, _ strings: Strings?, _ configuration: WebConfiguration
+        after failure: Failure, _ strings: Strings?, _ configuration: WebConfiguration
     ) -> [Action] {
         switch failure.code {
         case .cancelled, .notFound, .methodNotAllowed: []
@@ -169,10 +164,9 @@ struct MessagePage: Sendable {
 
     /// A page that is not a failure, by its key under `pages` in the strings.
     init(page key: String, _ strings: Strings?, _ actions: [Action]) {
-        title = strings?["pages.\(key).title"] ?? key
-        what = strings?["pages.\(key).what"] ?? ""
-        next = strings?["pages.\(key).next"] ?? ""
-        self.actions = actions
+        self.init(
+            title: strings?["pages.\(key).title"] ?? key, what: strings?["pages.\(key).what"] ?? "",
+            next: strings?["pages.\(key).next"] ?? "", actions: actions)
     }
 
     /// - Parameter template: `message`, or `standalone` for one that needs no other file.

@@ -119,10 +119,7 @@ package enum PageCheck {
     }
 
     /// A problem with a page, as the rest of a sentence about it, and what to do.
-    private struct Fault {
-        var fault: String
-        var remedy: String
-    }
+    private typealias Fault = (fault: String, remedy: String)
 
     private static func faults(of rendering: Rendering) -> [Fault] {
         let html = Array(rendering.html.utf8)
@@ -133,7 +130,7 @@ package enum PageCheck {
             return html.indices.contains { html[$0] == text[0] && html[$0...].starts(with: text) }
         }
         func expect(_ isGood: Bool, _ fault: String, _ remedy: String) {
-            if !isGood { faults.append(Fault(fault: fault, remedy: remedy)) }
+            if !isGood { faults.append((fault, remedy)) }
         }
         expect(contains("<h1"), "has no heading", "Give it one <h1>.")
         if let name = hole(in: rendering.html) {

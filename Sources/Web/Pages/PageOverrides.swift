@@ -55,7 +55,7 @@ package enum PageOverrides {
             }
             if path.hasPrefix("strings/") { problems += StringsCheck.problems(in: bytes, path: path) }
         }
-        return problems + TemplateCheck.problems(in: PageFiles(overrides: good(files, problems)))
+        return problems + Self.problems(of: PageFiles(overrides: good(files, problems)))
     }
 
     /// The files without problems, so that the rest can be checked: embedded ones replace the others, and a language
@@ -122,9 +122,9 @@ enum StringsCheck {
     }
 }
 
-/// Compares templates with each other.
-enum TemplateCheck {
-    static func problems(in files: PageFiles) -> [PageProblem] {
+// Compares templates with each other.
+extension PageOverrides {
+    private static func problems(of files: PageFiles) -> [PageProblem] {
         var problems: [PageProblem] = []
         var uses: [String: [String]] = [:]
         do throws(PagesError) {

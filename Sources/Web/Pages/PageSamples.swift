@@ -34,30 +34,30 @@ enum PageSamples {
                     deletion(of: person, isFresh: false, notice: "account.done.otherAccount", strings),
                     PageSample(
                         template: "logout", name: "logout (\(person.name))",
-                        values: LogoutPage.values(
+                        values: .logout(
                             of: person.user, returnTo: person.user.name.isEmpty ? nil : "/after?a=1&b=\"2\"",
                             strings: strings)),
                 ]
             } + [
                 PageSample(
                     template: "repost", name: "repost",
-                    values: RepostPage.values(
+                    values: .repost(
                         fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], to: "/apple/callback",
                         scriptNonce: scriptNonce))
             ]
-            + AccountDeletionPage.Apple.allCases.map {
+            + DeletionAtApple.allCases.map {
                 PageSample(
                     template: "account_deleted", name: "account_deleted (Apple: \($0))",
-                    values: AccountDeletionPage.deleted($0))
+                    values: .deleted($0))
             } + messages(locale, strings, configuration)
-            + OperatorSamples.all(of: people.map { ($0.name, $0.user) }, strings: strings)
+            + operatorPages(of: people, strings: strings)
     }
 
     /// - Parameter isAlone: whether there is only the asking session, and nothing was done.
     private static func account(of person: Person, isAlone: Bool, _ strings: Strings) -> PageSample {
         PageSample(
             template: "account", name: "account (\(person.name)\(isAlone ? ", signed in nowhere else" : ""))",
-            values: AccountPage.values(
+            values: .account(
                 of: person.user,
                 sessions: AccountSessions(
                     current: currentSession, items: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max))),
@@ -75,7 +75,7 @@ enum PageSamples {
             + (notice == nil ? [] : ["tried"])
         return PageSample(
             template: "account_delete", name: "account_delete (\(name.joined(separator: ", ")))",
-            values: AccountDeletionPage.values(
+            values: .deletion(
                 of: person.user, isFresh: isFresh, tellsApple: tellsApple,
                 again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
                 notice: notice.map { strings[$0] }, scriptNonce: scriptNonce, strings: strings))
@@ -106,19 +106,19 @@ enum PageSamples {
     private static func connecting(
         _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
     ) -> [PageSample] {
-        func sample(_ name: String, _ content: ConnectPage.Content, renewal: String? = nil) -> PageSample {
+        func sample(_ name: String, _ content: ConnectPage, renewal: String? = nil) -> PageSample {
             let button = ConnectPage.Button(
                 state: state, nonce: "SAMPLE-NONCE", address: otherAccount, query: "", renewal: renewal,
                 scriptNonce: scriptNonce)
             return PageSample(
                 template: "connect", name: "connect (\(name))",
-                values: ConnectPage.values(
-                    content, button: content.waiting == nil ? button : nil, locale: locale, strings: strings,
+                values: content.values(
+                    button: content.waiting == nil ? button : nil, locale: locale, strings: strings,
                     configuration: configuration))
         }
         return people.flatMap { person -> [PageSample] in
             let name = PersonText.displayName(of: person.user)
-            let content = ConnectPage.Content(kind: .upgrade, account: name ?? "4711", signedIn: name)
+            let content = ConnectPage(kind: .upgrade, account: name ?? "4711", signedIn: name)
             var waiting = content
             waiting.kind = .link
             waiting.waiting = ConnectPage.Waiting(name: name, action: "/link/sample", other: otherAccount)
@@ -127,12 +127,12 @@ enum PageSamples {
                 sample("\(person.name), who waits", waiting),
                 PageSample(
                     template: "existing", name: "existing (\(person.name))",
-                    values: ExistingAccountPage.values(
+                    values: .existing(
                         waiting: WaitingID(unchecked: "wai_00000000000000000000000001"), name: name,
                         strings: strings)),
             ]
         } + [
-            sample("a link", ConnectPage.Content(kind: .link, account: "4711"))
+            sample("a link", ConnectPage(kind: .link, account: "4711"))
         ]
     }
 
@@ -187,36 +187,37 @@ enum PageSamples {
 
     // MARK: People
 
-    private struct Person: Sendable {
-        var name: String
-        var user: User
-    }
+    private typealias Person = (name: String, user: User)
 
     private static let moment = Timestamp(milliseconds: 1_772_000_000_000)
     private static let currentSession = SessionID(unchecked: "ses_00000000000000000000000001")
 
     private static let people: [Person] = [
-        Person(
+        (
             name: "an ordinary person",
-            user: user("Ada", "Byron", EmailAddress(address: "ada@example.com", isVerified: true, isPrivate: false))),
-        Person(
+            user: user("Ada", "Byron", EmailAddress(address: "ada@example.com", isVerified: true, isPrivate: false))
+        ),
+        (
             name: "a long name",
             user: user(
                 String(repeating: "Wolfeschlegelsteinhausen", count: 4), "Bergerdorff-von-und-zu-Hohenzollern",
                 EmailAddress(
                     address: String(repeating: "l", count: 64) + "@" + String(repeating: "long-label.", count: 6)
                         + "example.com",
-                    isVerified: false, isPrivate: false))),
-        Person(
+                    isVerified: false, isPrivate: false))
+        ),
+        (
             name: "a name from right to left",
             user: user(
                 "\u{644}\u{64A}\u{644}\u{649}", "\u{639}\u{628}\u{62F} \u{627}\u{644}\u{644}\u{647}",
                 EmailAddress(address: "x7b2@privaterelay.appleid.com", isVerified: true, isPrivate: true),
-                forwarding: false)),
-        Person(
+                forwarding: false)
+        ),
+        (
             name: "a name with markup",
-            user: user("<b>\"Bobby\"</b>", "O'Neil & \u{674E}\u{96F7}\u{202E}nimda", nil)),
-        Person(name: "nothing shared", user: user(nil, nil, nil)),
+            user: user("<b>\"Bobby\"</b>", "O'Neil & \u{674E}\u{96F7}\u{202E}nimda", nil)
+        ),
+        (name: "nothing shared", user: user(nil, nil, nil)),
     ]
 
     private static func user(

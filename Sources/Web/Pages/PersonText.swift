@@ -8,6 +8,11 @@ enum PersonText {
         user.name.full ?? user.email?.address
     }
 
+    /// The same of somebody who waits to say whether they have an account.
+    static func displayName(of person: WaitingPerson) -> String? {
+        person.name?.full ?? person.email?.address
+    }
+
     /// Name and address: distinguishes two accounts of one person.
     static func accountName(of user: User) -> String? {
         guard let name = user.name.full else { return displayName(of: user) }
@@ -15,8 +20,11 @@ enum PersonText {
         return "\(name) (\(address))"
     }
 
-    static func values(of user: User, strings: Strings?) -> PageValue {
-        let display = displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
+}
+
+extension PageValue {
+    static func person(_ user: User, strings: Strings?) -> PageValue {
+        let display = PersonText.displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
         let email = user.email.flatMap { $0.address.isEmpty ? nil : $0 }
         return [
             "displayName": .text(display),
@@ -26,7 +34,7 @@ enum PersonText {
             "isUnverified": .flag(email.map { !$0.isVerified } ?? false),
             "isPrivate": .flag(email?.isPrivate ?? false),
             "forwardingOff": .flag(email?.isPrivate == true && user.emailForwarding == false),
-            "createdAt": MomentText.values(of: user.createdAt),
+            "createdAt": .moment(user.createdAt),
             "credential": credential(of: user, strings: strings),
         ]
     }
@@ -38,7 +46,7 @@ enum PersonText {
             "state": .text(strings?["account.credential.\(state)"] ?? state),
             "isAuthorized": .flag(user.credential.state == .authorized),
             "hasTime": .flag(user.credential.changedAt != nil),
-            "changedAt": MomentText.values(of: user.credential.changedAt ?? user.createdAt),
+            "changedAt": .moment(user.credential.changedAt ?? user.createdAt),
         ]
     }
 
@@ -48,11 +56,9 @@ enum PersonText {
         let chosen = letters.isEmpty ? display.first { $0.isLetter || $0.isNumber }.map { [$0] } ?? [] : letters
         return String(chosen).uppercased()
     }
-}
 
-/// A session as its owner sees it.
-enum SessionText {
-    static func values(of session: Session, current: SessionID, strings: Strings?) -> PageValue {
+    /// A session as its owner sees it.
+    static func session(_ session: Session, current: SessionID, strings: Strings?) -> PageValue {
         let device = DeviceDescription.text(of: session, strings: strings)
         return [
             "id": .text(session.id.rawValue),
@@ -60,15 +66,13 @@ enum SessionText {
             "endLabel": .text(strings?.text("account.endSessionOf", ["device": device]) ?? device),
             "address": .text(session.device.address),
             "isCurrent": .flag(session.id == current),
-            "createdAt": MomentText.values(of: session.createdAt),
-            "lastSeenAt": MomentText.values(of: session.lastSeenAt),
+            "createdAt": .moment(session.createdAt),
+            "lastSeenAt": .moment(session.lastSeenAt),
         ]
     }
-}
 
-/// A time for `<time>`: for programs, and in words for a browser without scripts.
-enum MomentText {
-    static func values(of moment: Timestamp) -> PageValue {
+    /// A time for `<time>`: for programs, and in words for a browser without scripts.
+    static func moment(_ moment: Timestamp) -> PageValue {
         let text = moment.rfc3339
         let day = String(text.prefix(10))
         return [

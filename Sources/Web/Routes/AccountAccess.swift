@@ -4,20 +4,16 @@ import HTTP
 import HTTPTypes
 
 /// Access to an account: for the person of the cookie's session, from our own pages.
-struct AccountAccess: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let reader: SignedInReader
-
+extension WebRoutes {
     /// The live session of the cookie, whatever the state of its user. Pages are for browsers: an app's Bearer is not
     /// accepted here.
-    func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+    func signedIn(_ request: ServerRequest) async throws(Failure) -> SignedIn? {
         guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
-        return try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
+        return try await reader.signedIn(.cookie(token))
     }
 
     /// The same for an active user; nil when signed out.
-    func active(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+    func active(_ request: ServerRequest) async throws(Failure) -> SignedIn? {
         guard let signedIn = try await signedIn(request) else { return nil }
         try signedIn.user.requireActive()
         return signedIn
@@ -26,35 +22,29 @@ struct AccountAccess: Sendable {
     /// Redirects to the login page, and back to `path` afterwards.
     func login(returningTo path: String, locale: PageLocale) -> ServerResponse {
         let target = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path(path)))
-        return responses.redirect(to: locale.link(configuration.publicURL.path("/login?return_to=\(target)")))
+        return redirect(to: "/login?return_to=\(target)", locale: locale)
     }
 
     /// A page of ours, by its path below `publicURL`.
-    func redirect(to path: String, locale: PageLocale) -> ServerResponse {
-        responses.redirect(to: locale.link(configuration.publicURL.path(path)))
+    func redirect(to path: String, locale: PageLocale, cookies: [String] = []) -> ServerResponse {
+        responses.redirect(to: locale.link(configuration.publicURL.path(path)), cookies: cookies)
     }
 
     /// The form of a request that changes something.
     /// - Parameter names: its allowed fields, each at most once; others are ignored.
     /// - Throws: when it does not come from a page of ours, or is not such a form.
-    func form(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
+    func form(_ request: ServerRequest, _ names: [String]) throws(Failure) -> [String: String] {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
         return try Self.fields(request, names)
     }
 
     /// The same, wherever it comes from.
-    static func fields(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
-        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
+    static func fields(_ request: ServerRequest, _ names: [String]) throws(Failure) -> [String: String] {
+        guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let query = Query(request.body)
         guard query.isWhole else { throw .badRequest("too many parameters") }
         var values: [String: String] = [:]
-        for name in names {
-            switch query.value(name) {
-            case .absent: continue
-            case .one(let value): values[name] = value
-            case .several: throw .badRequest("\(name) is given more than once")
-            }
-        }
+        for name in names { values[name] = try query.single(name) }
         return values
     }
 }

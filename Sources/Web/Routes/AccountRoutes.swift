@@ -5,89 +5,65 @@ import HTTP
 import HTTPTypes
 
 /// `GET /`, `GET /account`, `GET /logout` and `POST /logout`.
-struct AccountRoutes: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let reader: SignedInReader
-    let access: AccountAccess
-    let targets: ReturnTargets
-    let bounces: BounceMemory
-    let clock: any WallClock
-    let random: any RandomSource
-
-    func root(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let path = try await access.signedIn(request) == nil ? "/login" : "/account"
-        return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path(path)))
+extension WebRoutes {
+    func root(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let path = try await signedIn(request) == nil ? "/login" : "/account"
+        return redirect(to: path, locale: responses.locale(of: request))
     }
 
     /// Where password managers send people (A Well-Known URL for Changing Passwords).
-    func changePassword(_ request: ServerRequest) throws(WebFailure) -> ServerResponse {
-        guard let url = configuration.login.changePasswordURL else { throw WebFailure(.notFound) }
+    func changePassword(_ request: ServerRequest) throws(Failure) -> ServerResponse {
+        guard let url = configuration.login.changePasswordURL else { throw Failure(.notFound) }
         return responses.redirect(to: url)
     }
 
-    func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func accountPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let locale = responses.locale(of: request)
-        guard let signedIn = try await access.active(request) else {
-            return access.login(returningTo: "/account", locale: locale)
+        guard let signedIn = try await active(request) else {
+            return login(returningTo: "/account", locale: locale)
         }
-        var place: SessionCursor?
-        switch Query(request).value("after") {
-        case .absent: break
         // What is no place in the list shows its beginning.
-        case .one(let text): place = Places.sessions.place(text)
-        case .several: throw .badRequest("after is given more than once")
-        }
-        let sessions = try await WebFailure.mapping(
-            await AccountSessions.read(of: signedIn, after: place, from: reader.database, at: clock.now()))
-        let nonce = Base64URL.encode(random.bytes(16))
+        let place = try Query(request).single("after").flatMap(Places.sessions.place)
+        let sessions = try await AccountSessions.read(
+            of: signedIn, after: place, from: reader.database, at: clock.now())
         let strings = responses.pages.strings(locale)
         let next = sessions.next.map { cursor in
             locale.link(configuration.publicURL.path("/account?after=\(Places.sessions.text(cursor))"))
         }
-        let page = responses.pages.render(
-            "account", locale: locale,
-            AccountPage.values(
-                of: signedIn.user, sessions: sessions, next: next,
-                notice: AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings), scriptNonce: nonce,
-                strings: strings))
-        return responses.page(
-            page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+        let notice = AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings)
+        return responses.scripted("account", locale: locale) { nonce in
+            .account(
+                of: signedIn.user, sessions: sessions, next: next, notice: notice, scriptNonce: nonce,
+                strings: strings)
+        }
     }
 
     /// One button; or the confirmation that nobody is signed in, which is also where a sign-out ends.
-    func logoutPage(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func logoutPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let locale = responses.locale(of: request)
         let strings = responses.pages.strings(locale)
-        guard let signedIn = try await access.signedIn(request) else {
+        guard let signedIn = try await signedIn(request) else {
             let again = MessagePage.Action(
                 text: strings?["message.signIn"] ?? "", link: locale.link(configuration.publicURL.path("/login")))
             let home = configuration.site.homeURL == nil ? [] : [MessagePage.home(strings, locale, configuration)]
             let page = MessagePage(page: "signed_out", strings, [again] + home)
-            return responses.page(page.render(responses.pages, locale: locale), locale: locale)
+            return responses.message(page, locale: locale)
         }
-        let returnTo: String?
-        switch Query(request).value("return_to") {
-        case .one(let text) where !text.isEmpty:
-            guard targets.validate(text) != nil else { throw WebFailure(.returnToRefused) }
-            returnTo = text
-        case .several: throw .badRequest("return_to is given more than once")
-        case .absent, .one: returnTo = nil
-        }
+        let returnTo = try Query(request).given("return_to")
+        if let returnTo, targets.validate(returnTo) == nil { throw Failure(.returnToRefused) }
         let page = responses.pages.render(
-            "logout", locale: locale, LogoutPage.values(of: signedIn.user, returnTo: returnTo, strings: strings))
+            "logout", locale: locale, .logout(of: signedIn.user, returnTo: returnTo, strings: strings))
         return responses.page(page, locale: locale, referrer: .sameOrigin)
     }
 
     /// Ends the session, durably, before the browser is told to forget it.
-    func logout(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
+    func logout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
         var location = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         // A script may send nothing at all.
-        let form = request.body.isEmpty ? [:] : try access.form(request, ["return_to"])
+        let form = request.body.isEmpty ? [:] : try form(request, ["return_to"])
         if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw WebFailure(.returnToRefused) }
+            guard let target = targets.validate(text) else { throw Failure(.returnToRefused) }
             location = target.location
         }
         try await end(request)
@@ -97,29 +73,27 @@ struct AccountRoutes: Sendable {
     /// `POST /logout/switch`: signs out and opens the login page, with the same return target. For the button of the
     /// page that refuses somebody, on any of our sites. A post from elsewhere ends nothing and gets the page with the
     /// button.
-    func switchAccount(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let form = request.body.isEmpty ? [:] : try AccountAccess.fields(request, ["return_to"])
+    func switchAccount(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let form = request.body.isEmpty ? [:] : try Self.fields(request, ["return_to"])
         var query = ""
         if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw WebFailure(.returnToRefused) }
+            guard let target = targets.validate(text) else { throw Failure(.returnToRefused) }
             query = "?return_to=" + PercentEncoding.encodeComponent(target.location)
         }
         let locale = responses.locale(of: request)
         let origins = configuration.login.allowedReturnOrigins
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL, or: origins) else {
-            return responses.redirect(to: locale.link(configuration.publicURL.path("/logout") + query))
+            return redirect(to: "/logout" + query, locale: locale)
         }
         try await end(request)
-        return responses.redirect(
-            to: locale.link(configuration.publicURL.path("/login") + query), cookies: [cookies.clearSession])
+        return redirect(to: "/login" + query, locale: locale, cookies: [cookies.clearSession])
     }
 
     /// Ends the session, durably, and forgets where its browser was sent.
-    private func end(_ request: ServerRequest) async throws(WebFailure) {
-        let signedIn = try await access.signedIn(request)
+    private func end(_ request: ServerRequest) async throws(Failure) {
+        let signedIn = try await signedIn(request)
         if let signedIn {
-            try await WebFailure.mapping(
-                await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+            try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
         }
         bounces.forget(signedIn?.session, request.fields, cookies)
     }

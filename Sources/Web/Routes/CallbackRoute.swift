@@ -3,20 +3,13 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import Logging
 
 /// `POST /apple/callback`: Apple's form_post, delivered by the browser.
-struct CallbackRoute: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let signIn: SignIn
-    let answers: SignInAnswers
-    let random: any RandomSource
-    let gate: RateGate
-
-    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+extension WebRoutes {
+    func callback(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         do {
-            try gate.noting(request)
+            try signIns.noting(request)
         } catch {
             throw turnedAway(try? received(request), error)
         }
@@ -30,14 +23,14 @@ struct CallbackRoute: Sendable {
 
     private func answer(
         _ outcome: SignInOutcome, to callback: ReceivedCallback, _ request: ServerRequest
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         switch outcome {
         case .repost(let form): return repost(form, locale(of: callback, request))
         case .failed(let failure, let returnTo?, let link):
             let kept = await keepingName(of: callback, after: failure)
-            throw WebFailure(failure, visit: visit(callback, to: returnTo, link: link, cookies: kept))
+            throw failure.with(visit(callback, to: returnTo, link: link, cookies: kept))
         default:
-            return try answers.answer(
+            return try self.answer(
                 outcome, binding: callback.binding, locale: locale(of: callback, request), request: request)
         }
     }
@@ -47,17 +40,16 @@ struct CallbackRoute: Sendable {
         responses.locale(begunIn: callback.language, request: request)
     }
 
-    private func received(_ request: ServerRequest) throws(WebFailure) -> ReceivedCallback {
-        guard MediaType.isForm(request.fields) else { throw WebFailure(.unsupportedMediaType) }
+    private func received(_ request: ServerRequest) throws(Failure) -> ReceivedCallback {
+        guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         return signIn.receive(request.body, binding: cookies.bindingCookie(in: request.fields))
     }
 
     /// A rate-limited callback, with what would be lost: the name that Apple sends only once, and the sign-in's target.
-    private func turnedAway(_ callback: ReceivedCallback?, _ failure: WebFailure) -> WebFailure {
+    private func turnedAway(_ callback: ReceivedCallback?, _ failure: Failure) -> Failure {
         guard let callback, let target = callback.returnTo else { return failure }
         let kept = signIn.nameToKeep(ofTurnedAway: callback).map { [cookies.setKeptName($0)] } ?? []
-        return WebFailure(
-            failure.failure, visit: visit(callback, to: target, link: callback.link, cookies: kept))
+        return failure.with(visit(callback, to: target, link: callback.link, cookies: kept))
     }
 
     private func visit(
@@ -86,13 +78,9 @@ struct CallbackRoute: Sendable {
             ("error", form.error), ("bramley_repost", "1"),
         ]
         let fields = known.compactMap { name, value in value.map { (name: name, value: $0) } }
-        let nonce = Base64URL.encode(random.bytes(16))
-        let page = responses.pages.render(
-            "repost", locale: locale,
-            RepostPage.values(
-                fields: fields, to: configuration.publicURL.path("/apple/callback"), scriptNonce: nonce))
-        return responses.page(
-            page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+        return responses.scripted("repost", locale: locale) { nonce in
+            .repost(fields: fields, to: configuration.publicURL.path("/apple/callback"), scriptNonce: nonce)
+        }
     }
 }
 
@@ -100,5 +88,26 @@ extension MediaType {
     /// `application/x-www-form-urlencoded`, in one field, with any parameters.
     static func isForm(_ fields: HTTPFields) -> Bool {
         essence(of: fields)?.isExactly("application/x-www-form-urlencoded") == true
+    }
+}
+
+/// `POST /apple/notifications`: Apple's servers report what happened to an account.
+extension WebRoutes {
+    func notification(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        do {
+            _ = try await services.notifications.receive(request.body)
+        } catch {
+            // Not without Apple's keys: the notification may be Apple's own, with a new key.
+            if case .refused = error,
+                case .refused(let retryAfter) = failedNotifications.consume(request.client, now: stopwatch.milliseconds)
+            {
+                throw .tooManyRequests(retryAfter: retryAfter)
+            }
+            // Logged where it happened.
+            var failure = error.failure
+            failure.level = .debug
+            throw failure
+        }
+        return responses.empty(.ok)
     }
 }

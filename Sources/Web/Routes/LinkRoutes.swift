@@ -6,20 +6,12 @@ import HTTPTypes
 
 /// `/link/{id}` and below: the page on which a person whom an application has signed in chooses the Apple Account for
 /// their account there.
-struct LinkRoutes: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let reader: SignedInReader
-    let linking: Linking
-    let answers: SignInAnswers
-    let random: any RandomSource
-
+extension WebRoutes {
     /// A route for actual visits. A browser that prefetches drops an answer that is not a success, and asks again when
     /// its visitor comes.
     func visited(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
-        { request, parameters throws(WebFailure) in
-            guard !LookAhead.isPrefetch(request.fields) else { return responses.empty(.serviceUnavailable) }
+        { request, parameters throws(Failure) in
+            guard !Navigation.isPrefetch(request.fields) else { return self.responses.empty(.serviceUnavailable) }
             return try await handle(request, parameters)
         }
     }
@@ -29,114 +21,113 @@ struct LinkRoutes: Sendable {
     /// needs no second visit to Apple: one button connects.
     ///
     /// A request that only reads the address gets the same page; its attempt belongs to no browser, and opens nothing.
-    func page(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func linkPage(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
-        let token = try Self.token(in: request)
-        let isLook = token != nil && LookAhead.isNoVisit(request.method, request.fields)
-        let visitor = self.browser(of: request)
+        let token = try Self.linkToken(in: request)
+        let isLook = token != nil && Navigation.isNoVisit(request.method, request.fields)
+        let visitor = linkBrowser(of: request)
         let browser = isLook ? BrowserBinding.make(random: random) : visitor
         let (link, person) = try await answering { () throws(Failure) in
-            if let token { try await linking.openLink(id, token: token, binding: visitor, claims: !isLook) }
-            let link = try await linking.link(id)
-            return (link, try await linking.waitingPerson(for: link, binding: .value(browser)))
+            if let token { try await signIn.openLink(id, token: token, binding: visitor, claims: !isLook) }
+            let link = try await signIn.link(id)
+            return (link, try await signIn.waitingPerson(for: link, binding: .value(browser)))
         }
-        let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
-        var content = ConnectPage.Content(
+        let signedIn = await reader.signedInIfKnown(request.fields)
+        var content = ConnectPage(
             kind: link.kind, account: link.displayName,
             signedIn: signedIn.map { PersonText.displayName(of: $0.user) ?? $0.user.id.rawValue })
         let path = configuration.publicURL.path("/link/\(id)")
         if let person {
             content.waiting = ConnectPage.Waiting(
-                name: ExistingAccountPage.name(of: person), action: locale.link(path),
+                name: PersonText.displayName(of: person), action: locale.link(path),
                 other: locale.link(path + "/apple"))
-            return show(content, locale, cookies: answers.keeping(.value(browser)))
+            return responses.connectPage(
+                content, button: nil, locale: locale, cookies: keeping(.value(browser)))
         }
-        let attempt = try await begin(id, browser, locale, isOpened: isLook)
+        let attempt = try await beginLink(id, browser, locale, isOpened: isLook)
         let button = ConnectPage.Button(
             state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
             renewal: path + "/attempt",
             scriptNonce: Base64URL.encode(random.bytes(16)))
-        return show(
-            content, locale, button: button, cookies: isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)])
+        return responses.connectPage(
+            content, button: button, locale: locale,
+            cookies: isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)]
+        )
     }
 
     /// A new state and nonce for an open page.
-    func attempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let browser = browser(of: request)
-        let attempt = try await begin(try parameters.link, browser, responses.locale(of: request))
-        return LoginRoutes.answer(attempt, responses, cookies: [cookies.setLinkBinding(browser.cookieValue)])
+    func linkAttempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        let browser = linkBrowser(of: request)
+        let attempt = try await beginLink(try parameters.link, browser, responses.locale(of: request))
+        return answer(attempt, cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// Begins an attempt and redirects to Apple: the way without scripts. From another site, through the page, which
     /// names the account first.
-    func apple(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func linkApple(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
         let sites = request.fields[values: .secFetchSite]
         guard sites.isEmpty || sites == ["same-origin"] else {
             return responses.redirect(to: locale.link(configuration.publicURL.path("/link/\(id)")))
         }
-        let browser = browser(of: request)
-        let attempt = try await begin(id, browser, locale)
+        let browser = linkBrowser(of: request)
+        let attempt = try await beginLink(id, browser, locale)
         return responses.redirect(
-            to: linking.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
+            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// "Connect", with the identity that waits in this browser.
-    func connect(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw WebFailure(.crossSite) }
+    func connectLink(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else {
+            throw Failure(.crossSite)
+        }
         let id = try parameters.link
         let binding = cookies.bindingCookie(in: request.fields)
         let location: String
         do {
-            location = try await linking.connectWaiting(id, binding: binding)
+            location = try await signIn.connectWaiting(id, binding: binding)
         } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
             // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong with the
             // link.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
-            throw WebFailure(error, visit: FailedVisit(link: id))
+            throw error.inSignIn.with(FailedVisit(link: id))
         }
         return responses.redirect(to: location)
     }
 
-    private func browser(of request: ServerRequest) -> BrowserBinding {
+    private func linkBrowser(of request: ServerRequest) -> BrowserBinding {
         cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
     }
 
     /// - Throws: for an invalid token, as for a wrong one.
-    private static func token(in request: ServerRequest) throws(WebFailure) -> LinkAddressToken? {
+    private static func linkToken(in request: ServerRequest) throws(Failure) -> LinkAddressToken? {
         let value = Query(request).value("token")
         if case .absent = value { return nil }
         guard let token = value.text.flatMap({ LinkAddressToken(parsing: $0) }) else {
-            throw WebFailure(.linkUnknown)
+            throw Failure(.linkUnknown)
         }
         return token
     }
 
     /// - Parameter isOpened: the address was proven, for a browser that gets no binding.
-    private func begin(
+    private func beginLink(
         _ id: LinkID, _ browser: BrowserBinding, _ locale: PageLocale, isOpened: Bool = false
-    ) async throws(WebFailure) -> Attempt {
+    ) async throws(Failure) -> Attempt {
         try await answering { () throws(Failure) in
-            try await linking.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened)
+            try await signIn.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened)
         }
-    }
-
-    private func show(
-        _ content: ConnectPage.Content, _ locale: PageLocale, button: ConnectPage.Button? = nil, cookies: [String]
-    ) -> ServerResponse {
-        responses.connectPage(content, button: button, locale: locale, cookies: cookies)
     }
 }
 
 extension PathParameters {
     /// The link of `{id}`. An invalid id names no link.
     var link: LinkID {
-        get throws(WebFailure) {
-            guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw WebFailure(.linkUnknown) }
+        get throws(Failure) {
+            guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw Failure(.linkUnknown) }
             return id
         }
     }
@@ -145,12 +136,12 @@ extension PathParameters {
 extension WebResponses {
     /// The page that connects. The post of Apple's window, and its forms, need its Origin.
     func connectPage(
-        _ content: ConnectPage.Content, button: ConnectPage.Button?, locale: PageLocale, cookies: [String]
+        _ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale, cookies: [String]
     ) -> ServerResponse {
         let page = pages.render(
             "connect", locale: locale,
-            ConnectPage.values(
-                content, button: button, locale: locale, strings: pages.strings(locale), configuration: configuration))
+            content.values(
+                button: button, locale: locale, strings: pages.strings(locale), configuration: configuration))
         let opensWindow = button != nil && configuration.login.mode == .popup
         return self.page(
             page, locale: locale, policy: button.map { policy.login(nonce: $0.scriptNonce) }, referrer: .sameOrigin,

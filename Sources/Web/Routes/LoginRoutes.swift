@@ -5,20 +5,10 @@ import HTTP
 import HTTPTypes
 
 /// `GET /login`, `GET /login/attempt` and `GET /login/apple`: everything before Apple.
-struct LoginRoutes: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let reader: SignedInReader
-    let signIn: SignIn
-    let targets: ReturnTargets
-    let bounces: BounceMemory
-    let clock: any WallClock
-    let random: any RandomSource
-
+extension WebRoutes {
     /// The login page; a visitor who is signed in and wants to go somewhere is redirected there, once.
-    func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try await page(request, wish(request))
+    func loginPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        try await loginPage(request, wish(request))
     }
 
     /// The login page for a program's request.
@@ -30,10 +20,10 @@ struct LoginRoutes: Sendable {
     }
 
     /// - Parameter wish: where to go afterwards.
-    func page(_ request: ServerRequest, _ wish: ReturnWish) async throws(WebFailure) -> ServerResponse {
+    func loginPage(_ request: ServerRequest, _ wish: ReturnWish) async throws(Failure) -> ServerResponse {
         // It shows this page itself, and says which program asks.
         if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location).keepingOpener() }
-        let signedIn = try await WebFailure.mapping(await reader.signedIn(reader.credential(in: request.fields)))
+        let signedIn = try await reader.signedIn(reader.credential(in: request.fields))
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
@@ -74,28 +64,26 @@ struct LoginRoutes: Sendable {
     }
 
     /// A new state and nonce for an open page.
-    func attempt(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func loginAttempt(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let wish = try wish(request)
         let (attempt, binding) = await begin(request, wish)
-        return Self.answer(attempt, responses, cookies: [cookies.setBinding(binding.cookieValue)])
+        return answer(attempt, cookies: [cookies.setBinding(binding.cookieValue)])
     }
 
     /// The answer for the scripts of pages with Apple's button.
-    static func answer(_ attempt: Attempt, _ responses: WebResponses, cookies: [String]) -> ServerResponse {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("state", attempt.state)
-        writer.member("nonce", attempt.nonce)
-        writer.member("expiresAt", attempt.expiresAt)
-        writer.member("renewAfter", attempt.renewAfter)
-        writer.endObject()
-        return responses.json(writer.bytes, cookies: cookies)
+    func answer(_ attempt: Attempt, cookies: [String]) -> ServerResponse {
+        return responses.json(cookies: cookies) { writer in
+            writer.member("state", attempt.state)
+            writer.member("nonce", attempt.nonce)
+            writer.member("expiresAt", attempt.expiresAt)
+            writer.member("renewAfter", attempt.renewAfter)
+        }
     }
 
     /// Begins an attempt and redirects to Apple.
-    func apple(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func loginApple(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let wish = try wish(request)
-        let signedIn = await signedInIfKnown(request)
+        let signedIn = await reader.signedInIfKnown(request.fields)
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
@@ -134,21 +122,16 @@ struct LoginRoutes: Sendable {
 
     private func begin(_ request: ServerRequest, _ wish: ReturnWish) async -> (Attempt, BrowserBinding) {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
-        let replacing = await signedInIfKnown(request)?.session.id
+        let replacing = await reader.signedInIfKnown(request.fields)?.session.id
         let attempt = signIn.begin(
             binding: binding, returnTo: wish.target, replacing: replacing,
             language: responses.locale(of: request).chosen, errorReturn: wish.errorReturn)
         return (attempt, binding)
     }
 
-    /// For what only improves an answer: the callback handles a store that does not answer.
-    private func signedInIfKnown(_ request: ServerRequest) async -> SignedIn? {
-        (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
-    }
-
     private func binding(_ request: ServerRequest) -> BrowserBinding? { cookies.browserBinding(in: request.fields) }
 
-    private func wish(_ request: ServerRequest) throws(WebFailure) -> ReturnWish {
+    private func wish(_ request: ServerRequest) throws(Failure) -> ReturnWish {
         try ReturnWish(Query(request), among: targets)
     }
 }

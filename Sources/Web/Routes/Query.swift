@@ -1,3 +1,4 @@
+import Accounts
 import Coding
 import HTTP
 
@@ -38,6 +39,21 @@ struct Query: Sendable {
         return found
     }
 
+    /// The only value; nil when absent.
+    func single(_ name: String) throws(Failure) -> String? {
+        switch value(name) {
+        case .absent: return nil
+        case .one(let text): return text
+        case .several: throw .badRequest("\(name) is given more than once")
+        }
+    }
+
+    /// The same of a parameter that may as well be empty as absent.
+    func given(_ name: String) throws(Failure) -> String? {
+        let text = try single(name)
+        return text == "" ? nil : text
+    }
+
     /// The values of names that begin like this.
     func names(beginningWith prefix: String) -> [String] {
         fields.lazy.map(\.name).filter { $0.utf8.starts(with: prefix.utf8) }
@@ -45,4 +61,41 @@ struct Query: Sendable {
 
     /// Whether the parameter is given exactly once, as `true`.
     func isTrue(_ name: String) -> Bool { value(name) == .one("true") }
+}
+
+/// A validated `return_to` and `error_return`: as given, to be passed on, and their targets.
+struct ReturnWish: Sendable {
+    /// Nil when none was given.
+    var text: String?
+    var target: ReturnTarget
+    /// Where a sign-in that is cancelled at Apple leads; nil shows a page of ours.
+    var errorReturn: ReturnTarget?
+
+    /// What a sign-in that is cancelled leads to; nil: a page of ours.
+    var cancelled: String? { (errorReturn ?? target.cancelReturn)?.cancelled }
+
+}
+
+extension ReturnWish {
+    /// - Throws: when one of them is repeated, or is not allowed.
+    init(_ query: Query, among targets: ReturnTargets) throws(Failure) {
+        text = try query.given("return_to")
+        guard let target = text.map({ targets.validate($0) }) ?? targets.defaultTarget else {
+            throw Failure(.returnToRefused)
+        }
+        self.target = target
+        if let text = try query.given("error_return") {
+            guard let target = targets.validate(errorReturn: text) else { throw Failure(.returnToRefused) }
+            // Together they would not fit into a state; a program is told anyway.
+            errorReturn = self.target.isAuthorizeRequest ? nil : target
+        }
+    }
+
+    /// `return_to=…`, even without a target, and `error_return=…` if given: what pages pass on.
+    var query: String { Self.query(text, errorReturn) }
+
+    static func query(_ returnTo: String?, _ errorReturn: ReturnTarget?) -> String {
+        let rest = errorReturn.map { "&error_return=" + PercentEncoding.encodeComponent($0.location) } ?? ""
+        return "return_to=" + PercentEncoding.encodeComponent(returnTo ?? "") + rest
+    }
 }

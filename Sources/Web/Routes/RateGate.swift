@@ -1,3 +1,4 @@
+import Accounts
 import HTTP
 
 /// Limits the requests of one client address per minute, over all routes that share it.
@@ -21,14 +22,14 @@ struct RateGate: Sendable {
     /// Counts only page loads: nginx shows a script this answer instead of each of its 401s, which costs its page
     /// nothing.
     func limitingPageLoads(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
-        { request, parameters throws(WebFailure) in
+        { request, parameters throws(Failure) in
             if Navigation.holds(request.fields) { try noting(request) }
             return try await handle(request, parameters)
         }
     }
 
     func limiting(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
-        { request, parameters throws(WebFailure) in
+        { request, parameters throws(Failure) in
             try noting(request)
             return try await handle(request, parameters)
         }
@@ -36,14 +37,14 @@ struct RateGate: Sendable {
 
     /// Counts this request, and records its client.
     /// - Throws: `.tooManyRequests` beyond the limit.
-    func noting(_ request: ServerRequest) throws(WebFailure) {
+    func noting(_ request: ServerRequest) throws(Failure) {
         traffic?.record("\(request.client)")
         try pass(request)
     }
 
     /// Counts this request.
     /// - Throws: `.tooManyRequests` beyond the limit.
-    func pass(_ request: ServerRequest) throws(WebFailure) {
+    func pass(_ request: ServerRequest) throws(Failure) {
         if case .refused(let seconds) = limiter.consume(request.client, now: stopwatch.milliseconds) {
             throw .tooManyRequests(retryAfter: seconds)
         }

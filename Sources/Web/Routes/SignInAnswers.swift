@@ -5,16 +5,10 @@ import HTTP
 import HTTPTypes
 
 /// The browser's answer at the end of a sign-in: at the callback, or after the question about an existing account.
-struct SignInAnswers: Sendable {
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let bounces: BounceMemory
-    let clock: any WallClock
-
+extension WebRoutes {
     func answer(
         _ outcome: SignInOutcome, binding: BindingCookie, locale: PageLocale, request: ServerRequest
-    ) throws(WebFailure) -> ServerResponse {
+    ) throws(Failure) -> ServerResponse {
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
             return signedIn(token, session, returnTo, binding: binding, locale: locale, request: request)
@@ -27,15 +21,14 @@ struct SignInAnswers: Sendable {
             return responses.redirect(to: location, cookies: forgettingName(request))
         case .asksExisting(let person): return question(person, binding: binding, locale)
         // Only the callback can post again.
-        case .repost: throw WebFailure(.missingBinding, visit: FailedVisit())
+        case .repost: throw Failure(.missingBinding, visit: FailedVisit())
         case .failed(let failure, let returnTo, let link):
-            throw WebFailure(
-                failure,
-                visit: FailedVisit(returnTo: returnTo, link: link, language: returnTo == nil ? nil : locale.chosen))
+            throw failure.with(
+                FailedVisit(returnTo: returnTo, link: link, language: returnTo == nil ? nil : locale.chosen))
         }
     }
 
-    func signedIn(
+    private func signedIn(
         _ token: SessionToken, _ session: Session, _ returnTo: ReturnTarget, binding: BindingCookie,
         locale: PageLocale, request: ServerRequest
     ) -> ServerResponse {
@@ -58,9 +51,8 @@ struct SignInAnswers: Sendable {
         let page = MessagePage(
             page: "onward", strings,
             [MessagePage.Action(text: strings?["repost.button"] ?? "", link: location)])
-        return responses.page(
-            page.render(responses.pages, locale: locale), locale: locale, cookies: cookies,
-            fields: [.refresh: "0; url=\(location)"]
+        return responses.message(
+            page, locale: locale, cookies: cookies, fields: [.refresh: "0; url=\(location)"]
         ).keepingOpener()
     }
 
@@ -69,8 +61,8 @@ struct SignInAnswers: Sendable {
         let strings = responses.pages.strings(locale)
         let page = responses.pages.render(
             "existing", locale: locale,
-            ExistingAccountPage.values(
-                waiting: person.id, name: ExistingAccountPage.name(of: person), strings: strings))
+            .existing(
+                waiting: person.id, name: PersonText.displayName(of: person), strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.existing, referrer: .sameOrigin,
             cookies: keeping(binding))
@@ -103,8 +95,32 @@ struct SignInAnswers: Sendable {
         let page = MessagePage(
             page: key, strings,
             [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
-        return responses.page(
-            page.render(responses.pages, locale: locale), locale: locale, status: .forbidden,
-            cookies: forgettingName(request))
+        return responses.message(page, locale: locale, status: .forbidden, cookies: forgettingName(request))
+    }
+}
+
+/// `POST /login/existing`: a new person's answer to "Already have an account?".
+extension WebRoutes {
+    func existingAccount(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let form = try form(request, ["waiting", "choice"])
+        guard let choice = form["choice"].flatMap({ ExistingAccountChoice(rawValue: $0) }) else {
+            throw .badRequest("choice must be connect or new")
+        }
+        guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw Failure(.linkUnknown) }
+        guard choice == .new || configuration.login.passwordURL != nil else { throw Failure(.notFound) }
+        let locale = responses.locale(of: request)
+        let binding = cookies.bindingCookie(in: request.fields)
+        let answer = try await answering(FailedVisit(language: locale.chosen)) { () throws(Failure) in
+            try await signIn.answerExisting(
+                id, choice, binding: binding, device: DeviceDescription.device(of: request))
+        }
+        switch answer {
+        case .connect(let ticket):
+            let location = AddressQuery.append(
+                "ticket=\(ticket.reveal())", to: configuration.login.passwordURL ?? "")
+            return responses.redirect(to: location, cookies: keeping(binding))
+        case .signIn(let outcome):
+            return try self.answer(outcome, binding: binding, locale: locale, request: request)
+        }
     }
 }

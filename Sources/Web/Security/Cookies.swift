@@ -46,7 +46,7 @@ struct Cookies: Sendable {
 
     /// The same while a link or an identity waits for this browser, which may outlive an attempt.
     func setLinkBinding(_ value: String) -> String {
-        "\(Self.bindingName)=\(value)\(attributes(for: max(bindingLifetime, LinkLifetime.seconds)))"
+        "\(Self.bindingName)=\(value)\(attributes(for: max(bindingLifetime, Link.lifetime)))"
     }
 
     /// Apple's form_post is a cross-site POST: browsers send only SameSite=None cookies with it.
@@ -65,12 +65,12 @@ struct Cookies: Sendable {
     private static let keptNameAttributes = "; Path=/; Secure; HttpOnly; SameSite=None"
 
     /// Cookies that represent the binding and the session when `bramley doctor` checks their way.
-    var probes: [ProbeCookie] {
+    var probes: [(name: String, setting: String)] {
         let binding = "__Host-bramley-doctor"
         let session = sessionName + "-doctor-session"
         return [
-            ProbeCookie(name: binding, setting: "\(binding)=\(ProbeCookie.value)\(attributes(for: bindingLifetime))"),
-            ProbeCookie(name: session, setting: "\(session)=\(ProbeCookie.value); Max-Age=60\(sessionAttributes)"),
+            (binding, "\(binding)=\(Inspection.probeValue)\(attributes(for: bindingLifetime))"),
+            (session, "\(session)=\(Inspection.probeValue); Max-Age=60\(sessionAttributes)"),
         ]
     }
 

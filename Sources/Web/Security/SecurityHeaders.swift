@@ -1,5 +1,5 @@
 import HTTP
-import HTTPTypes
+package import HTTPTypes
 
 /// The fields of every response.
 enum SecurityHeaders {
@@ -79,4 +79,14 @@ extension HTTPField.Name {
 
     /// A name written in this file is a token, so the fallback is never used.
     private static func known(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .via }
+}
+
+extension WebApplication {
+    /// The security fields of answers that the server sends without this handler: 400, 408, 414 and similar.
+    package static func refusalFields(_ configuration: WebConfiguration) -> HTTPFields {
+        var fields = HTTPFields()
+        let policy = ContentSecurityPolicy(configuration)
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
+        return fields
+    }
 }

@@ -5,17 +5,10 @@ import HTTPTypes
 
 /// The addresses of oauth2-proxy, for configurations written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
 /// `/oauth2/start`, `/oauth2/sign_out` and `/oauth2/userinfo`.
-struct OAuth2ProxyRoutes: Sendable {
-    let configuration: WebConfiguration
-    let verify: VerifyRoute
-    let login: LoginRoutes
-    let responses: WebResponses
-    let reader: SignedInReader
-    let site: OAuth2ProxySite
-
+extension WebRoutes {
     /// Like `/auth/verify`, with 202 instead of 204. `allowed_groups`, `allowed_emails` and `allowed_email_domains`
     /// restrict it further, as in oauth2-proxy: silently ignoring them would open what was closed.
-    func auth(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func proxyAuth(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let query = Query(request)
         guard query.isWhole else { throw .badRequest("too many parameters") }
         try VerifyQuery.checkDemands(query)
@@ -29,7 +22,7 @@ struct OAuth2ProxyRoutes: Sendable {
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
-        let original = try site.complete(
+        let original = try proxySite.complete(
             verify.original(request), of: request, isJudged: verify.rules.current != nil)
         var response = try await verify.answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
@@ -38,11 +31,11 @@ struct OAuth2ProxyRoutes: Sendable {
 
     /// The login page itself, not a redirect: nginx shows it with a status of its own (`error_page 401 =403
     /// /oauth2/sign_in`), with which no browser follows a `Location`.
-    func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let target = try site.target(of: request)
-        if site.isOurs(request) {
-            return try await login.page(
-                request, ReturnWish(text: target?.location, target: target ?? site.targets.defaultTarget))
+    func proxySignIn(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let target = try proxySite.target(of: request)
+        if proxySite.isOurs(request) {
+            return try await loginPage(
+                request, ReturnWish(text: target?.location, target: target ?? proxySite.targets.defaultTarget))
         }
         let locale = responses.locale(of: request)
         let page = MessagePage(
@@ -52,43 +45,37 @@ struct OAuth2ProxyRoutes: Sendable {
     }
 
     /// Redirects to the login page, and back to `rd` afterwards.
-    func start(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func proxyStart(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try go(to: "/login", request)
     }
 
     /// Redirects to the page with the button: otherwise a link on any site could sign people out.
-    func signOut(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func proxySignOut(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try go(to: "/logout", request)
     }
 
     /// Who is signed in, in oauth2-proxy's terms.
-    func userInfo(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func proxyUserInfo(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let person = try await reader.active(reader.credential(in: request.fields)).user
         let described = VerifiedUser(person)
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("user", described.user)
-        writer.member("email", described.email)
-        writer.member("preferredUsername", described.preferredUsername)
-        writer.name("groups")
-        writer.beginArray()
-        for group in person.groups { writer.write(group) }
-        writer.endArray()
-        writer.endObject()
-        return responses.json(writer.bytes)
-    }
-
-    private func list(_ name: String, _ query: Query) throws(WebFailure) -> [String]? {
-        switch query.value(name) {
-        case .absent, .one(""): return nil
-        case .several: throw .badRequest("\(name) is given more than once")
-        case .one(let text): return text.split(separator: ",").map(String.init)
+        return responses.json { writer in
+            writer.member("user", described.user)
+            writer.member("email", described.email)
+            writer.member("preferredUsername", described.preferredUsername)
+            writer.name("groups")
+            writer.beginArray()
+            for group in person.groups { writer.write(group) }
+            writer.endArray()
         }
     }
 
-    private func go(to path: String, _ request: ServerRequest) throws(WebFailure) -> ServerResponse {
+    private func list(_ name: String, _ query: Query) throws(Failure) -> [String]? {
+        try query.given(name)?.split(separator: ",").map(String.init)
+    }
+
+    private func go(to path: String, _ request: ServerRequest) throws(Failure) -> ServerResponse {
         var location = configuration.publicURL.absolute + path
-        if let target = try site.target(of: request) {
+        if let target = try proxySite.target(of: request) {
             location += "?return_to=" + PercentEncoding.encodeComponent(target.location)
         }
         return responses.redirect(to: location)

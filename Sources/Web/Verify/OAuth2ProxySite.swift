@@ -8,11 +8,7 @@ import HTTPTypes
 /// it.
 struct OAuth2ProxySite: Sendable {
     /// An origin of publicURL or of `login.allowedReturnOrigins`, in parts.
-    private struct Origin: Sendable {
-        var text: String
-        var authority: String
-        var host: String
-    }
+    private typealias Origin = (text: String, authority: String, host: String)
 
     let targets: ReturnTargets
     private let style: OriginalRequest.Style
@@ -20,8 +16,8 @@ struct OAuth2ProxySite: Sendable {
     private let publicHost: String
     private let origins: [Origin]
 
-    init(configuration: WebConfiguration, targets: ReturnTargets) {
-        self.targets = targets
+    init(configuration: WebConfiguration) {
+        targets = configuration.returnTargets
         style = configuration.forwardAuth
         publicURL = configuration.publicURL
         publicHost = Self.host(of: configuration.publicURL.authority)
@@ -29,7 +25,7 @@ struct OAuth2ProxySite: Sendable {
         origins = texts.compactMap { text in
             guard let end = text.firstRange(of: "://")?.upperBound else { return nil }
             let authority = String(text[end...])
-            return Origin(text: text, authority: authority, host: Self.host(of: authority))
+            return (text, authority, Self.host(of: authority))
         }
     }
 
@@ -54,7 +50,7 @@ struct OAuth2ProxySite: Sendable {
     /// - Parameter isJudged: whether rules apply: then an unknown name is refused.
     func complete(
         _ original: OriginalRequest, of request: ServerRequest, isJudged: Bool
-    ) throws(WebFailure) -> OriginalRequest {
+    ) throws(Failure) -> OriginalRequest {
         guard request.isFromTrustedProxy, let authority = request.head.authority else { return original }
         let known = origin(authority)
         if let named = original.host, known == nil || isOurOwn(authority, beside: named) {
@@ -95,10 +91,10 @@ struct OAuth2ProxySite: Sendable {
 
     /// `rd`, otherwise what a trusted proxy says in `X-Auth-Request-Redirect`; nil when neither names anything.
     /// - Throws: when it is not an allowed target.
-    func target(of request: ServerRequest) throws(WebFailure) -> ReturnTarget? {
-        if let text = try RedirectParameter.read(request) {
+    func target(of request: ServerRequest) throws(Failure) -> ReturnTarget? {
+        if let text = try Self.redirectParameter(request) {
             guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {
-                throw WebFailure(.returnToRefused)
+                throw Failure(.returnToRefused)
             }
             return leadingOn(found)
         }
@@ -106,7 +102,7 @@ struct OAuth2ProxySite: Sendable {
             return nil
         }
         // The requested page, which nobody chose as a target: its site's start page is better than none.
-        guard let found = resolve(text, request) ?? start(of: text, request) else { throw WebFailure(.returnToRefused) }
+        guard let found = resolve(text, request) ?? start(of: text, request) else { throw Failure(.returnToRefused) }
         return leadingOn(found)
     }
 
@@ -151,21 +147,17 @@ struct OAuth2ProxySite: Sendable {
 ///   unencoded (`rd=$scheme://$host$request_uri`): everything that follows, including `&` and further parameters, is
 ///   the target, and nothing of it is decoded.
 /// 3. Otherwise it ends at the next `&` and is decoded as a form value. Repeated, it is refused.
-enum RedirectParameter {
-    static func read(_ request: ServerRequest) throws(WebFailure) -> String? {
+extension OAuth2ProxySite {
+    private static func redirectParameter(_ request: ServerRequest) throws(Failure) -> String? {
         guard let query = request.query else { return nil }
-        if let rest = rest(of: query), isWrittenOut(rest) { return String(rest) }
+        if let rest = redirectRest(of: query), isWrittenOut(rest) { return String(rest) }
         let parameters = Query(request)
         guard parameters.isWhole else { throw .badRequest("too many parameters") }
-        switch parameters.value("rd") {
-        case .absent, .one(""): return nil
-        case .one(let text): return text
-        case .several: throw .badRequest("rd is given more than once")
-        }
+        return try parameters.given("rd")
     }
 
     /// From the first `rd=` to the end.
-    private static func rest(of query: String) -> Substring? {
+    private static func redirectRest(of query: String) -> Substring? {
         if query.hasPrefix("rd=") { return query.dropFirst(3) }
         return query.firstRange(of: "&rd=").map { query[$0.upperBound...] }
     }

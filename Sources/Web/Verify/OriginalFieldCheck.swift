@@ -2,8 +2,8 @@ import HTTP
 
 /// Cheap checks of a proxy's values for the original request: whatever passes here passes `OriginalRequest`, which
 /// examines the rest.
-enum OriginalFieldCheck {
-    static func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
+extension VerifyFastPath {
+    func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
         let range = place.range
         switch known {
         case .xForwardedProto: return isScheme(bytes, range)
@@ -15,11 +15,11 @@ enum OriginalFieldCheck {
         }
     }
 
-    private static func isScheme(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    private func isScheme(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         equals(bytes, range, "https") || equals(bytes, range, "http")
     }
 
-    private static func isMethod(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    private func isMethod(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty, range.count <= 8 else { return false }
         for index in range {
             guard (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(bytes[index]) else { return false }
@@ -28,7 +28,7 @@ enum OriginalFieldCheck {
     }
 
     /// A registered name without a port.
-    private static func isHost(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    private func isHost(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty, range.count <= 253 else { return false }
         for index in range {
             switch bytes[index] {
@@ -43,7 +43,7 @@ enum OriginalFieldCheck {
 
     /// A path without escapes and without segments that begin with a dot, and a query of unreserved characters,
     /// escapes, `=` and `&`.
-    private static func isTarget(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    private func isTarget(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty, bytes[range.lowerBound] == UInt8(ascii: "/") else { return false }
         var isQuery = false
         var isSegmentStart = false
@@ -69,7 +69,7 @@ enum OriginalFieldCheck {
         return true
     }
 
-    private static func isURL(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    private func isURL(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         var start = range.lowerBound
         for scheme in ["https://", "http://"] {
             let end = range.lowerBound + scheme.utf8.count
@@ -81,7 +81,7 @@ enum OriginalFieldCheck {
         return isHost(bytes, start..<slash) && isTarget(bytes, slash..<range.upperBound)
     }
 
-    private static func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
+    private func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
         guard range.count == text.utf8.count else { return false }
         var index = range.lowerBound
         for byte in text.utf8 {

@@ -49,7 +49,7 @@ package final class VerifyFastPath {
             reader: try directory.makeReader(), invalidations: directory.invalidations,
             limits: configuration.sessions.limits, memory: issuer == nil ? memory : memory / 2,
             valueSize: VerifyFields.keptSize)
-        prefix = VerifyAnswer.prefix(ContentSecurityPolicy(configuration))
+        prefix = VerifyFields.prefix(ContentSecurityPolicy(configuration))
         if let issuer {
             assertions = try AssertionFastPath(
                 issuer: issuer, directory: directory, limits: configuration.sessions.limits, memory: memory / 2)
@@ -165,7 +165,7 @@ package final class VerifyFastPath {
                 // The two names of the original URL exclude each other, so they share a bit.
                 let name = field.known == .xOriginalURI ? KnownField.xOriginalURL : field.known
                 let bit: UInt64 = 1 << UInt64(name.rawValue & 63)
-                guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return false }
+                guard seen & bit == 0, isPlain(field.known, bytes, field.value) else { return false }
                 seen |= bit
                 if rules != nil { record(field.known, bytes, field.value, in: &plain) }
             default: continue

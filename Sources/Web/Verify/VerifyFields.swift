@@ -1,28 +1,8 @@
 import Accounts
+import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-
-/// The bytes of an answer of `/auth/verify` that are the same for everybody.
-enum VerifyAnswer {
-    /// Status line and the fields of every response.
-    static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
-        var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
-        for field in SecurityHeaders.fields(
-            policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
-        {
-            append(field.name.rawName, field.value, to: &bytes)
-        }
-        return bytes
-    }
-
-    private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: name.utf8)
-        bytes.append(contentsOf: ": ".utf8)
-        bytes.append(contentsOf: value.utf8)
-        bytes.append(contentsOf: "\r\n".utf8)
-    }
-}
 
 /// The five fields of an answer, and what is kept of a person to write them again: the lengths of four values, two bytes
 /// each, and the values.
@@ -33,6 +13,17 @@ struct VerifyFields {
 
     /// As they begin a line, in order.
     private let names = VerifiedUser.nobody.fields.map { Array("\($0.name.rawName): ".utf8) }
+
+    /// Before them: the status line and the fields of every response.
+    static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
+        var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
+        for field in SecurityHeaders.fields(
+            policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
+        {
+            bytes += "\(field.name.rawName): \(field.value)\r\n".utf8
+        }
+        return bytes
+    }
 
     /// Empty for a session that the fast path may not answer.
     static func kept(_ signedIn: SignedIn) -> [UInt8] {
@@ -70,5 +61,40 @@ struct VerifyFields {
             target.append(0x0d)
             target.append(0x0a)
         }
+    }
+}
+
+/// What `/auth/verify` tells a proxy about a person: five fields, always sent and empty when unknown, so that a
+/// client's own fields never get through.
+struct VerifiedUser: Hashable, Sendable {
+    /// Bramley's id.
+    var user = ""
+    /// The address, only when Apple verified it and it is visible ASCII.
+    var email = ""
+    /// Given and family name, percent-encoded UTF-8; for display only.
+    var name = ""
+    /// Joined by commas; anything but plain words is percent-encoded.
+    var groups = ""
+
+    static let nobody = VerifiedUser()
+
+    private init() {}
+
+    init(_ person: User) {
+        user = person.id.rawValue
+        email = person.email?.forApplications ?? ""
+        name = PercentEncoding.encodeComponent(person.name.full ?? "")
+        groups = person.groups.map(PercentEncoding.encodeComponent).joined(separator: ",")
+    }
+
+    /// The address, otherwise the id.
+    var preferredUsername: String { email.isEmpty ? user : email }
+
+    var fields: [(name: HTTPField.Name, value: String)] {
+        [
+            (.authRequestUser, user), (.authRequestEmail, email),
+            (.authRequestPreferredUsername, preferredUsername), (.authRequestName, name),
+            (.authRequestGroups, groups),
+        ]
     }
 }

@@ -15,19 +15,15 @@ enum VerifyQuery {
     static let demands = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
 
     /// Refuses invalid flags, and more parameters than are read.
-    static func checkFlags(_ query: Query) throws(WebFailure) {
+    static func checkFlags(_ query: Query) throws(Failure) {
         guard query.isWhole else { throw .badRequest("too many parameters") }
-        for flag in flags {
-            switch query.value(flag) {
-            case .absent, .one("true"), .one("false"): continue
-            case .one: throw .badRequest("\(flag) is neither true nor false")
-            case .several: throw .badRequest("\(flag) is given more than once")
-            }
+        for flag in flags where ![nil, "true", "false"].contains(try query.single(flag)) {
+            throw .badRequest("\(flag) is neither true nor false")
         }
     }
 
     /// Refuses parameters that only `/oauth2/auth` supports, and similar ones.
-    static func checkNothingNarrows(_ query: Query) throws(WebFailure) {
+    static func checkNothingNarrows(_ query: Query) throws(Failure) {
         guard query.names(beginningWith: narrowing).isEmpty else {
             throw .badRequest(
                 "allowed_groups and its like belong to /oauth2/auth; here the rules file says who may come in")
@@ -35,7 +31,7 @@ enum VerifyQuery {
     }
 
     /// Refuses `allowed_…` that `/oauth2/auth` does not know.
-    static func checkDemands(_ query: Query) throws(WebFailure) {
+    static func checkDemands(_ query: Query) throws(Failure) {
         guard query.names(beginningWith: narrowing).allSatisfy({ name in demands.contains { $0.isExactly(name) } })
         else { throw .badRequest("there are only \(demands.joined(separator: ", "))") }
     }
@@ -87,7 +83,7 @@ struct PlainVerifyQuery {
         }
     }
 
-    private static let prefix = Array("\(VerifyAssertions.parameter)=".utf8)
+    private static let prefix = Array("\(VerifyRoute.assertionParameter)=".utf8)
     private static let words: [[UInt8]] =
         VerifyQuery.flags.flatMap { [Array("\($0)=true".utf8), Array("\($0)=false".utf8)] }
         + [prefix + Array("false".utf8)]

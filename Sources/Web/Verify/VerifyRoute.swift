@@ -15,20 +15,22 @@ struct VerifyRoute: Sendable {
     let responses: WebResponses
     let reader: SignedInReader
     let targets: ReturnTargets
-    let assertions: VerifyAssertions
+    /// Nil when `assertion.audience` is not configured.
+    let issuer: AssertionIssuer?
+    let clock: any WallClock
 
-    func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         return try await answer(request, original(request), demands: [])
     }
 
     /// `GET /auth/forbidden`: why the person was refused, as a page, for proxies that drop the content of
     /// `/auth/verify`'s answers (nginx). Always 403, whatever has changed in the meantime.
-    func forbidden(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+    func forbidden(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         let original = try original(request)
         _ = try await answer(request, original, demands: [])
-        let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
+        let signedIn = await reader.signedInIfKnown(request.fields)
         throw .notAllowed(rule: nil, target: target(original), person: signedIn?.user)
     }
 
@@ -37,8 +39,8 @@ struct VerifyRoute: Sendable {
     ///   - demands: further lists of people; the person must be on each.
     func answer(
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
-    ) async throws(WebFailure) -> ServerResponse {
-        try await StorePatience.within(Self.longestDecision) { () async throws(WebFailure) -> ServerResponse in
+    ) async throws(Failure) -> ServerResponse {
+        try await StorePatience.within(Self.longestDecision) { () async throws(Failure) -> ServerResponse in
             try await decide(request, original, demands: demands)
         }
     }
@@ -48,10 +50,10 @@ struct VerifyRoute: Sendable {
 
     private func decide(
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
-    ) async throws(WebFailure) -> ServerResponse {
+    ) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkFlags(Query(request))
         // Refused whoever asks: then the first request shows a misspelt name, not the first visitor who is signed in.
-        _ = try assertions.audience(in: Query(request))
+        _ = try audience(in: Query(request))
         let rules = rules.current
         let (access, rule) = try access(original, rules)
         let signedIn: SignedIn?
@@ -59,14 +61,14 @@ struct VerifyRoute: Sendable {
             signedIn = try await reader.signedIn(reader.credential(in: request.fields))
         } catch {
             // What is public stays public while nobody can be identified.
-            guard access == .everyone, demands.isEmpty else { throw WebFailure(store: error) }
+            guard access == .everyone, demands.isEmpty else { throw error }
             return answer(.nobody)
         }
         switch signedIn?.user.state {
         case .active?:
             let found = try answer(signedIn, access, rule, demands, original)
             do {
-                return try await assertions.adding(to: found, signedIn, request)
+                return try await adding(to: found, signedIn, request)
             } catch {
                 // Also while no assertion can be made.
                 guard access == .everyone, demands.isEmpty else { throw error }
@@ -78,12 +80,12 @@ struct VerifyRoute: Sendable {
             let isOpen = access == .everyone || access == .optional || isOptional
             return isOpen && demands.isEmpty ? answer(.nobody) : signedOut(request, original)
         case _ where access == .everyone && demands.isEmpty: return answer(.nobody)
-        case .pending?: throw WebFailure(.userPending)
-        case .disabled?: throw WebFailure(.userDisabled)
+        case .pending?: throw Failure(.userPending)
+        case .disabled?: throw Failure(.userDisabled)
         }
     }
 
-    func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
+    func original(_ request: ServerRequest) throws(Failure) -> OriginalRequest {
         do throws(OriginalRequest.Refusal) {
             return try OriginalRequest(
                 fields: request.fields, style: configuration.forwardAuth,
@@ -97,7 +99,7 @@ struct VerifyRoute: Sendable {
     /// apart and that cannot be judged is refused: it might slip past any rule.
     private func access(
         _ original: OriginalRequest, _ rules: AccessRules?
-    ) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
+    ) throws(Failure) -> (AccessRules.Access, rule: Int?) {
         guard let rules else { return (.signedIn, nil) }
         let style = configuration.forwardAuth
         guard let authority = original.host else { throw .originalRequest(.incomplete(style.hostField)) }
@@ -123,7 +125,7 @@ struct VerifyRoute: Sendable {
     private func answer(
         _ signedIn: SignedIn?, _ access: AccessRules.Access, _ rule: Int?, _ demands: [AccessRules.Listed],
         _ original: OriginalRequest
-    ) throws(WebFailure) -> ServerResponse {
+    ) throws(Failure) -> ServerResponse {
         guard let user = signedIn?.user else { return answer(.nobody) }
         var lists = demands
         if case .listed(let listed) = access { lists.append(listed) }
@@ -136,7 +138,7 @@ struct VerifyRoute: Sendable {
     private func answer(_ user: VerifiedUser, status: HTTPResponse.Status = .noContent) -> ServerResponse {
         var fields = HTTPFields()
         for (name, value) in user.fields { fields[name] = value }
-        assertions.addEmpty(to: &fields)
+        addEmptyAssertion(to: &fields)
         return responses.empty(status, fields: fields)
     }
 
@@ -167,19 +169,5 @@ struct VerifyRoute: Sendable {
         let method = original.method ?? request.method
         guard method == .get || method == .head else { return false }
         return Navigation.holds(request.fields)
-    }
-}
-
-/// Whether a request loads a page, by what browsers and scripts send.
-enum Navigation {
-    /// `Sec-Fetch-Mode: navigate`, or, without that field, no `X-Requested-With`.
-    static func holds(_ fields: HTTPFields) -> Bool {
-        if let mode = fields[.secFetchMode] { return mode.isExactly("navigate") }
-        return fields[.requestedWith] == nil
-    }
-
-    /// Whether its sender can show a page: it loads one and accepts HTML.
-    static func wantsPage(_ fields: HTTPFields) -> Bool {
-        holds(fields) && (fields[.accept] ?? "").lowercased().contains("text/html")
     }
 }

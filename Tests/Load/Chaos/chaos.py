@@ -22,7 +22,7 @@ from expectations import is_alive, kept  # noqa: E402
 from operating import Operator  # noqa: E402
 from patience import eventually, guarded  # noqa: E402
 from people import APP_ID, GONE, Person  # noqa: E402
-from programs import TEAM_ID, Site, write_private  # noqa: E402
+from programs import TEAM_ID, Site  # noqa: E402
 from weather import Courier, Weather  # noqa: E402
 
 WORKERS = 6
@@ -64,9 +64,7 @@ class Run(Operator):
             return
         self.policy = policy
         assert self.site.stop() == 0, self.site.server.text()[-3000:]
-        settings = json.loads((self.folder / "config.json").read_text())
-        settings["apple"]["onAccountDeleted"] = policy
-        write_private(self.folder / "config.json", json.dumps(settings, indent=4).encode())
+        self.site.configure({"apple.onAccountDeleted": policy})
         self.site.start()
 
     def deliver(self, notification: dict) -> bool:

@@ -10,12 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Support"))
+from processes import cpu_seconds, descriptors  # noqa: E402
+
 REQUESTS = 1000
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask(port: int) -> bool:
@@ -48,14 +46,14 @@ def main(binaries: str, library: str) -> int:
             longest = max(longest, tries)
         seconds = time.monotonic() - begun
         busy = cpu_seconds(server.pid) / seconds
-        descriptors = len(os.listdir(f"/proc/{server.pid}/fd"))
+        open_at_the_end = descriptors(server.pid)
         server.terminate()
         code = server.wait(10)
     finally:
         server.kill()
-    passed = code == 0 and busy < 0.9 and descriptors < 40
+    passed = code == 0 and busy < 0.9 and open_at_the_end < 40
     print(f"{'emfile':20} {'passed' if passed else 'FAILED':10} {served} requests in {seconds:.0f} s, at most {longest} "
-          f"tries, {busy:.0%} of a core, {descriptors} descriptors at the end, exit {code}")
+          f"tries, {busy:.0%} of a core, {open_at_the_end} descriptors at the end, exit {code}")
     return 0 if passed else 1
 
 

@@ -24,10 +24,11 @@ import h2.events
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "Load/Hostile")]
+from processes import cpu_seconds, descriptors  # noqa: E402
 from programs import Program, Site, free_port  # noqa: E402
 from proxies import make_certificate  # noqa: E402
 from rude import Target  # noqa: E402
-from watch import cpu_seconds, descriptors, held, resident  # noqa: E402
+from watch import held, resident  # noqa: E402
 
 # One transfer in so many; an answer takes from four on, since most of them move a byte.
 EVERY = 23

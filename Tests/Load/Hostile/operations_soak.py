@@ -16,7 +16,6 @@ import secrets
 import signal
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -27,9 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "System/Deployment")]
 from offered import Load, Tally  # noqa: E402
 from patience import eventually  # noqa: E402
+from processes import cpu_seconds, is_running  # noqa: E402
 from programs import Site, write_private  # noqa: E402
 from service import Service  # noqa: E402
-from watch import cpu_seconds, lasting, pages, resident  # noqa: E402
+from watch import lasting, pages, resident  # noqa: E402
 
 PEOPLE, KEEPERS, PARALLEL = 400, 10, 16
 # Seconds: how long the capacity is measured; how long after a fetch of Apple's keys another one is not made.
@@ -100,7 +100,7 @@ class Notifier(threading.Thread):
 
 class OperationsSoak:
     def __init__(self, binaries: Path, folder: Path, seconds: float, share: float):
-        self.folder, self.seconds, self.share, self.bramley = folder, seconds, share, binaries / "bramley"
+        self.folder, self.seconds, self.share = folder, seconds, share
         self.data = folder / "data"
         self.site = Site(binaries, folder, {
             "server.trustedProxies": ["127.0.0.1"], "server.threads": 0, "log.level": "info", "log.requests": "none",
@@ -117,8 +117,7 @@ class OperationsSoak:
     # What an operator does
 
     def command(self, *arguments: str) -> str:
-        done = subprocess.run([self.bramley, *arguments, "--config", self.folder / "config.json"], capture_output=True,
-                              text=True, timeout=300)
+        done = self.site.operator.run(*arguments, timeout=300)
         if done.returncode != 0:
             self.mistakes.append(f"bramley {' '.join(arguments)}: exit {done.returncode} {done.stderr[-300:]}")
         return done.stdout
@@ -138,7 +137,7 @@ class OperationsSoak:
         begun = time.monotonic()
         self.service.hand_over()
         took = time.monotonic() - begun
-        eventually(lambda: not self.service.is_running(old), "the end of the one before")
+        eventually(lambda: not is_running(old), "the end of the one before")
         return f"{took * 1000:.0f} ms until the successor served"
 
     def restart_with_a_new_sealing_key(self) -> str:
@@ -146,14 +145,12 @@ class OperationsSoak:
         old = self.service.process
         begun = time.monotonic()
         self.service.signal(signal.SIGTERM)
-        eventually(lambda: not self.service.is_running(old), "the stop", self.service.text)
+        eventually(lambda: not is_running(old), "the stop", self.service.text)
         self.since = time.monotonic()
         before = self.data / "sealing.key.before"
         (self.data / "sealing.key").rename(before)
         write_private(self.data / "sealing.key", (secrets.token_hex(32) + "\n").encode())
-        configuration = json.loads((self.folder / "config.json").read_text())
-        configuration["secrets"] = {"previousSealingKeyFiles": [str(before)]}
-        write_private(self.folder / "config.json", json.dumps(configuration).encode())
+        self.site.configure({"secrets.previousSealingKeyFiles": [str(before)]})
         self.service.start().wait()
         self.away.append((begun, time.monotonic()))
         return f"away for {self.away[-1][1] - begun:.2f} s"
@@ -210,11 +207,7 @@ class OperationsSoak:
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
     def journal(self) -> int:
-        connection = sqlite3.connect(f"file:{self.data}/bramley.db?mode=ro", uri=True, timeout=30)
-        try:
-            return connection.execute("SELECT count(*) FROM event WHERE type = 'session.created'").fetchone()[0]
-        finally:
-            connection.close()
+        return self.site.operator.database("SELECT count(*) FROM event WHERE type = 'session.created'")[0][0]
 
     def run(self) -> None:
         people = [f"person{number}" for number in range(PEOPLE)]

@@ -6,6 +6,8 @@ import socket
 import ssl
 import struct
 
+from frames import PREFACE, frame
+
 WAIT = 12
 
 
@@ -157,13 +159,8 @@ def aborted_handshake(target: Target, roll: random.Random, over) -> None:
 
 # HTTP/2
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # :method GET, :scheme https, :path / of HPACK's table, :authority "localhost" as it is.
 REQUEST = b"\x82\x87\x84\x41\x09localhost"
-
-
-def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
-    return struct.pack(">I", len(content))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + content
 
 
 def flood(target: Target, roll: random.Random, over) -> None:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Support"))
+from processes import descriptors  # noqa: E402
 from programs import Site  # noqa: E402
-from watch import Probe, Watch, descriptors, resident  # noqa: E402
+from watch import Probe, Watch, resident  # noqa: E402
 from web import call  # noqa: E402
 
 # Seconds, as the server under attack has them.

@@ -19,10 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "Load/Chaos")]
 from people import APP_ID, Person  # noqa: E402
+from processes import cpu_seconds, descriptors  # noqa: E402
 from programs import Program, Site, free_port  # noqa: E402
 from proxies import make_certificate  # noqa: E402
 import rude  # noqa: E402
-from watch import GONE, Probe, cpu_seconds, descriptors, held, pages, resident  # noqa: E402
+from watch import GONE, Probe, held, pages, resident  # noqa: E402
 
 # Seconds: short, so that many slow clients have their turn.
 LIMITS = {"headerTimeout": 3, "bodyTimeout": 5, "writeTimeout": 5, "idleTimeout": 10, "connections": 2000}

@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+from processes import memory
 from web import call
 
 GONE = (OSError, http.client.HTTPException)
@@ -13,14 +14,7 @@ GONE = (OSError, http.client.HTTPException)
 
 def resident(pid: int) -> int:
     """KiB: what is in memory and no file's."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1])
-    raise RuntimeError("no RssAnon")
-
-
-def descriptors(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    return memory(pid, "RssAnon") // 1024
 
 
 def what_is_open(pid: int) -> set[tuple[str, str]]:
@@ -67,11 +61,6 @@ def pages(pid: int) -> int:
         except OSError:
             continue
     return found
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # Of /proc/net/tcp: ESTABLISHED and CLOSE_WAIT.

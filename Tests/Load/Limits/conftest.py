@@ -1,5 +1,3 @@
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +5,7 @@ import pytest
 from crowd import Crowd
 from namespace import enter
 from place import Place
+from programs import preloaded
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,16 +19,7 @@ def library(tmp_path_factory):
     """Compiles a file of this folder to what can be preloaded."""
     folder = tmp_path_factory.mktemp("libraries")
 
-    def make(name: str) -> Path:
-        file = folder / f"{name}.so"
-        # Swift brings one along.
-        compiler = shutil.which("clang") or "cc"
-        subprocess.run(
-            [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(file),
-             str(Path(__file__).with_name(f"{name}.c")), "-ldl"], check=True)
-        return file
-
-    return make
+    return lambda name: preloaded(Path(__file__).with_name(f"{name}.c"), folder / f"{name}.so")
 
 
 @pytest.fixture

@@ -10,13 +10,11 @@ from pathlib import Path
 from hpack import Encoder
 
 from authority import self_signed
+from frames import ACKNOWLEDGE, END_HEADERS, HEADERS, PREFACE, SETTINGS, frame
 from patience import PATIENCE
 
 # One address, which is not that of the honest.
 STRANGER = "127.0.0.2"
-DATA, HEADERS, RESET, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
-END_STREAM, ACKNOWLEDGE, END_HEADERS = 1, 1, 4
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def write_certificate(folder: Path) -> dict[str, str]:
@@ -135,10 +133,6 @@ def drive(strangers: list[Stranger], is_quiet) -> None:
         if not found and is_quiet():
             break
     chosen.close()
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return len(payload).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, stream) + payload
 
 
 def hello(*settings: tuple[int, int]) -> bytes:

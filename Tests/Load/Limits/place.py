@@ -11,6 +11,7 @@ from pathlib import Path
 
 from namespace import mount
 from patience import eventually
+from processes import cpu_seconds
 from programs import Site
 
 # How soon all is well again when the cause has gone, in seconds. Nearly all of it is for a busy machine.
@@ -113,8 +114,7 @@ class Place:
 
     def processor_time(self) -> float:
         """Seconds, of user and system together."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.process.pid)
 
     # What it kept
 

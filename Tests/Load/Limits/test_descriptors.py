@@ -1,6 +1,5 @@
 """The process may open few files: from the start, or from one moment on."""
 
-import os
 import socket
 import subprocess
 import time
@@ -10,16 +9,13 @@ import pytest
 from crowd import SESSION
 from outage import finish
 from place import RECOVERY, within
+from processes import descriptors
 
 FEW = "file descriptor limit too low for server.limits.connections"
 CLOSED = "connections closed: limit reached"
 MANY = "full connection limit restored"
 # Whoever is in the middle of a request makes no room for others.
 BEGUN = b"POST /apple/callback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
-
-
-def descriptors(place) -> int:
-    return len(os.listdir(f"/proc/{place.process.pid}/fd"))
 
 
 def limit(place, count: int) -> None:
@@ -88,7 +84,7 @@ def test_more_visitors_than_descriptors_end_no_session_and_service_recovers(make
     assert connection.sock.recv(4096).startswith(b"HTTP/1.1 100 ")
     for index in range(100):
         flood.add(f"127.0.0.{10 + index % 50}")
-    assert descriptors(place) < 64
+    assert descriptors(place.process.pid) < 64
     connection.sock.sendall(b"abc")
     assert connection.sock.recv(4096).startswith(b"HTTP/1.1 204 ")
 

@@ -12,10 +12,12 @@ import pytest
 
 import hoarders
 from crowd import Crowd
-from hoarders import Stranger, drive, fields, frame, hello, requests
+from frames import CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, RESET, frame
+from hoarders import Stranger, drive, fields, hello, requests
 from patience import PATIENCE, eventually
 from place import Place
-from test_memory import MEBIBYTE, memory
+from processes import memory
+from test_memory import MEBIBYTE
 
 # server.limits.connectionsPerAddress, and SETTINGS_MAX_CONCURRENT_STREAMS.
 CONNECTIONS, STREAMS = 256, 128
@@ -45,9 +47,9 @@ def unfinished_heads_of_many_fields(one: Stranger) -> None:
 
 def content_for_what_was_taken(strangers: list[Stranger]) -> None:
     for one in strangers:
-        refused = {stream for kind, _, stream, _ in one.frames() if kind == hoarders.RESET}
+        refused = {stream for kind, _, stream, _ in one.frames() if kind == RESET}
         one.queue(b"".join(
-            frame(hoarders.DATA, 0, stream, b"a" * 7900)
+            frame(DATA, 0, stream, b"a" * 7900)
             for stream in range(1, 2 * heads(one), 2) if stream not in refused))
 
 
@@ -58,8 +60,8 @@ def unfinished_field_block() -> bytes:
     literal = b"\x00\x01x" + b"\x7f" + b"\x80\xfe\x03" + b"v" * 65_000
     block = head + literal
     parts = [block[index:index + 16_384] for index in range(0, len(block), 16_384)]
-    return hello() + frame(hoarders.HEADERS, 0, 1, parts[0]) + b"".join(
-        frame(hoarders.CONTINUATION, 0, 1, part) for part in parts[1:])
+    return hello() + frame(HEADERS, 0, 1, parts[0]) + b"".join(
+        frame(CONTINUATION, 0, 1, part) for part in parts[1:])
 
 
 def unfinished_field_blocks(one: Stranger) -> None:
@@ -69,9 +71,9 @@ def unfinished_field_blocks(one: Stranger) -> None:
 def unfinished_trailers(one: Stranger) -> None:
     encoder = hoarders.Encoder()
     one.queue(hello() + b"".join(
-        frame(hoarders.HEADERS, hoarders.END_HEADERS, stream, encoder.encode(fields("POST", "/apple/callback")))
-        + frame(hoarders.DATA, 0, stream, b"a" * 100) for stream in range(1, 2 * STREAMS, 2)))
-    one.queue(frame(hoarders.HEADERS, hoarders.END_STREAM, 1, encoder.encode([("x", "v" * 3900)])))
+        frame(HEADERS, END_HEADERS, stream, encoder.encode(fields("POST", "/apple/callback")))
+        + frame(DATA, 0, stream, b"a" * 100) for stream in range(1, 2 * STREAMS, 2)))
+    one.queue(frame(HEADERS, END_STREAM, 1, encoder.encode([("x", "v" * 3900)])))
 
 
 def heads_and_contents_by_http1(one: Stranger) -> None:
@@ -82,7 +84,7 @@ def heads_and_contents_by_http1(one: Stranger) -> None:
 
 
 def answers_behind_a_shut_window(one: Stranger) -> None:
-    one.queue(hello((4, 0)) + requests(STREAMS, fields("GET", "/login"), hoarders.END_STREAM))
+    one.queue(hello((4, 0)) + requests(STREAMS, fields("GET", "/login"), END_STREAM))
 
 
 def answers_nobody_reads(one: Stranger) -> None:
@@ -133,11 +135,11 @@ def served(binaries, folder: Path):
     # What the first connection of a kind brings into memory for good is no growth.
     for protocol in ("h2", "http/1.1"):
         first = Stranger(place.site.port, hoarders.trusting(chain, protocol))
-        first.queue(hello() + requests(1, fields("GET", "/login"), hoarders.END_STREAM))
+        first.queue(hello() + requests(1, fields("GET", "/login"), END_STREAM))
         first.go_on()
         first.close()
     eventually(is_quiet(place), "a server at rest", place.text)
-    yield place, honest, chain, memory(place, "VmRSS")
+    yield place, honest, chain, memory(place.process.pid, "VmRSS")
     place.end()
 
 
@@ -199,7 +201,7 @@ def attack(secure, protocol: str, send, then=None, reads: bool = True) -> None:
             then(strangers)
             all_is_read()
         honest.signs_in()
-        most = memory(place, "VmHWM")
+        most = memory(place.process.pid, "VmHWM")
     finally:
         for one in strangers:
             one.close()
@@ -231,7 +233,7 @@ def test_a_client_hello_that_announces_too_much_takes_no_memory(fresh):
         for connection in connections:
             assert connection.recv(7)[:1] == b"\x15"
         honest.signs_in()
-        growth = memory(place, "VmHWM") - start
+        growth = memory(place.process.pid, "VmHWM") - start
         print(f"{growth / MEBIBYTE:.1f} MiB more")
     finally:
         for connection in connections:
@@ -243,9 +245,9 @@ def comes_back(secure, more: int = 0) -> None:
     """Within a tenth of the start, and `more` bytes."""
     place, _, _, start = secure
     eventually(
-        lambda: memory(place, "VmRSS") <= start * 1.1 + more, "the memory given back",
-        lambda: f"{start / MEBIBYTE:.1f} MiB before, now {memory(place, 'VmRSS') / MEBIBYTE:.1f} MiB")
-    print(f"back to {memory(place, 'VmRSS') / MEBIBYTE:.1f} MiB")
+        lambda: memory(place.process.pid, "VmRSS") <= start * 1.1 + more, "the memory given back",
+        lambda: f"{start / MEBIBYTE:.1f} MiB before, now {memory(place.process.pid, 'VmRSS') / MEBIBYTE:.1f} MiB")
+    print(f"back to {memory(place.process.pid, 'VmRSS') / MEBIBYTE:.1f} MiB")
 
 
 def test_memory_is_returned_after_all_hoarders(secure):

@@ -137,8 +137,6 @@ def test_a_blocked_log_pipe_does_not_delay_the_stop(make_place, reader):
 def test_a_server_that_cannot_start_still_logs_why(make_place):
     place = make_place()
     with taken(place):
-        done = subprocess.run(
-            [place.binaries / "bramley", "serve", "--config", place.folder / "config.json"], stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL, timeout=PATIENCE, text=True)
+        done = place.site.operator.run("serve", timeout=PATIENCE)
     assert done.returncode == 1
     assert re.search(r'"level":"critical".*"message":"bramley cannot serve"', done.stderr), done.stderr

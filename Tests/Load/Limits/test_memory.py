@@ -1,13 +1,12 @@
 """Memory is limited: strangers cannot make the server need more, and one that gets none loses nothing."""
 
-import re
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 from outage import finish
 from place import RECOVERY, within
+from processes import memory
 
 MEBIBYTE = 1 << 20
 # What docs/limits.md tells for so many connections, and what the unit allows for 10,000.
@@ -15,12 +14,6 @@ CONNECTIONS = 1000
 LIMIT = 256 * MEBIBYTE
 # The longest there may be by default.
 LENGTH = 524_288
-
-
-def memory(place, name: str) -> int:
-    """A figure of proc(5)'s status, in bytes."""
-    text = Path(f"/proc/{place.process.pid}/status").read_text()
-    return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[1]) * 1024
 
 
 class Hoarder:
@@ -92,8 +85,8 @@ def test_unauthenticated_clients_cannot_exhaust_memory(make_place, make_crowd):
     for what in ("sign-in", "kept", "fresh"):
         assert set(crowd.statuses(mark, what)) == {303 if what == "sign-in" else 204}, crowd.statuses(mark, what)
     assert place.is_alive_and_ready()
-    print({name: memory(place, name) // MEBIBYTE for name in ("VmHWM", "VmData")}, "MiB")
-    assert memory(place, "VmData") < LIMIT
+    print({name: memory(place.process.pid, name) // MEBIBYTE for name in ("VmHWM", "VmData")}, "MiB")
+    assert memory(place.process.pid, "VmData") < LIMIT
     for one in hoarders:
         one.socket.close()
 

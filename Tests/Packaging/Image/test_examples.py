@@ -4,7 +4,8 @@ import pytest
 
 from engine import Composition
 from patience import eventually
-from test_sign_in import Browser
+from test_sign_in import visitor
+from web import call, cookie_field
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def example(engine, request):
     with Composition(engine, "compose.yaml", f"docs/examples/{name}/compose.yaml") as whole:
         def is_up() -> bool:
             try:
-                return Browser().ask("GET", "/", port=port)[0].status == 200
+                return call(port, "GET", "/").status == 200
             except OSError:
                 return False
 
@@ -25,28 +26,29 @@ def example(engine, request):
 
 @pytest.mark.parametrize("example", [("nginx-static", "nginx:1.28", "nginx", 8080)], indirect=True)
 def test_the_members_only_example_signs_somebody_in(example):
-    ada = Browser()
-    refused, _ = ada.ask("GET", "/members/harvest.html?year=2026")
-    assert refused.status == 302 and "/login?return_to=" in refused.headers["Location"]
+    ada = visitor()
+    refused = ada.get("/members/harvest.html?year=2026")
+    assert refused.status == 302 and "/login?return_to=" in refused.location
     ada.sign_in("ada")
-    answer, page = ada.ask("GET", "/members/harvest.html?year=2026")
-    assert answer.status == 200 and "ada@example.com" in page
+    answer = ada.get("/members/harvest.html?year=2026")
+    assert answer.status == 200 and "ada@example.com" in answer.text
 
 
 @pytest.mark.parametrize("example", [("spa", "nginx:1.28", "nginx", 8080)], indirect=True)
 def test_the_single_page_example_signs_somebody_in(example):
-    ada = Browser()
-    assert "app.js" in ada.ask("GET", "/")[1] and ada.session() is None
+    ada = visitor()
+    assert "app.js" in ada.get("/").text and ada.session() is None
     ada.sign_in("ada")
     assert ada.session()["user"]["email"] == "ada@example.com"
 
 
 @pytest.mark.parametrize("example", [("node", "node:22-slim", "node", 8090)], indirect=True)
 def test_the_application_example_signs_somebody_in(example):
-    ada = Browser()
-    assert "http://localhost:8080/login?return_to=" in ada.ask("GET", "/", port=8090)[1]
+    ada = visitor()
+    page = call("http://localhost:8090", "GET", "/").text
+    assert "http://localhost:8080/login?return_to=" in page
     ada.sign_in("ada")
-    assert "Ada" in ada.ask("GET", "/", port=8090)[1]
+    assert "Ada" in call("http://localhost:8090", "GET", "/", cookie_field(ada.cookies)).text
     # Webhooks reach it, signed with the secret that both have.
     sent = example["server"].run("bramley", "webhooks", "test", "http://127.0.0.1:8090/webhooks")
     assert sent.returncode == 0, sent.stdout + sent.stderr

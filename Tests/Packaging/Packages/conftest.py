@@ -56,7 +56,7 @@ def build(folder: Path, version: str | None = None, **environment: str) -> None:
 def own_machine():
     # Both while there is a network: what enters its own has none.
     make_base()
-    machine_boot.make_base()
+    make_base(machine_boot.BASE, "boot", machine_boot.FURTHER)
     enter()
 
 

@@ -22,13 +22,17 @@ PORT, ADMIN, APPLE = 8080, 9090, 9700
 KEY = "AuthKey_F6G7H8I9J0.p8"
 
 
-def make_base() -> None:
-    """Once: the copies are what is changed."""
-    if not (BASE / "usr/bin/apt-get").exists():
-        shutil.rmtree(BASE, ignore_errors=True)
-        BASE.parent.mkdir(exist_ok=True)
-        done = subprocess.run(["debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED)}", "bookworm", str(BASE)],
-                              capture_output=True, text=True)
+def make_base(base: Path = BASE, last: str = "usr/bin/apt-get", further: tuple[str, ...] = ()) -> None:
+    """Once: the copies are what is changed.
+
+    - last: what is there when it is whole.
+    - further: packages in it besides."""
+    if not (base / last).exists():
+        shutil.rmtree(base, ignore_errors=True)
+        base.parent.mkdir(exist_ok=True)
+        done = subprocess.run(
+            ["debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED + further)}", "bookworm", str(base)],
+            capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:]
 
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from debian import INCLUDED, ROOT
+from debian import ROOT
 
 HERE = Path(__file__).resolve().parent
 BASE = ROOT / ".build-deb/machine"
@@ -24,17 +24,6 @@ MASKED = ("getty@tty1.service", "serial-getty@ttyS0.service", "systemd-networkd-
           "systemd-timesyncd.service", "apt-daily.timer", "apt-daily-upgrade.timer", "e2scrub_reap.service")
 # An emulated processor is some ten times slower, on a machine that does something else besides.
 LONGEST = 1_200
-
-
-def make_base() -> None:
-    """Once: a disk is made of a copy."""
-    if not (BASE / "boot").exists():
-        shutil.rmtree(BASE, ignore_errors=True)
-        BASE.parent.mkdir(exist_ok=True)
-        done = subprocess.run(
-            ["debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED + FURTHER)}", "bookworm", str(BASE)],
-            capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-2000:]
 
 
 class Machine:

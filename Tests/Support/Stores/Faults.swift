@@ -1,4 +1,4 @@
-import Accounts
+package import Accounts
 package import Storage
 import Synchronization
 
@@ -54,5 +54,20 @@ package final class Faults: Sendable {
             return error
         }
         if let error { throw error }
+    }
+}
+
+extension Failure {
+    /// What the store had said; nil of any other failure.
+    package var ofStore: StoreError? {
+        guard let detail, let colon = detail.firstRange(of: ": ") else { return nil }
+        let text = String(detail[colon.upperBound...])
+        return switch detail[..<colon.lowerBound] {
+        case "unavailable": .unavailable(text)
+        case "busy": .busy(text)
+        case "corrupt": .corrupt(text)
+        case "inconsistent": .inconsistent(text)
+        default: nil
+        }
     }
 }

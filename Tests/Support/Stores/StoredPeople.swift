@@ -103,7 +103,7 @@ extension TestDatabase {
 
     /// The oldest events, in their order.
     package var events: [JournalEntry] {
-        get async throws(StoreError) { try await store.events(after: nil, limit: 1_000) }
+        get async throws(Failure) { try await store.events(after: nil, limit: 1_000) }
     }
 
     /// Whether they have ended or not.

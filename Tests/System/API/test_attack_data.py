@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import subprocess
 import threading
 from pathlib import Path
 from urllib.parse import quote
@@ -12,6 +11,7 @@ import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, cookie, documented, send
 from inhabited import SCOPES, make_id, make_token
+from operating import Operator
 from patience import PATIENCE
 from programs import Site, write_private
 from web import bearer, call, sign_in
@@ -243,8 +243,7 @@ def test_page_templates_that_are_no_regular_files_do_not_block(site, tmp_path, m
         make(pages / place)
     settings = json.loads((site.folder / "config.json").read_text()) | {"pages": {"directory": str(pages)}}
     write_private(tmp_path / "config.json", json.dumps(settings).encode())
-    done = subprocess.run([str(site.binaries / "bramley"), "check", "--config", str(tmp_path / "config.json")],
-                          capture_output=True, text=True, timeout=PATIENCE)
+    done = Operator(site.binaries, tmp_path).run("check", timeout=PATIENCE)
     told = done.stdout + done.stderr
     assert done.returncode != 0 and all(f'"{place}"' in told for place in PAGES), told
     assert "PRIVATE KEY" not in told

@@ -10,12 +10,12 @@ import secrets
 import socket
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from operators import SETTINGS, make_operator, user_of
 from patience import PATIENCE
+from processes import memory
 from programs import SERVICES_ID, Site
 from routes import TABLE
 
@@ -197,8 +197,7 @@ def test_paged_lists_hold_everything_exactly_once(wealth):
 
 def resident(site) -> int:
     """MiB."""
-    text = Path(f"/proc/{site.server.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s*(\d+)", text)[1]) // 1024
+    return memory(site.server.process.pid) >> 20
 
 
 class Verifying(threading.Thread):

@@ -14,12 +14,15 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.utils import formatdate
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, RSAKey
+
+from answering import Answering
+from web import part_of
 
 ISSUER = "https://appleid.apple.com"
 CODE_LIFETIME = 300
@@ -95,51 +98,25 @@ class Apple:
     def __post_init__(self):
         self.keys = [signing_key("AppleKey01"), signing_key("AppleKey02")]
         self.closing = threading.Event()
-        apple = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                apple.answer(self, b"")
-
-            def do_POST(self):
-                apple.answer(self, self.rfile.read(int(self.headers.get("Content-Length", "0"))))
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
-        self.thread.start()
+        self.server = Answering(self.answer, keeps=True)
+        self.origin = self.server.origin
 
     def close(self) -> None:
         self.closing.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.server.stop()
 
     # The wire
 
-    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
-        path = request.path
+    def answer(self, request, body: bytes) -> tuple | None:
         with self.lock:
-            status, kind, content = self.reply(request, path, body)
-        if (status, kind, content) in (HANG, CUT):
-            request.close_connection = True
+            status, kind, content = self.reply(request, request.path, body)
+        if status == 0:
             if kind == "hang":
                 self.closing.wait()
             else:
                 request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{")
-            return
-        request.send_response(status)
-        if kind:
-            request.send_header("Content-Type", kind)
-        request.send_header("Content-Length", str(len(content)))
-        request.end_headers()
-        request.wfile.write(content)
+            return None
+        return status, {"Date": formatdate(usegmt=True)} | ({"Content-Type": kind} if kind else {}), content
 
     def reply(self, request, path: str, body: bytes) -> tuple[int, str, bytes]:
         if not request.headers.get("User-Agent"):
@@ -189,7 +166,7 @@ class Apple:
         text = form.get("client_secret", "")
         if client is None or text.count(".") != 2:
             raise Refused("invalid_client")
-        header = json.loads(base64.urlsafe_b64decode(text.split(".")[0] + "=="))
+        header = part_of(text, 0)
         pem = self.team_keys[client.team].get(header.get("kid", ""))
         if header.get("alg") != "ES256" or pem is None:
             raise Refused("invalid_client")

@@ -5,7 +5,7 @@ import json
 import pytest
 from joserfc import jwt
 
-from apple import Account, signing_key
+from apple import CUT, Account, signing_key
 from patience import eventually
 from site_of_apple import KEY_ID, TEAM, WEB, team_key
 
@@ -27,6 +27,10 @@ def credentials(site) -> list[tuple]:
     return site.operator.database(
         "SELECT i.credential_state, i.credential_cause, c.sealed_refresh_token IS NOT NULL"
         " FROM apple_identity i JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
+
+
+def refusal(error: str, description: str) -> tuple:
+    return 400, "application/json", json.dumps({"error": error, "error_description": description}).encode()
 
 
 def test_a_sign_in_stores_apples_claims_and_redeems_the_code_once(site):
@@ -123,7 +127,7 @@ def test_a_dead_token_ends_the_sessions_and_keeps_the_person(site):
 
 
 @pytest.mark.parametrize("answer", [
-    (400, "application/json", b'{"error":"invalid_grant","error_description":"client_id mismatch. The code was not issued to x."}'),
+    refusal("invalid_grant", "client_id mismatch. The code was not issued to x."),
     (400, "application/json", b'{"error":"invalid_client"}'),
     (401, "application/json", b'{"error":"invalid_grant"}'),
     (500, "application/json", b'{"error":"invalid_grant"}'),
@@ -132,7 +136,11 @@ def test_a_dead_token_ends_the_sessions_and_keeps_the_person(site):
     (400, "application/json", b'{"error":"Invalid_Grant"}'),
     (400, "application/json", b'{"error":["invalid_grant"]}'),
     (200, "application/json", b'{"access_token":"a","token_type":"Bearer","expires_in":3600}'),
-], ids=["mismatch", "client", "401", "500", "html", "cut", "case", "list", "no id_token"])
+    (429, "", b""), (503, "text/html", b"<html>Please try again later.</html>"), CUT,
+    refusal("invalid_grant", "redirect_uri mismatch. The code was not issued to it."),
+    refusal("invalid_request", "client_id mismatch. The token was not issued to x."),
+], ids=["mismatch", "client", "401", "500", "html", "cut JSON", "case", "list", "no id_token", "429", "503", "cut",
+        "redirect_uri", "request"])
 def test_other_errors_of_the_daily_check_sign_nobody_out(site, answer):
     cookie = site.signs_in(NILS)
     site.apple.instead["/auth/token"] = [answer]

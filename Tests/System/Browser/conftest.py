@@ -6,7 +6,6 @@ from programs import ROOT, Site
 from visitor import Visitor, start_browser, use_fresh_tab
 
 
-
 @pytest.fixture(scope="session")
 def gallery() -> Gallery:
     return Gallery(ROOT / ".build/screenshots")

@@ -155,8 +155,7 @@ def test_deleting_the_account_asks_and_signs_out_everywhere(anyone, site, galler
     other = Elsewhere(site, "ada", PHONE)
     sign_in(anyone)
     anyone.arrives("/account")
-    anyone.press(".danger-link")
-    anyone.arrives("/account/delete")
+    anyone.press(".danger-link", "/account/delete")
     assert anyone.facts()["E-mail"] == "ada@example.com"
     # The box is not ticked: nothing happens, and with its own words.
     anyone.find("button.danger").click()
@@ -214,10 +213,7 @@ def test_deletion_needs_a_fresh_sign_in_and_comes_back(anyone, site, gallery):
     at_apple(anyone)
     anyone.arrives("/account/delete")
     anyone.find("[name=confirm]").click()
-    page = anyone.find("html")
-    anyone.find("button.danger").click()
-    anyone.left(page)
-    anyone.arrives("/account/deleted")
+    anyone.press("button.danger", "/account/deleted")
 
 
 def test_fresh_sign_in_as_somebody_else_deletes_nobody(make_visitor, site):
@@ -233,10 +229,7 @@ def test_fresh_sign_in_as_somebody_else_deletes_nobody(make_visitor, site):
     assert visitor.facts()["Name"].startswith("Boris")
     visitor.driver.close()
     visitor.driver.switch_to.window(ada)
-    page = visitor.find("html")
-    visitor.find("button.danger").click()
-    visitor.left(page)
-    visitor.arrives("/account/delete")
+    visitor.press("button.danger", "/account/delete")
     assert "Nothing was deleted" in visitor.text()
     assert visitor.facts()["Name"].startswith("Boris")
     assert not visitor.find("[name=confirm]").is_selected()

@@ -21,8 +21,7 @@ def test_open_login_page_renews_its_attempt(make_site, make_visitor):
     # Right after the next one, so that a slow machine has all of the attempt's life.
     last = state(visitor)
     visitor.wait(lambda driver: state(visitor) != last, "another renewal")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("ada", "/account")
 
 
 def test_login_page_that_cannot_renew_falls_back_to_the_link(make_site, make_visitor):
@@ -34,24 +33,19 @@ def test_login_page_that_cannot_renew_falls_back_to_the_link(make_site, make_vis
     wait_past_its_life(visitor)
     visitor.wait(lambda driver: not visitor.all(".apple.ready"), "the link to take over")
     visitor.press("#apple-link")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
 
 
 def test_sign_in_that_took_too_long_explains_and_starts_again(make_site, make_visitor, gallery):
     visitor = make_visitor(make_site(LIFETIME))
     visitor.goes_to_apple("/login?return_to=%2Flogout")
     wait_past_its_life(visitor)
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/apple/callback")
+    visitor.agrees("ada", "/apple/callback")
     assert visitor.heading() == "This sign-in took too long"
     assert "6 seconds" in visitor.text()
     assert not visitor.is_signed_in()
     gallery.shoot(visitor, "error-stale")
     visitor.press("a.button")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/logout")
+    visitor.goes_through_apple("ada", "/logout")
     # Apple sent the name with the answer that came too late, and sends it once only: the browser kept it.
     assert "You are signed in as Ada Byron" in visitor.text()

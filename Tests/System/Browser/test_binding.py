@@ -13,9 +13,7 @@ def test_cookies_are_as_strict_as_they_can_be(visitor):
     assert (binding["secure"], binding["httpOnly"], binding["sameSite"]) == (True, True, "None")
     assert (binding["domain"], binding["path"], binding["session"]) == ("localhost", "/", False)
     assert visitor.script("return document.cookie") == ""
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
     assert set(visitor.cookies()) == {BINDING, SESSION}
     session = visitor.cookies()[SESSION]
     assert (session["secure"], session["httpOnly"], session["sameSite"]) == (True, True, "Lax")
@@ -57,8 +55,7 @@ def test_a_deleted_binding_cookie_ends_in_a_clear_page(visitor, gallery):
     gallery.shoot(visitor, "error-missing-binding")
     assert visitor.site.server.text().count("posting it again") == 1
     visitor.press("a.button")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("ada", "/account")
 
 
 def test_a_sign_in_of_another_browser_is_refused(visitor, gallery):
@@ -74,13 +71,11 @@ def test_a_sign_in_of_another_browser_is_refused(visitor, gallery):
 def test_blocked_cookies_are_explained(make_own_visitor, site):
     visitor = make_own_visitor(site, {"profile.default_content_setting_values.cookies": 2})
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
+    visitor.agrees("ada")
     visitor.reads("A cookie is missing")
     assert visitor.cookies() == {}
     assert site.server.text().count("posting it again") == 1
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
 
 
 def test_login_opened_under_another_name_of_the_host_is_explained(visitor, site):
@@ -88,10 +83,8 @@ def test_login_opened_under_another_name_of_the_host_is_explained(visitor, site)
     visitor.open(f"http://127.0.0.1:{site.port}/login")
     visitor.goes_through_apple("ada")
     visitor.reads("A cookie is missing")
-    visitor.press("a.button")
-    visitor.arrives("/login")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.press("a.button", "/login")
+    visitor.goes_through_apple("ada", "/account")
 
 
 @pytest.mark.parametrize("path", ["/logout", "/apple/callback"])

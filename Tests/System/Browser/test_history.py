@@ -46,8 +46,7 @@ def test_a_used_sign_in_is_refused_once_its_session_has_ended(visitor, site, gal
     visitor.posts_from_apple(fields | {"code": "another"})
     visitor.reads("This sign-in was already used")
     gallery.shoot(visitor, "error-replayed")
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
 
 
 def test_reloading_the_page_of_a_cancelled_sign_in_shows_it_again(visitor):
@@ -70,8 +69,7 @@ def test_login_page_from_the_back_forward_cache_renews_its_attempt(visitor):
     # Chromium may also load the page anew: either way its attempt is a fresh one.
     visitor.wait(
         lambda driver: visitor.find("meta[name=appleid-signin-state]").get_attribute("content") != first, "a renewal")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("ada", "/account")
 
 
 def test_login_page_told_that_it_was_cached_renews_its_attempt(visitor):
@@ -86,8 +84,7 @@ def test_login_page_told_that_it_was_cached_renews_its_attempt(visitor):
 
 def test_going_back_after_signing_out_shows_nobodys_account(visitor):
     visitor.signs_in("ada")
-    visitor.press("form[action$='/logout'] button")
-    visitor.arrives("/logout")
+    visitor.press("form[action$='/logout'] button", "/logout")
     visitor.driver.back()
     visitor.arrives("/login")
     assert "Ada" not in visitor.text()

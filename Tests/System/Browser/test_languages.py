@@ -72,13 +72,11 @@ def test_ui_locales_wins_and_lasts_through_a_sign_in_that_fails(reader, site):
     visitor.reads(german["errors"]["code_refused"]["title"])
     site.apple.call("POST", "reset")
     # "Try again" begins in the same language; so does the link for browsers without scripts.
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
     assert visitor.find("html").get_attribute("lang") == "de"
     assert "ui_locales=de" in visitor.find("#apple-link").get_attribute("href")
     assert "ui_locales=de" in visitor.find("#sign-in").get_attribute("data-attempt-url")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("ada", "/account")
     # What follows is the application's page, in the language the browser asks for.
     assert visitor.find("html").get_attribute("lang") == "ja"
 
@@ -90,8 +88,7 @@ def test_chosen_language_lasts_through_signing_out(visitor):
     assert visitor.heading() == french["logout"]["heading"]
     visitor.press("button[type=submit]")
     visitor.reads(french["pages"]["signed_out"]["title"])
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
     assert visitor.find("html").get_attribute("lang") == "fr"
 
 
@@ -122,9 +119,7 @@ def test_every_page_fits_and_reads_well(visitor, gallery, language):
     look(visitor, f"{language}-return-to", gallery)
 
     visitor.goes_to_apple(f"/login?{chosen}")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
     visitor.open(f"/login?{chosen}")
     assert "Ada Byron" in visitor.text()
     look(visitor, f"{language}-already", gallery)
@@ -177,9 +172,7 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     for agent in AGENTS.values():
         Elsewhere(site, "ada", agent)
     visitor.goes_to_apple(f"/login?{chosen}")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
     visitor.open(f"/account?{chosen}")
     look(visitor, f"{language}-account-sessions", gallery)
     button = visitor.find(".sessions form button")
@@ -201,8 +194,7 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     assert visitor.find("html").get_attribute("lang") == language
     look(visitor, f"{language}-account-ended", gallery)
 
-    visitor.press(".danger-link")
-    visitor.arrives("/account/delete")
+    visitor.press(".danger-link", "/account/delete")
     assert visitor.heading() == words["deletion"]["heading"], "the link keeps the language"
     assert [plain(item.text) for item in visitor.all(".what li")] == [
         filled(f"deletion.{key}") for key in ("whatProfile", "whatSessions", "whatApple")]
@@ -214,8 +206,7 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     assert plain(visitor.find("#untold p").text) == f"{filled('deletion.untold')} {filled('deletion.deletedCheck')}"
     look(visitor, f"{language}-account-delete-untold", gallery)
     visitor.find("[name=confirm]").click()
-    visitor.press("button.danger")
-    visitor.arrives("/account/deleted")
+    visitor.press("button.danger", "/account/deleted")
     visitor.reads(words["deletion"]["deletedTitle"])
     assert words["deletion"]["deletedUntold"] in visitor.text()
     assert plain(visitor.find(".lead").text) == filled("deletion.deletedWhat")

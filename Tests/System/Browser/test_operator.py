@@ -33,6 +33,19 @@ def anyone(request, make_visitor, make_own_visitor, make_site):
     return make_visitor(site) if request.param == "scripts" else make_own_visitor(site, NO_SCRIPTS)
 
 
+@pytest.fixture
+def at_work(make_site, make_visitor):
+    """An operator in a browser, at this page of a site with these settings besides."""
+    def make(page: str = "/operator", settings: dict | None = None):
+        site = make_site(SETTINGS | (settings or {}))
+        make_operator(site)
+        visitor = make_visitor(site)
+        visitor.signs_in("ada", page, page)
+        return visitor
+
+    return make
+
+
 def let_in(site, who: str) -> None:
     """Signs in by program where new people wait."""
     with pytest.raises(AssertionError):
@@ -69,33 +82,24 @@ def test_somebody_waits_and_is_approved(anyone):
     anyone.open("/operator")
     assert "Nobody waits." in anyone.text() and "Everything worked." in anyone.text()
     assert [item.text for item in anyone.all(".legend li")] == ["Signed in: 1", "Refused: 2", "Failed: 0"]
-    anyone.check()
 
 
-def test_an_old_sign_in_is_renewed_and_comes_back(make_site, make_visitor):
-    site = make_site(SETTINGS)
-    make_operator(site)
-    visitor = make_visitor(site)
-    visitor.signs_in("ada", "/operator", "/operator")
+def test_an_old_sign_in_is_renewed_and_comes_back(at_work):
+    visitor = at_work()
+    site = visitor.site
     site.operator.database("UPDATE session SET created_at = created_at - 601000 WHERE created_at > ?", 0)
     boris = user_of(Elsewhere(site, "boris", AGENT))
     eventually(lambda: visitor.open(asked("disable", boris)) or not visitor.all("main form"), "the old sign-in")
     assert "older than 10 minutes" in visitor.text()
     visitor.press("main .actions a")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/operator/change")
-    visitor.press("main form button")
-    visitor.arrives(f"/operator/users/{boris}")
+    visitor.agrees("ada", "/operator/change")
+    visitor.press("main form button", f"/operator/users/{boris}")
     assert "disabled" in visitor.text()
-    visitor.check()
 
 
-def test_a_program_and_a_key_are_made_and_used(make_site, make_visitor):
-    site = make_site(SETTINGS)
-    make_operator(site)
-    visitor = make_visitor(site)
-    visitor.signs_in("ada", "/operator/clients", "/operator/clients")
+def test_a_program_and_a_key_are_made_and_used(at_work):
+    visitor = at_work("/operator/clients")
+    site = visitor.site
     visitor.press(".actions a")
     visitor.reads("Add a program")
     for name, value in {"clientID": "wiki", "clientName": "The Wiki", "clientGroups": "staff, cooks",
@@ -117,17 +121,15 @@ def test_a_program_and_a_key_are_made_and_used(make_site, make_visitor):
     visitor.reads("The Wiki")
     assert "openid profile email groups apple" in visitor.text()
     visitor.open(asked("delete-client", "wiki"))
-    visitor.press("main form button")
-    visitor.arrives("/operator/clients")
+    visitor.press("main form button", "/operator/clients")
     assert "None." in visitor.text()
-    visitor.check()
 
 
 @pytest.mark.parametrize("count", [0, 3, 20_000])
-def test_every_operator_page_is_accessible_and_fits(make_site, make_visitor, gallery, count, tmp_path):
+def test_every_operator_page_is_accessible_and_fits(at_work, gallery, count, tmp_path):
     """Nobody but the operator, a few, and a town."""
-    site = make_site(SETTINGS | {"operator.groups": ["admins", "staff"]})
-    ada = user_of(make_operator(site))
+    visitor = at_work(settings={"operator.groups": ["admins", "staff"]})
+    site, ada = visitor.site, users(visitor.site)["ada"]["id"]
     lines = tmp_path / "people.jsonl"
     lines.write_text("".join(
         json.dumps({"appleSubject": f"{index:06}.{index:032x}.0000", "email": f"p{index}@example.com",
@@ -139,8 +141,6 @@ def test_every_operator_page_is_accessible_and_fits(make_site, make_visitor, gal
         site.operator.bramley("api-keys", "create", "shop", "--scopes", "users:read")
         Elsewhere(site, "boris", AGENTS["Safari on iPhone"])
         site.apple.notify("email-disabled", "boris")
-    visitor = make_visitor(site)
-    visitor.signs_in("ada", "/operator", "/operator")
     for page in PAGES:
         visitor.open("/operator" + page)
         assert len(visitor.all("tbody tr")) <= 50 + 10
@@ -168,7 +168,6 @@ def test_every_operator_page_is_accessible_and_fits(make_site, make_visitor, gal
         there = Elsewhere(site, "ada", AGENT)
         rows = there.send("GET", "/operator/users?format=csv").text.splitlines()
         assert len(rows) == count + 3 and len(set(rows)) == len(rows)
-    visitor.check()
 
 
 def failures(there: Elsewhere) -> str:
@@ -198,23 +197,16 @@ def test_advice_for_the_disabled_and_waiting_is_true(make_site):
     assert "user_disabled" not in failures(there)
 
 
-def test_device_names_are_isolated_in_arabic(make_site, make_visitor):
+def test_device_names_are_isolated_in_arabic(at_work):
     """Regression: “Safari on iPhone” read “iPhone on Safari”."""
-    site = make_site(SETTINGS)
-    make_operator(site)
-    visitor = make_visitor(site)
-    visitor.signs_in("ada", "/operator", "/operator")
+    visitor = at_work()
     visitor.open("/operator/sessions?ui_locales=ar")
     device = next(cell for cell in visitor.all("td bdi") if " على " in cell.text)
     assert device.value_of_css_property("direction") == "rtl"
-    visitor.check()
 
 
-def test_the_chart_follows_the_writing_direction_and_keeps_its_colours(make_site, make_visitor):
-    site = make_site(SETTINGS)
-    make_operator(site)
-    visitor = make_visitor(site)
-    visitor.signs_in("ada", "/operator", "/operator")
+def test_the_chart_follows_the_writing_direction_and_keeps_its_colours(at_work):
+    visitor = at_work()
     for language, is_mirrored in (("en", False), ("ar", True)):
         visitor.open(f"/operator?ui_locales={language}")
         for parts in (".chart .ground", ".hours span"):
@@ -232,4 +224,3 @@ def test_the_chart_follows_the_writing_direction_and_keeps_its_colours(make_site
         "root.setProperty('--accent', look('failed'));"
         "return ['signedIn', 'refused', 'failed'].map(look)")
     assert len(set(colours)) == 3, colours
-    visitor.check()

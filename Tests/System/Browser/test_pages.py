@@ -1,11 +1,10 @@
 """Every other page a visitor can meet: what it says, and a picture of it."""
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from answering import Answering
 from web import call
 
 NOT_REACHED = "Apple cannot be reached"
@@ -28,19 +27,15 @@ def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery
     endpoint, fault, heading = MISTAKES[name]
     site.apple.call("PUT", endpoint, fault)
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/apple/callback")
+    visitor.agrees("ada", "/apple/callback")
     assert visitor.heading() == heading
     assert not visitor.is_signed_in()
     number = visitor.find(".error-id code").text
     assert number in site.server.text()
     gallery.shoot(visitor, f"error-{name}")
     site.apple.call("POST", "reset")
-    visitor.press("a.button")
-    visitor.arrives("/login")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.press("a.button", "/login")
+    visitor.goes_through_apple("ada", "/account")
     # The name of the first consent was kept through the failed exchange, or comes again.
     assert visitor.heading() == "Ada Byron"
 
@@ -51,17 +46,14 @@ def test_keys_that_cannot_be_had_are_explained(make_site, make_visitor, gallery)
     site.start()
     visitor = make_visitor(site)
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
+    visitor.agrees("ada")
     visitor.reads(NOT_REACHED)
     gallery.shoot(visitor, "error-keys")
     assert visitor.cookies()["__Host-bramley-name"]["sameSite"] == "None"
     site.apple.call("POST", "faults/reset")
-    assert site.stop() == 0
-    site.start()
+    site.restart()
     visitor.press("a.button")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("ada", "/account")
     # The name came with the answer that nobody could check, and never again.
     assert visitor.heading() == "Ada Byron"
     assert "__Host-bramley-name" not in visitor.cookies()
@@ -72,13 +64,11 @@ def test_keys_that_cannot_be_had_are_explained(make_site, make_visitor, gallery)
 def test_sign_up_policy_has_a_page(make_site, make_visitor, gallery, policy, heading, name):
     visitor = make_visitor(make_site({"access.signUp": policy}))
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
+    visitor.agrees("ada")
     visitor.reads(heading)
     assert not visitor.is_signed_in()
     gallery.shoot(visitor, f"page-{name}")
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
 
 
 def test_disabled_account_has_a_page(make_site, make_visitor, gallery):
@@ -87,8 +77,7 @@ def test_disabled_account_has_a_page(make_site, make_visitor, gallery):
     visitor.signs_in("ada")
     site.apple.notify("account-deleted", "ada")
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
+    visitor.agrees("ada")
     visitor.reads("This account is switched off")
     gallery.shoot(visitor, "page-disabled")
 
@@ -103,8 +92,7 @@ def test_wrong_addresses_have_a_page(visitor, gallery, path, heading, name):
     visitor.open(path)
     visitor.reads(heading)
     gallery.shoot(visitor, f"error-{name}")
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
 
 
 def test_callback_that_belongs_to_no_attempt_is_explained(visitor, gallery):
@@ -138,52 +126,22 @@ def test_too_many_requests_have_a_page(visitor, gallery):
     gallery.shoot(visitor, "error-too-many")
 
 
-class Application(BaseHTTPRequestHandler):
-    """A site in front of Bramley whose /app never sees a sign-in, and sends everybody back to log in."""
-
-    bramley = 0
-
-    def do_GET(self):
-        if urlsplit(self.path).path == "/app":
-            self.send_response(302)
-            self.send_header("Location", "/login?return_to=%2Fapp")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        self.forward(None)
-
-    def do_POST(self):
-        self.forward(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def forward(self, body):
-        answer = call(self.bramley, self.command, self.path, dict(self.headers), body)
-        content = answer.body
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            if name.lower() not in ("connection", "content-length", "date"):
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
-
-
-
 def test_an_application_that_sends_everybody_back_meets_an_explanation(make_site, make_visitor, gallery):
-    front = ThreadingHTTPServer(("127.0.0.1", 0), Application)
-    threading.Thread(target=front.serve_forever, args=(0.02,), daemon=True).start()
+    def answer(request, body: bytes) -> tuple:
+        """A site in front of Bramley whose /app never sees a sign-in, and sends everybody back to log in."""
+        if urlsplit(request.path).path == "/app":
+            return 302, {"Location": "/login?return_to=%2Fapp"}
+        answer = call(site.port, request.command, request.path, dict(request.headers), body or None)
+        return answer.status, [field for field in answer.headers.items()
+                               if field[0].lower() not in ("connection", "content-length", "date")], answer.body
+
+    front = Answering(answer)
     try:
-        site = make_site(public_port=front.server_port)
-        Application.bramley = site.port
+        site = make_site(public_port=front.port)
         visitor = make_visitor(site)
         visitor.goes_to_apple("/app")
         assert visitor.all("button[value=ada]")
-        visitor.chooses("ada")
-        visitor.consents()
+        visitor.agrees("ada")
         # /apple/callback → /app → /login: the second time round it stops.
         visitor.reads("Sign in to Orchard Club")
         visitor.arrives("/login")
@@ -194,8 +152,7 @@ def test_an_application_that_sends_everybody_back_meets_an_explanation(make_site
         visitor.wait(lambda driver: "You came straight back" in visitor.text() or visitor.path() == "/login")
         assert parse_qs(urlsplit(visitor.driver.current_url).query)["return_to"] == ["/app"]
     finally:
-        front.shutdown()
-        front.server_close()
+        front.stop()
 
 
 def test_links_of_the_site_are_on_the_login_page(make_site, make_visitor, gallery):
@@ -228,8 +185,7 @@ def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, ga
     gallery.shoot(visitor, "error-help")
     # Nothing more can be done here: neither is this page a dead end.
     visitor.goes_to_apple()
-    visitor.chooses("ada")
-    visitor.consents()
+    visitor.agrees("ada")
     visitor.reads("Waiting for approval")
     assert links("a.button") == [home, help_page]
     gallery.shoot(visitor, "page-pending-help")

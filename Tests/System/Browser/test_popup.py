@@ -76,6 +76,11 @@ def decides(visitor, page: str, decision: str = "continue") -> None:
     back_to(visitor, page)
 
 
+def agrees(visitor, page: str) -> None:
+    visitor.chooses("ada")
+    decides(visitor, page)
+
+
 def says(visitor, which: str) -> None:
     visitor.wait(lambda driver: driver.find_element("id", "status").text == SAYS[which], which)
     # Read out by a screen reader without being asked.
@@ -84,8 +89,7 @@ def says(visitor, which: str) -> None:
 
 def signs_in(visitor, page: str, until: str = "/account") -> None:
     presses(visitor, page)
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.arrives(until)
 
 
@@ -102,8 +106,7 @@ def test_the_answer_of_the_window_is_posted_and_signs_in(visitor, gallery):
     assert visitor.find("#here a").is_displayed()
     gallery.shoot(visitor, "login-popup-open")
     apples_window(visitor, page)
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.arrives("/logout")
     assert "You are signed in as Ada Byron" in visitor.text()
     [[kind, detail]] = notes(visitor)
@@ -190,8 +193,7 @@ def test_a_second_press_replaces_the_window(visitor):
         return asked.get("frame_id", first) != first
 
     visitor.wait(is_second, "the second window")
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.arrives("/account")
 
 
@@ -201,9 +203,7 @@ def test_a_blocked_window_falls_back_to_the_redirect(visitor):
     visitor.script("window.open = () => null")
     visitor.press(BUTTON)
     assert notes_elsewhere(visitor) == [["Failure", {"error": "popup_blocked_by_browser"}]]
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/logout")
+    visitor.agrees("ada", "/logout")
     assert "You are signed in as Ada Byron" in visitor.text()
     assert len(visitor.driver.window_handles) == 1
 
@@ -225,9 +225,7 @@ def test_chromiums_popup_blocker_falls_back_to_the_redirect(make_site, make_own_
     visitor.driver.execute_cdp_cmd("Runtime.evaluate", {
         "expression": "setTimeout(() => AppleID.auth.signIn().catch(() => {}))", "userGesture": False})
     visitor.left(page)
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
     assert len(visitor.driver.window_handles) == 1
 
 
@@ -238,9 +236,7 @@ def test_without_apples_script_the_link_redirects(visitor):
     visitor.wait(lambda driver: driver.execute_script("return document.readyState") == "complete")
     assert not visitor.all(".apple.ready")
     visitor.press("#apple-link")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
     assert len(visitor.driver.window_handles) == 1
 
 
@@ -249,11 +245,8 @@ def test_without_javascript_the_link_redirects(make_site, make_own_visitor):
     visitor.open("/login")
     assert not visitor.find("#here").is_displayed()
     assert visitor.find("#status").text == ""
-    visitor.press("#apple-link")
-    visitor.press("button[value=ada]")
-    visitor.press("button[value=continue]")
-    visitor.press("#delivery button")
-    visitor.arrives("/account")
+    visitor.goes_by_the_link()
+    visitor.press("#delivery button", "/account")
 
 
 def test_the_popup_signs_in_by_keyboard(visitor):
@@ -276,9 +269,7 @@ def test_a_window_that_cannot_answer_leaves_the_way_in_this_one(visitor):
     visitor.driver.switch_to.window(page)
     says(visitor, "opened")
     visitor.press("#here a")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/logout")
+    visitor.agrees("ada", "/logout")
     assert "You are signed in as Ada Byron" in visitor.text()
 
 
@@ -321,8 +312,7 @@ def test_renewal_leaves_an_open_window_alone(visitor, outcome):
     assert visitor.script(f"return window.kept === document.querySelector('{BUTTON}')")
     apples_window(visitor, page)
     if outcome == "success":
-        visitor.chooses("ada")
-        decides(visitor, page)
+        agrees(visitor, page)
         visitor.arrives("/account")
         [[kind, detail]] = notes(visitor)
         assert (kind, detail["authorization"]["state"]) == ("Success", first)
@@ -333,8 +323,7 @@ def test_renewal_leaves_an_open_window_alone(visitor, outcome):
     presses(visitor, page)
     # Only now the renewed attempt is used.
     asked = parse_qs(urlsplit(visitor.driver.current_url).query)
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.arrives("/account")
     assert asked["state"] == [notes(visitor)[-1][1]["authorization"]["state"]] != [first]
 
@@ -368,8 +357,7 @@ def test_the_same_form_from_another_site_is_refused(visitor):
     # Keeps the answer from our page.
     visitor.script("document.addEventListener('AppleIDSignInOnSuccess', (event) => event.stopImmediatePropagation(), true)")
     presses(visitor, page)
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.wait(lambda _: notes(visitor), "the answer")
     authorization = notes(visitor)[0][1]["authorization"]
     visitor.posts_from_apple(authorization | {"bramley_repost": "1"})
@@ -390,8 +378,7 @@ def test_messages_of_other_origins_or_shapes_are_ignored(visitor):
     # From the right origin: an object, no JSON, another method.
     for message in (json.loads(forged), "{", json.dumps({"method": "other", "data": {"error": "x"}})):
         visitor.script("window.opener.postMessage(arguments[0], '*')", message)
-    visitor.chooses("ada")
-    decides(visitor, page)
+    agrees(visitor, page)
     visitor.arrives("/account")
     assert [kind for kind, _ in notes(visitor)] == ["Success"]
 

@@ -57,8 +57,7 @@ def test_signing_out_ends_the_session(visitor, gallery):
     visitor.open("/logout")
     gallery.shoot(visitor, "logout")
     visitor.open("/account")
-    visitor.press("form[action$='/logout'] button")
-    visitor.arrives("/logout")
+    visitor.press("form[action$='/logout'] button", "/logout")
     assert visitor.heading() == "You are signed out"
     gallery.shoot(visitor, "signed-out")
     assert "__Host-bramley" not in visitor.cookies()
@@ -71,8 +70,7 @@ def test_signing_in_again_keeps_the_name_that_apple_sends_only_once(visitor):
     visitor.signs_in("ada")
     since = visitor.facts()["Here since"]
     visitor.press("form[action$='/logout'] button")
-    visitor.press("a.button")
-    visitor.arrives("/login")
+    visitor.press("a.button", "/login")
     visitor.presses_apple_button()
     visitor.chooses("ada")
     # Apple asks for nothing this time, and sends no `user`.
@@ -90,8 +88,7 @@ def test_another_person_signs_in_over_the_first(visitor, gallery):
     assert "You are already signed in as Ada Byron" in visitor.text()
     visitor.find(".apple.ready")
     gallery.shoot(visitor, "login-already")
-    visitor.goes_through_apple("boris")
-    visitor.arrives("/account")
+    visitor.goes_through_apple("boris", "/account")
     assert visitor.heading() == "Boris Novák"
     assert len(visitor.all(".sessions li")) == 1
 
@@ -101,21 +98,17 @@ def test_cancelling_at_apple_explains_and_offers_another_try(visitor, gallery, s
     visitor.goes_to_apple()
     if step == "consent":
         visitor.chooses("ada")
-    visitor.press("button[value=cancel]")
-    visitor.arrives("/apple/callback")
+    visitor.press("button[value=cancel]", "/apple/callback")
     assert visitor.heading() == "You cancelled the sign-in"
     assert not visitor.is_signed_in()
     gallery.shoot(visitor, "error-cancelled")
-    visitor.press("a.button")
-    visitor.arrives("/login")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/account")
+    visitor.press("a.button", "/login")
+    visitor.goes_through_apple("ada", "/account")
 
 
 def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
     visitor.goes_to_apple("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
-    visitor.press("button[value=cancel]")
-    visitor.arrives("/logout")
+    visitor.press("button[value=cancel]", "/logout")
     assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")
 
 
@@ -124,8 +117,7 @@ def test_cancelling_keeps_where_the_visitor_wanted_to_go(visitor):
     visitor.press("button[value=cancel]")
     visitor.reads("You cancelled the sign-in")
     visitor.press("a.button")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/logout")
+    visitor.goes_through_apple("ada", "/logout")
     assert "Ada Byron" in visitor.text()
 
 
@@ -152,8 +144,7 @@ def test_two_tabs_sign_in_at_once(visitor):
 
 def test_a_restart_signs_nobody_out(visitor, site):
     visitor.signs_in("ada")
-    assert site.stop() == 0
-    site.start()
+    site.restart()
     visitor.driver.refresh()
     visitor.arrives("/account")
     assert visitor.heading() == "Ada Byron"
@@ -162,8 +153,7 @@ def test_a_restart_signs_nobody_out(visitor, site):
 def test_a_sign_in_outlives_a_restart_in_its_middle(visitor, site):
     visitor.goes_to_apple()
     visitor.chooses("ada")
-    assert site.stop() == 0
-    site.start()
+    site.restart()
     visitor.consents()
     visitor.arrives("/account")
     assert visitor.heading() == "Ada Byron"

@@ -17,12 +17,9 @@ def test_signing_in_works_without_javascript(make_own_visitor, site):
     link = visitor.find("#apple-link")
     assert link.is_displayed()
     assert link.text == "Sign in with Apple"
-    visitor.press("#apple-link")
-    visitor.press("button[value=ada]")
-    visitor.press("button[value=continue]")
+    visitor.goes_by_the_link()
     # Apple's page cannot post by itself: it shows a button.
-    visitor.press("#delivery button")
-    visitor.arrives("/account")
+    visitor.press("#delivery button", "/account")
     assert visitor.facts()["Name"] == "Ada Byron"
     assert visitor.find("time[data-format=date]").text.startswith("20")
     visitor.press("form[action$='/logout'] button")
@@ -32,29 +29,22 @@ def test_signing_in_works_without_javascript(make_own_visitor, site):
 def test_the_repost_works_without_javascript(make_own_visitor, site, gallery):
     visitor = make_own_visitor(site, NO_SCRIPTS)
     visitor.open("/login")
-    visitor.press("#apple-link")
-    visitor.press("button[value=ada]")
-    visitor.press("button[value=continue]")
+    visitor.goes_by_the_link()
     kept = visitor.cookies()[BINDING]
     visitor.delete_cookie(BINDING)
-    visitor.press("#delivery button")
-    visitor.arrives("/apple/callback")
+    visitor.press("#delivery button", "/apple/callback")
     button = visitor.find("#repost button")
     assert button.is_displayed()
     gallery.shoot(visitor, "repost")
     visitor.keep_cookie(BINDING, kept["value"], same_site="None")
-    visitor.press("#repost button")
-    visitor.arrives("/account")
+    visitor.press("#repost button", "/account")
 
 
 def test_javascript_off_and_the_application_hears_of_a_cancelled_sign_in(make_own_visitor, site):
     visitor = make_own_visitor(site, NO_SCRIPTS)
     visitor.open("/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp")
-    visitor.press("#apple-link")
-    visitor.press("button[value=ada]")
-    visitor.press("button[value=cancel]")
-    visitor.press("#delivery button")
-    visitor.arrives("/logout")
+    visitor.goes_by_the_link("cancel")
+    visitor.press("#delivery button", "/logout")
     assert visitor.driver.current_url.endswith("/logout?from=app&error=user_cancelled_authorize")
 
 
@@ -69,9 +59,7 @@ def test_apples_script_cannot_be_loaded(visitor, site, gallery, fault):
     if "status" in fault:
         gallery.shoot(visitor, "login-link")
     visitor.press("#apple-link")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/logout")
+    visitor.agrees("ada", "/logout")
 
 
 def test_signing_in_works_without_apples_script_and_picture(visitor, site, gallery):
@@ -91,9 +79,7 @@ def test_apples_script_that_hangs_keeps_nobody_waiting(make_own_visitor, site):
     visitor.open("/login")
     visitor.wait(lambda driver: driver.find_element(By.ID, "apple-link").is_displayed(), "the link")
     visitor.press("#apple-link")
-    visitor.chooses("ada")
-    visitor.consents()
-    visitor.arrives("/account")
+    visitor.agrees("ada", "/account")
 
 
 def test_everything_works_by_keyboard(visitor):

@@ -1,5 +1,6 @@
 """What the tests of `bramley doctor` share: what it printed, and the place it looks at."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from front import Authority, Front
+from authority import Authority, Issued
+from front import Front
 from patience import PATIENCE
-from programs import ROOT, Site
+from programs import ROOT, Program, Site, free_port
 
 DOCUMENT = ROOT / "docs/doctor.md"
 DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
@@ -71,11 +73,28 @@ class Report:
         assert len(items) == 1, f"{finding}: {json.dumps(self.items, indent=1)}"
         return items[0]
 
+    def only(self, finding: str) -> dict:
+        """The same, where nothing else is wrong."""
+        assert self.wrong == [finding], json.dumps(self.items, indent=1)
+        return self.one(finding)
+
     def check(self, name: str) -> str:
         """The state of the only look at something."""
         states = [item["state"] for item in self.items if item["check"] == name]
         assert len(states) == 1, (name, states)
         return states[0]
+
+
+@contextlib.contextmanager
+def listening(folder: Path, *command: str, port: int | None = None):
+    """The port of a program that listens; it stands for PORT in its command."""
+    port = port or free_port()
+    program = Program([str(port) if part == "PORT" else part for part in command], folder / "listening.log")
+    try:
+        program.wait_for(port)
+        yield port
+    finally:
+        program.stop()
 
 
 class Place:
@@ -84,12 +103,13 @@ class Place:
     def __init__(self, binaries: Path, folder: Path):
         self.folder = folder
         self.bramley = binaries / "bramley"
-        self.authority = Authority(folder)
-        self.front = Front(self.authority, self.authority.issue("good", "localhost"))
+        self.authority = Authority()
+        self.certificate = self.authority.issue("localhost").write(folder, "good")
+        self.front = Front(self.certificate)
         # The simulator posts notifications to publicURL, so it needs the trust as well.
         self.environment = pytest.MonkeyPatch()
-        for name, value in self.authority.trust.items():
-            self.environment.setenv(name, value)
+        self.environment.setenv("SSL_CERT_FILE", str(self.authority.write_root(folder / "root.pem")))
+        self.environment.setenv("SSL_CERT_DIR", str(folder / "none"))
         self.site = Site(
             binaries, folder, {"server.trustedProxies": ["127.0.0.2"], "apple.bundleIDs": ["com.example.app"]},
             origin=f"https://localhost:{self.front.port}")
@@ -118,8 +138,13 @@ class Place:
     def fault(self, endpoint: str, fault: dict) -> None:
         self.site.apple.call("PUT", f"faults/{endpoint}", fault)
 
-    def behind(self, *certificate: str) -> Front:
-        return Front(self.authority, *certificate, target=self.site.port)
+    def shown(self, issued: Issued, key: str = "PUBLIC_URL") -> Report:
+        """With this certificate at the address of that key."""
+        front = Front(issued.write(self.folder, "shown"), self.site.port)
+        try:
+            return self.doctor(**{key: f"https://localhost:{front.port}"})
+        finally:
+            front.stop()
 
     def end(self) -> None:
         self.site.end()

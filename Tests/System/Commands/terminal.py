@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from patience import PATIENCE, eventually
+from processes import fields
 
 
 class Terminal:
@@ -116,13 +117,9 @@ def stop_when(terminal: Terminal, condition) -> bool:
     while time.monotonic() < deadline and not terminal.has_ended:
         if condition():
             terminal.signal(signal.SIGSTOP)
-            eventually(lambda: state(terminal.process) == "T", "its stop")
+            eventually(lambda: fields(terminal.process)[0] == "T", "its stop")
             return condition()
     return False
-
-
-def state(process: int) -> str:
-    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def open_files(process: int, for_reading_alone: bool = False) -> set[str]:

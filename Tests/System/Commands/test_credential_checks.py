@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
 
 from patience import eventually
@@ -59,9 +58,7 @@ def test_many_dead_tokens_stop_the_checks_until_the_operator_decides(binaries, t
         run.site.stop()
         assert run.asked() == asked
         # Nobody can be asked here, so nothing is done without a word.
-        refused = subprocess.run(
-            [str(binaries / "bramley"), "credentials", "resume", "--accept", "--config", str(tmp_path / "config.json")],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        refused = run.site.operator.run("credentials", "resume", "--accept")
         assert refused.returncode == 64
         assert status()["checks"] == "stopped"
         done = json.loads(run.bramley("credentials", "resume", "--accept", "--yes", "--json"))
@@ -69,9 +66,7 @@ def test_many_dead_tokens_stop_the_checks_until_the_operator_decides(binaries, t
         assert status()["checks"] == "running"
         assert status()["wavesAcceptedUntil"]
         # Nothing is stopped any more: there is no wave to accept, and no second day without a brake.
-        again = subprocess.run(
-            [str(binaries / "bramley"), "credentials", "resume", "--accept", "--yes", "--config",
-             str(tmp_path / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        again = run.site.operator.run("credentials", "resume", "--accept", "--yes")
         assert again.returncode == 1 and "nothing to accept" in again.stderr
     finally:
         run.site.end()

@@ -1,48 +1,33 @@
 """`bramley doctor`: Apple, the clock by it, and what it makes of our clients."""
 
-import base64
-import json
 import re
 import sys
 import urllib.parse
 
 import pytest
 
-from doctor_place import NO_HTTP
+from authority import self_signed
+from doctor_place import NO_HTTP, listening
 from front import AppleAnswers
-from programs import KEY_ID, SERVICES_ID, TEAM_ID, Program, free_port, write_private
-from web import call
-
+from programs import KEY_ID, SERVICES_ID, TEAM_ID, free_port, write_private
+from web import call, part_of
 
 
 def test_an_unreachable_apple_is_reported(place):
     port = free_port()
-    report = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}")
-    assert report.wrong == ["apple_unreachable"]
-    found = report.one("apple_unreachable")
+    found = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}").only("apple_unreachable")
     assert "connection refused" in found["detail"]
     assert f"port {port}" in found["nextStep"]
 
 
 def test_an_apple_host_that_does_not_resolve_is_reported(place):
-    report = place.doctor(APPLE_ENDPOINT="https://nobody.invalid")
-    assert report.wrong == ["apple_unreachable"]
-    found = report.one("apple_unreachable")
+    found = place.doctor(APPLE_ENDPOINT="https://nobody.invalid").only("apple_unreachable")
     assert "the name nobody.invalid does not resolve" in found["detail"]
     assert "getent ahosts nobody.invalid" in found["nextStep"] and "firewall" not in found["nextStep"]
 
 
-@pytest.mark.parametrize("fault", [{"close": "half"}, {"close": "start"}])
-def test_a_broken_connection_to_apple_is_reported(place, fault):
-    place.fault("keys", fault)
-    assert place.doctor().wrong == ["apple_unreachable"]
-
-
 def test_an_untrusted_certificate_of_apples_is_reported(place):
-    front = place.behind(place.authority.issue("strange-apple", "localhost", stranger=True))
-    report = place.doctor(APPLE_ENDPOINT=f"https://localhost:{front.port}")
-    front.stop()
-    assert report.wrong == ["apple_tls"]
+    place.shown(self_signed("localhost"), "APPLE_ENDPOINT").only("apple_tls")
 
 
 @pytest.mark.parametrize("fault,words", [
@@ -51,18 +36,14 @@ def test_an_untrusted_certificate_of_apples_is_reported(place):
 def test_an_invalid_key_set_is_reported(place, fault, words):
     place.fault("keys", fault)
     report = place.doctor()
-    assert report.wrong == ["apple_key_set_unusable"]
-    assert words in report.one("apple_key_set_unusable")["detail"]
+    assert words in report.only("apple_key_set_unusable")["detail"]
     # Somebody answers: so the clients are asked about.
     assert [item["state"] for item in report.items if item["check"] == "client"] == ["good", "good"]
 
 
 def test_an_apple_without_http_is_reported(place, tmp_path):
-    port = free_port()
-    mute = Program([sys.executable, "-c", NO_HTTP, str(port)], tmp_path / "no-http.log")
-    mute.wait_for(port)
-    report = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}")
-    mute.stop()
+    with listening(tmp_path, sys.executable, "-c", NO_HTTP, "PORT") as port:
+        report = place.doctor(APPLE_ENDPOINT=f"http://127.0.0.1:{port}")
     assert report.wrong == ["apple_key_set_unusable", "client_unanswered"]
 
 
@@ -88,10 +69,9 @@ def apple(place):
 @pytest.mark.parametrize("offset,words", [(-3600, "3600 s ahead of"), (90, "90 s behind"), (-45, "45 s ahead of")])
 def test_a_wrong_clock_is_reported(place, apple, offset, words):
     apple.date_offset = offset
-    report = place.doctor(APPLE_ENDPOINT=apple.origin)
-    assert report.wrong == ["clock_skewed"]
+    found = place.doctor(APPLE_ENDPOINT=apple.origin).only("clock_skewed")
     number = int(words.split()[0])
-    said = re.search(r"(\d+) s (ahead of|behind)", report.one("clock_skewed")["detail"])
+    said = re.search(r"(\d+) s (ahead of|behind)", found["detail"])
     assert said and said[2] == words.split(" ", 2)[2]
     # At worst half of the ten seconds an answer may take, and half a second.
     assert abs(int(said[1]) - number) <= 6
@@ -136,8 +116,7 @@ def test_the_probe_sends_an_invalid_code_once(place, apple):
     assert web["grant_type"] == app["grant_type"] == "authorization_code"
     # Each shows a secret of its own: by this team and key, about this client.
     for sent in (web, app):
-        head, claims = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in
-                        sent["client_secret"].split(".")[:2]]
+        head, claims = (part_of(sent["client_secret"], number) for number in (0, 1))
         assert (head["kid"], claims["iss"], claims["sub"]) == (KEY_ID, TEAM_ID, sent["client_id"])
     # Nobody's code.
     assert web["code"] == app["code"] == "bramley-doctor-no-code"
@@ -223,7 +202,11 @@ def test_an_unknown_error_of_apples_is_reported(place):
     assert "invalid_request" in report.one("client_unexpected")["detail"]
 
 
-@pytest.mark.parametrize("fault", [{"status": 503}, {"status": 429}, {"body": "html"}, {"close": "half"}])
-def test_a_silent_token_endpoint_is_reported(place, fault):
-    place.fault("token", fault)
-    assert place.doctor(APPLE_BUNDLE_IDS="").wrong == ["client_unanswered"]
+@pytest.mark.parametrize("endpoint, fault, finding", [
+    ("keys", {"close": "half"}, "apple_unreachable"), ("keys", {"close": "start"}, "apple_unreachable"),
+    *[("token", fault, "client_unanswered") for fault in (
+        {"status": 503}, {"status": 429}, {"body": "html"}, {"close": "half"})],
+])
+def test_a_broken_endpoint_of_apples_is_reported(place, endpoint, fault, finding):
+    place.fault(endpoint, fault)
+    assert place.doctor(APPLE_BUNDLE_IDS="").wrong == [finding]

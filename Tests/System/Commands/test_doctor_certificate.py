@@ -1,11 +1,11 @@
 """The certificate Bramley holds itself, as `bramley doctor` sees it."""
 
-import socket
-import threading
+import sys
 
 import pytest
 
-from doctor_place import Place
+from authority import Issued
+from doctor_place import NO_HTTP, Place, listening
 from patience import eventually
 from programs import Site, write_private
 
@@ -17,17 +17,15 @@ class OwnCertificate(Place):
         self.folder = folder
         self.bramley = binaries / "bramley"
         self.authority = authority
-        self.put(authority.issue("own", "localhost"))
+        self.put(authority.issue("localhost"))
         self.site = Site(
             binaries, folder, {
                 "server.certificateFile": str(folder / "fullchain.pem"),
                 "server.privateKeyFile": str(folder / "privkey.pem")}, scheme="https").start()
 
-    def put(self, name: str) -> None:
-        # Behind the certificate its issuer, so that nobody asks for an intermediate.
-        chain = (self.authority.folder / f"{name}.pem").read_bytes() + (self.authority.folder / "ca.pem").read_bytes()
-        write_private(self.folder / "fullchain.pem", chain)
-        write_private(self.folder / "privkey.pem", (self.authority.folder / f"{name}.key").read_bytes())
+    def put(self, issued: Issued) -> None:
+        write_private(self.folder / "fullchain.pem", issued.chain)
+        write_private(self.folder / "privkey.pem", issued.key)
 
     def end(self) -> None:
         self.site.end()
@@ -56,8 +54,7 @@ def test_a_listener_with_the_configured_certificate_is_accepted(own):
 
 def test_a_listener_with_another_certificate_is_reported(own):
     # What the running server refuses is no error in a configuration.
-    expired = own.authority.issue("expired", "localhost", expired=True)
-    own.put(expired)
+    own.put(own.authority.issue("localhost", start=-3, days=2))
     eventually(lambda: "reason=expired" in own.site.server.text(), "the refusal", own.site.server.text)
     report = own.doctor()
     stale = report.one("certificate_stale")
@@ -68,24 +65,5 @@ def test_a_listener_with_another_certificate_is_reported(own):
 def test_a_listener_without_tls_is_reported(own):
     own.site.stop()
     assert "connection refused" in own.doctor().one("certificate_not_shown")["detail"]
-    with socket.create_server(("127.0.0.1", own.site.port)) as plain:
-        plain.settimeout(0.1)
-        over = threading.Event()
-
-        def answer() -> None:
-            while not over.is_set():
-                try:
-                    asking, _ = plain.accept()
-                except TimeoutError:
-                    continue
-                with asking:
-                    asking.recv(4096)
-                    asking.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        try:
-            assert own.doctor().one("certificate_not_shown")
-        finally:
-            over.set()
-            thread.join()
+    with listening(own.folder, sys.executable, "-c", NO_HTTP, "PORT", port=own.site.port):
+        assert own.doctor().one("certificate_not_shown")

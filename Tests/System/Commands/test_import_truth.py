@@ -2,7 +2,6 @@
 nobody is lost without a word."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -15,11 +14,9 @@ def site(make_shared_site):
 
 
 @pytest.fixture
-def take(binaries, site, tmp_path):
-    def run(product: str, text: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [binaries / "bramley", "users", "import", "-", "--from", product, "--config", site.folder / "config.json"],
-            input=text, capture_output=True, text=True, cwd=tmp_path)
+def take(site, tmp_path):
+    def run(product: str, text: str) :
+        return site.operator.run("users", "import", "-", "--from", product, input=text, cwd=tmp_path)
     return run
 
 

@@ -29,7 +29,18 @@ WRITTEN = {
         "scopes": ["name", "email"],
     },
 }
+# What Enter alone answers to the questions of a terminal, where it answers them.
+OFFERS = {
+    "apple.privateKeyFile": KEY_FILE, "apple.keyID": "F6G7H8I9J0", "apple.scopes": "name, email",
+    "site.name": "id.example.com", "server.certificateFile": "none: a proxy in front holds it",
+    "server.trustedProxies": "127.0.0.1", "sessions.cookieDomain": "none: id.example.com only",
+    "login.allowedReturnOrigins": "none",
+}
 PORTAL = ["id.example.com", "https://id.example.com/apple/callback", "https://id.example.com/apple/notifications"]
+
+
+def words_of(flags: dict[str, str]) -> list[str]:
+    return [word for pair in flags.items() for word in pair]
 
 
 @pytest.fixture
@@ -42,7 +53,7 @@ def folder(tmp_path, key) -> Path:
 def init(bramley, folder):
     """Runs it without a terminal; standard input is what a script would pipe, or nothing."""
     def run(flags: dict | list, text: str = "", **options):
-        arguments = flags if isinstance(flags, list) else [part for pair in flags.items() for part in pair]
+        arguments = flags if isinstance(flags, list) else words_of(flags)
         return subprocess.run(
             [bramley, "init", *arguments], cwd=folder, input=text, text=True, capture_output=True, timeout=PATIENCE,
             env={}, **options)
@@ -197,7 +208,7 @@ def test_never_overwrites_without_force(init, folder):
     assert (folder / "config.json").read_text() == "precious"
     assert files(folder) == ["config.json"]
     (folder / "config.json").chmod(0o644)
-    assert init([*sum(map(list, FLAGS.items()), []), "--force"]).returncode == 0
+    assert init([*words_of(FLAGS), "--force"]).returncode == 0
     assert json.loads((folder / "config.json").read_text()) == WRITTEN
     assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
 
@@ -253,46 +264,59 @@ def test_a_configuration_without_settings_is_no_obstacle(init, folder):
 
 # On a terminal
 
-def answer(child: pexpect.spawn, key: str, text: str, offer: str | None = None) -> None:
+def answer(child: pexpect.spawn, key: str, text: str, *said: str, offer: str | None = None) -> None:
+    """- said: what it says to that."""
+    offer = OFFERS.get(key) if offer is None else offer
     child.expect_exact(f"{key} [{offer}]: " if offer else f"{key}: ")
     child.sendline(text)
+    for words in said:
+        child.expect_exact(words)
+
+
+def answers(child: pexpect.spawn, texts: dict[str, str]) -> None:
+    for key, text in texts.items():
+        answer(child, key, text)
+
+
+def failed(child: pexpect.spawn) -> str:
+    """What it writes until it ends, and that it failed."""
+    child.expect(pexpect.EOF)
+    child.wait()
+    assert child.exitstatus == 1
+    return child.before
 
 
 def test_asks_and_asks_again(terminal, folder):
     child = terminal()
-    answer(child, "publicURL", "")
-    child.expect_exact("error: publicURL: is required.")
-    answer(child, "publicURL", "http://id.example.com")
-    child.expect_exact("error: publicURL: is \"http://id.example.com\", without TLS. Begin it with https://")
-    answer(child, "publicURL", "  https://id.example.com ")
-    answer(child, "apple.servicesID", "com.example.web")
-    answer(child, "apple.teamID", "a1b2c3d4e5")
-    child.expect_exact("error: apple.teamID: is \"a1b2c3d4e5\", but a Team ID is ten capitals and digits.")
-    answer(child, "apple.teamID", "A1B2C3D4E5")
-    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
-    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    # Needed, so that Enter alone is no answer, and it says what for.
-    answer(child, "apple.bundleIDs", "")
-    child.expect_exact("Required.")
-    child.expect_exact("Without it, people who stop using")
-    answer(child, "apple.bundleIDs", "com.example.web")
-    child.expect_exact("error: apple.bundleIDs: names the Services ID")
-    answer(child, "apple.bundleIDs", "com.example.app, com.example.other")
-    answer(child, "apple.scopes", "name phone", offer="name, email")
-    child.expect_exact("error: apple.scopes: names \"phone\".")
-    answer(child, "apple.scopes", "", offer="name, email")
-    answer(child, "access.signUp", "")
-    child.expect_exact("error: access.signUp: is required.")
-    answer(child, "access.signUp", "approval")
-    answer(child, "site.name", "", offer="id.example.com")
-    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
-    answer(child, "server.trustedProxies", "", offer="127.0.0.1")
-    answer(child, "sessions.cookieDomain", "example.org", offer="none: id.example.com only")
-    child.expect_exact('is "example.org", but publicURL\'s host is "id.example.com".')
-    answer(child, "sessions.cookieDomain", "example.com", offer="none: id.example.com only")
-    answer(child, "login.allowedReturnOrigins", "www.example.com", offer="none")
-    child.expect_exact('"www.example.com" is without https://. Write "https://www.example.com".')
-    answer(child, "login.allowedReturnOrigins", "https://www.example.com https://shop.example.com", offer="none")
+    for key, text, *said in [
+        ("publicURL", "", "error: publicURL: is required."),
+        ("publicURL", "http://id.example.com",
+         "error: publicURL: is \"http://id.example.com\", without TLS. Begin it with https://"),
+        ("publicURL", "  https://id.example.com "),
+        ("apple.servicesID", "com.example.web"),
+        ("apple.teamID", "a1b2c3d4e5",
+         "error: apple.teamID: is \"a1b2c3d4e5\", but a Team ID is ten capitals and digits."),
+        ("apple.teamID", "A1B2C3D4E5"),
+        ("apple.privateKeyFile", ""),
+        ("apple.keyID", ""),
+        # Needed, so that Enter alone is no answer, and it says what for.
+        ("apple.bundleIDs", "", "Required.", "Without it, people who stop using"),
+        ("apple.bundleIDs", "com.example.web", "error: apple.bundleIDs: names the Services ID"),
+        ("apple.bundleIDs", "com.example.app, com.example.other"),
+        ("apple.scopes", "name phone", "error: apple.scopes: names \"phone\"."),
+        ("apple.scopes", ""),
+        ("access.signUp", "", "error: access.signUp: is required."),
+        ("access.signUp", "approval"),
+        ("site.name", ""),
+        ("server.certificateFile", ""),
+        ("server.trustedProxies", ""),
+        ("sessions.cookieDomain", "example.org", 'is "example.org", but publicURL\'s host is "id.example.com".'),
+        ("sessions.cookieDomain", "example.com"),
+        ("login.allowedReturnOrigins", "www.example.com",
+         '"www.example.com" is without https://. Write "https://www.example.com".'),
+        ("login.allowedReturnOrigins", "https://www.example.com https://shop.example.com"),
+    ]:
+        answer(child, key, text, *said)
     text = finish(child)
     assert "The configuration is good." in text
     for value in PORTAL:
@@ -306,12 +330,9 @@ def test_asks_and_asks_again(terminal, folder):
 
 
 def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
-    child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
-    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
-    answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
-    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
-    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    child = terminal(*words_of(FLAGS), "--bundle-ids", "", "--site-name", "Example")
+    answers(child, {"apple.keyID": "", "server.certificateFile": "", "server.trustedProxies": "none",
+                    "sessions.cookieDomain": "none", "login.allowedReturnOrigins": ""})
     text = finish(child)
     # What stays to be put right is said, and that it holds is not the whole of it.
     assert "apple.bundleIDs" in text and "will be refused" in text
@@ -321,13 +342,9 @@ def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
 
 def test_takes_the_empty_list_that_it_suggests(terminal, folder):
     """Its errors say that [] is the empty list."""
-    child = terminal(*sum(map(list, (FLAGS | {"--scopes": "[]"}).items()), []), "--site-name", "Example")
-    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    answer(child, "apple.bundleIDs", "[]")
-    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
-    answer(child, "server.trustedProxies", "[]", offer="127.0.0.1")
-    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
-    answer(child, "login.allowedReturnOrigins", "[]", offer="none")
+    child = terminal(*words_of(FLAGS | {"--scopes": "[]"}), "--site-name", "Example")
+    answers(child, {"apple.keyID": "", "apple.bundleIDs": "[]", "server.certificateFile": "",
+                    "server.trustedProxies": "[]", "sessions.cookieDomain": "none", "login.allowedReturnOrigins": "[]"})
     finish(child)
     written = json.loads((folder / "config.json").read_text())
     assert (written["apple"]["scopes"], written["apple"]["bundleIDs"]) == ([], [])
@@ -337,20 +354,16 @@ def test_takes_the_empty_list_that_it_suggests(terminal, folder):
 def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
     for name, host in (("own", "id.example.com"), ("other", "www.example.com")):
         self_signed(host, days=61).write(folder, name)
-    child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
-    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    asked = "none: a proxy in front holds it"
-    answer(child, "server.certificateFile", "nowhere.pem", offer=asked)
-    child.expect_exact('"nowhere.pem" does not exist.')
-    answer(child, "server.certificateFile", "other.pem", offer=asked)
-    child.expect_exact("is for www.example.com, and publicURL's host is id.example.com.")
-    answer(child, "server.certificateFile", "own.pem", offer=asked)
-    answer(child, "server.privateKeyFile", "other.key")
-    child.expect_exact("is not the key of the certificate.")
+    child = terminal(*words_of(FLAGS), "--bundle-ids", "", "--site-name", "Example")
+    answer(child, "apple.keyID", "")
+    answer(child, "server.certificateFile", "nowhere.pem", '"nowhere.pem" does not exist.')
+    answer(child, "server.certificateFile", "other.pem",
+           "is for www.example.com, and publicURL's host is id.example.com.")
+    answer(child, "server.certificateFile", "own.pem")
+    answer(child, "server.privateKeyFile", "other.key", "is not the key of the certificate.")
     answer(child, "server.privateKeyFile", "own.key")
     answer(child, "server.trustedProxies", "", offer="none")
-    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
-    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    answers(child, {"sessions.cookieDomain": "", "login.allowedReturnOrigins": ""})
     finish(child)
     assert json.loads((folder / "config.json").read_text())["server"] == {
         "certificateFile": "own.pem", "privateKeyFile": "own.key"}
@@ -361,26 +374,14 @@ def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
     """Regression: explanations were one long line of Markdown. A terminal that does not say its width has 80 columns."""
     child = terminal(dimensions=(50, columns))
     answer(child, "publicURL", "")
-    child.expect_exact("publicURL: ")
-    said = child.before
-    child.sendline("https://id.example.com")
-    for key, text in (
-            ("apple.servicesID", "com.example.web"), ("apple.teamID", "A1B2C3D4E5")):
+    said = ""
+    for key, text in [("publicURL", "https://id.example.com"), ("apple.servicesID", "com.example.web"),
+                      ("apple.teamID", "A1B2C3D4E5"), ("apple.privateKeyFile", ""), ("apple.keyID", ""),
+                      ("apple.bundleIDs", ""), ("apple.bundleIDs", "none"), ("apple.scopes", ""),
+                      ("access.signUp", "open"), ("site.name", ""), ("server.certificateFile", ""), ("server.trustedProxies", "none"),
+                      ("sessions.cookieDomain", ""), ("login.allowedReturnOrigins", "")]:
         answer(child, key, text)
-        said += child.before
-    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
-    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    for key, text in (("apple.bundleIDs", ""), ("apple.bundleIDs", "none")):
-        answer(child, key, text)
-        said += child.before
-    answer(child, "apple.scopes", "", offer="name, email")
-    answer(child, "access.signUp", "open")
-    said += child.before
-    answer(child, "site.name", "", offer="id.example.com")
-    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
-    answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
-    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
-    answer(child, "login.allowedReturnOrigins", "", offer="none")
+        said += child.before if key not in OFFERS else ""
     said += finish(child)
     lines = said.replace("\r", "").split("\n")
     assert "is required" in said and "native.md" not in said
@@ -392,30 +393,20 @@ def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
 
 
 def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):
-    child = terminal("--team-id", "x")
-    child.expect(pexpect.EOF)
-    child.wait()
-    assert child.exitstatus == 1
-    assert "apple.teamID (--team-id)" in child.before
-    assert "publicURL" not in child.before
+    said = failed(terminal("--team-id", "x"))
+    assert "apple.teamID (--team-id)" in said and "publicURL" not in said
 
 
 def test_non_interactive_asks_nothing_on_a_terminal(terminal):
-    child = terminal("--non-interactive")
-    child.expect(pexpect.EOF)
-    child.wait()
-    assert child.exitstatus == 1
-    assert "7 errors" in child.before
+    assert "7 errors" in failed(terminal("--non-interactive"))
 
 
 def test_a_key_others_can_read_is_asked_for_until_it_is_right(terminal, folder):
     (folder / KEY_FILE).chmod(0o644)
-    child = terminal(*sum(map(list, (FLAGS.items() - {("--private-key-file", KEY_FILE)})), []))
-    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
-    child.expect_exact(f"Run: chmod 600 {KEY_FILE}")
+    child = terminal(*words_of({flag: FLAGS[flag] for flag in FLAGS if flag != "--private-key-file"}))
+    answer(child, "apple.privateKeyFile", "", f"Run: chmod 600 {KEY_FILE}")
     (folder / KEY_FILE).chmod(0o600)
-    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
-    child.expect_exact("apple.keyID [F6G7H8I9J0]: ")
+    answer(child, "apple.privateKeyFile", "", "apple.keyID [F6G7H8I9J0]: ")
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])
@@ -425,17 +416,13 @@ def test_the_end_of_input_writes_nothing(terminal, folder, answers):
         answer(child, key, text)
     child.expect_exact(["publicURL: ", "apple.servicesID: ", "apple.teamID: "][answers])
     child.sendeof()
-    child.expect(pexpect.EOF)
-    child.wait()
-    assert child.exitstatus == 1
-    assert "Nothing was written." in child.before
+    assert "Nothing was written." in failed(child)
     assert files(folder) == []
 
 
 def test_control_c_writes_nothing(terminal, folder):
     child = terminal()
-    answer(child, "publicURL", "https://id.example.com")
-    child.expect_exact("apple.servicesID: ")
+    answer(child, "publicURL", "https://id.example.com", "apple.servicesID: ")
     child.sendintr()
     child.expect(pexpect.EOF)
     child.wait()
@@ -446,5 +433,4 @@ def test_control_c_writes_nothing(terminal, folder):
 def test_two_key_files_are_not_chosen_between(terminal, folder, key):
     write_private(folder / "AuthKey_0000000000.p8", key)
     child = terminal("--public-url", "https://id.example.com", "--services-id", "com.example.web", "--team-id", "A1B2C3D4E5")
-    answer(child, "apple.privateKeyFile", "AuthKey_0000000000.p8")
-    child.expect_exact("apple.keyID [0000000000]: ")
+    answer(child, "apple.privateKeyFile", "AuthKey_0000000000.p8", "apple.keyID [0000000000]: ", offer="")

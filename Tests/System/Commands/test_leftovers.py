@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, eventually
+from processes import is_running
 
 SUPPORT = Path(__file__).resolve().parents[2] / "Support"
 LISTENER = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); " \
@@ -20,13 +21,6 @@ def start(folder: Path, script: str) -> subprocess.Popen:
         [sys.executable, "-B", str(SUPPORT / "leftovers.py"), "bash", "-c", script], cwd=folder, text=True,
         stderr=subprocess.PIPE, start_new_session=True,
         env=os.environ | {"TMPDIR": str(folder), "LEFTOVERS_GRACE": "1"})
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def number(file: Path) -> int:

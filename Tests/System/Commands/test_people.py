@@ -198,9 +198,7 @@ def test_sessions_name_people(people):
 def test_the_audit_log_names_who_ran_a_command(people, sudo, suffix):
     people.database("DELETE FROM audit")
     environment = {name: value for name, value in os.environ.items() if name != "SUDO_USER"}
-    done = subprocess.run(
-        [str(people.program), "users", "disable", user(1), "--config", str(people.folder / "config.json")],
-        env=environment | ({} if sudo is None else {"SUDO_USER": sudo}), capture_output=True, text=True)
+    done = people.run("users", "disable", user(1), env=environment | ({} if sudo is None else {"SUDO_USER": sudo}))
     assert done.returncode == 0, done.stderr
     account = pwd.getpwuid(os.getuid()).pw_name + suffix
     line, = json.loads(people.bramley("audit", "list", "--json"))["items"]

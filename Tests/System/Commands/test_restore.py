@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from patience import eventually
+from programs import preloaded
 from terminal import Terminal
 
 SESSION = "ses_" + "1" * 26
@@ -42,8 +42,8 @@ def data(house):
     return house.folder / "data"
 
 
-def restore(house, *arguments: str) -> subprocess.CompletedProcess:
-    return house.run("restore", str(house.folder / "backup.db"), "--yes", *arguments)
+def restore(house, *arguments: str, **options) -> subprocess.CompletedProcess:
+    return house.run("restore", str(house.folder / "backup.db"), "--yes", *arguments, **options)
 
 
 def test_an_unfinished_backup_is_not_overwritten(house):
@@ -190,8 +190,7 @@ def is_locked(path) -> bool:
 
 def kill_points(tmp_path):
     """Kills the process before its KILL_AT-th step that gives, takes or changes a name below `data`."""
-    source, library = tmp_path / "kill.c", tmp_path / "kill.so"
-    source.write_text("""
+    return preloaded("""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -232,10 +231,7 @@ int unlink(const char *path) {
     step(path);
     return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
 }
-""")
-    subprocess.run(
-        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
-    return library
+""", tmp_path / "kill.so")
 
 
 def damage(house) -> dict[str, bytes]:
@@ -264,10 +260,7 @@ def test_a_kill_at_any_step_leaves_a_damaged_database_and_its_log_or_the_backup(
             file = path.with_name("bramley.db" + suffix)
             file.write_bytes(content)
             file.chmod(0o600)
-        done = subprocess.run(
-            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
-             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        done = restore(house, env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
         is_killed = done.returncode == -9
         assert is_killed or done.returncode == 0, done.stderr
         log = path.with_name("bramley.db-wal")
@@ -294,10 +287,7 @@ def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
     number = 0
     while not waiting.exists():
         number += 1
-        done = subprocess.run(
-            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
-             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        done = restore(house, env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
         assert done.returncode == -9, done.stderr
     # The damaged one is all there is yet.
     house.site.start()

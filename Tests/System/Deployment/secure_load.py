@@ -6,11 +6,10 @@ import struct
 
 import hpack
 
+from frames import ACKNOWLEDGE, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RESET, SETTINGS, frame
 from load import SESSION, Load
 from patience import PATIENCE
 
-HEADERS, RESET, SETTINGS, PING, GOAWAY = 1, 3, 4, 6, 7
-END_STREAM, ACK = 1, 1
 REFUSED_STREAM = 7
 # Requests under way at once on one connection.
 AT_ONCE = 8
@@ -31,15 +30,14 @@ class HTTP2:
         self.refused: set[int] = set()
         # The last stream that the server takes; None while it takes all.
         self.last: int | None = None
-        self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        self.write(SETTINGS, 0, 0, b"")
+        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0))
 
-    def write(self, kind: int, flags: int, stream: int, content: bytes) -> None:
-        self.socket.sendall(struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content)
+    def write(self, *parts) -> None:
+        self.socket.sendall(frame(*parts))
 
     def ask(self, path: str, cookie: str) -> int:
         stream, self.next_stream = self.next_stream, self.next_stream + 2
-        self.write(HEADERS, 4 | END_STREAM, stream, self.encoder.encode([
+        self.write(HEADERS, END_HEADERS | END_STREAM, stream, self.encoder.encode([
             (":method", "GET"), (":scheme", "https"), (":authority", self.authority), (":path", path),
             ("cookie", cookie)]))
         return stream
@@ -59,10 +57,10 @@ class HTTP2:
         kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
         if kind == HEADERS:
             self.answers[stream] = dict(self.decoder.decode(content))[":status"]
-        elif kind == SETTINGS and not flags & ACK:
-            self.write(SETTINGS, ACK, 0, b"")
-        elif kind == PING and not flags & ACK:
-            self.write(PING, ACK, 0, content)
+        elif kind == SETTINGS and not flags & ACKNOWLEDGE:
+            self.write(SETTINGS, ACKNOWLEDGE, 0)
+        elif kind == PING and not flags & ACKNOWLEDGE:
+            self.write(PING, ACKNOWLEDGE, 0, content)
         elif kind == RESET:
             # Of which nothing was done.
             assert int.from_bytes(content, "big") == REFUSED_STREAM, content

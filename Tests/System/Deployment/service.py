@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from patience import PATIENCE, eventually
+from processes import is_running
 from programs import Site
 
 
@@ -120,19 +121,13 @@ class Service:
         self.process = int(re.findall(r"handed over.*process=(\d+)", self.text())[-1])
         return self.process
 
-    def is_running(self, process: int) -> bool:
-        try:
-            return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-        except OSError:
-            return False
-
     def end(self) -> None:
         """Stops whoever serves, in order, and everybody at last."""
         if not self.first:
             return
-        if self.is_running(self.process):
+        if is_running(self.process):
             self.signal(signal.SIGTERM)
-            eventually(lambda: not self.is_running(self.process), "the end", lambda: self.text()[-2000:])
+            eventually(lambda: not is_running(self.process), "the end", lambda: self.text()[-2000:])
         try:
             os.killpg(self.first.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -17,7 +17,8 @@ import pytest
 
 from load import Load
 from patience import PATIENCE, eventually
-from programs import write_private
+from processes import is_running
+from programs import preloaded, write_private
 from service import Manager
 from web import call
 
@@ -42,7 +43,7 @@ def test_under_load_no_request_fails(make_service):
                 "more requests", lambda: str(load.counts))
             assert admin(service, "/readyz") == 200
         eventually(
-            lambda: not any(service.is_running(process) for process in processes[:-1]), "the end of the others",
+            lambda: not any(is_running(process) for process in processes[:-1]), "the end of the others",
             lambda: service.text()[-3000:])
     print(load.counts)
     assert load.failures == []
@@ -59,11 +60,9 @@ def test_the_lock_is_handed_over_too(make_service):
     service.start().wait()
     first = service.process
     service.hand_over()
-    eventually(lambda: not service.is_running(first), "the end of the first")
+    eventually(lambda: not is_running(first), "the end of the first")
     second = make_service()
-    configuration = json.loads((second.site.folder / "config.json").read_text())
-    configuration["storage"]["directory"] = str(service.site.folder / "data")
-    (second.site.folder / "config.json").write_text(json.dumps(configuration))
+    second.site.configure({"storage.directory": str(service.site.folder / "data")})
     second.start()
     assert second.first.wait(timeout=60) == 1
     assert "Another bramley serve is running" in second.text()
@@ -104,7 +103,7 @@ def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, t
     assert load.failures == []
     line = next(line for line in service.text().splitlines() if "new process not ready" in line)
     assert "this one keeps serving" in line and cause in line and "error" in line.lower()
-    assert service.is_running(service.process) and admin(service, "/readyz") == 200
+    assert is_running(service.process) and admin(service, "/readyz") == 200
 
 
 def sockets_of(process: int) -> dict[int, str]:
@@ -121,11 +120,8 @@ def sockets_of(process: int) -> dict[int, str]:
 
 def test_where_the_kernel_closes_no_range_the_successor_has_no_more_than_it_was_left(make_service, tmp_path):
     """A kernel before 5.9, or a filter of system calls: what was moved out of the way stayed open, twice."""
-    source, library = tmp_path / "range.c", tmp_path / "range.so"
-    source.write_text("#include <errno.h>\nint close_range(unsigned a, unsigned b, int c) {"
-                      " (void)a; (void)b; (void)c; errno = ENOSYS; return -1; }\n")
-    subprocess.run(
-        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    library = preloaded("#include <errno.h>\nint close_range(unsigned a, unsigned b, int c) {"
+                        " (void)a; (void)b; (void)c; errno = ENOSYS; return -1; }\n", tmp_path / "range.so")
     service = make_service()
     # One that our parent forgot: it is not closed by execve(2).
     forgotten = os.open("/dev/zero", os.O_RDONLY)
@@ -152,8 +148,7 @@ def test_where_the_kernel_closes_no_range_the_successor_has_no_more_than_it_was_
 
 def test_cores_beyond_the_first_1024_are_counted(make_service, tmp_path):
     """The kernel refuses a set of 1,024 bits there, and there was one loop for all cores."""
-    source, library = tmp_path / "cores.c", tmp_path / "cores.so"
-    source.write_text("""
+    library = preloaded("""
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -165,9 +160,7 @@ int sched_getaffinity(int process, size_t size, unsigned char *set) {
     set[200] = 6;
     return 0;
 }
-""")
-    subprocess.run(
-        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+""", tmp_path / "cores.so")
     service = make_service({"server.threads": 0})
     service.start({"LD_PRELOAD": str(library)}).wait()
     port = f":{service.site.port:04X}"
@@ -192,7 +185,7 @@ def test_a_successor_that_hangs_ends_with_a_server_that_is_stopped(make_service,
     service.signal(signal.SIGTERM)
     assert service.first.wait(timeout=PATIENCE) == 0
     successor = int(number.read_text())
-    eventually(lambda: not service.is_running(successor), "the end of the successor")
+    eventually(lambda: not is_running(successor), "the end of the successor")
     assert "this server was stopped meanwhile" in service.text()
 
 
@@ -205,7 +198,7 @@ def refused_successor(service, ready: int = 200) -> str:
     before = len(service.text())
     service.signal(signal.SIGUSR2)
     eventually(lambda: "new process not ready" in service.text()[before:], "the line", service.text)
-    assert service.is_running(service.process) and admin(service, "/readyz") == ready
+    assert is_running(service.process) and admin(service, "/readyz") == ready
     return service.text()[before:]
 
 
@@ -223,7 +216,7 @@ def test_a_successor_that_refuses_the_database_leaves_the_lock(make_service):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     first = service.process
     service.hand_over()
-    eventually(lambda: not service.is_running(first), "the end of the first")
+    eventually(lambda: not is_running(first), "the end of the first")
 
 
 def test_a_successor_with_another_schema_refuses_before_it_copies_anything(make_service):
@@ -242,16 +235,12 @@ def test_a_new_sealing_key_is_taken_and_written_down(make_service):
     service = make_service()
     service.start().wait()
     folder = service.site.folder
-    old, file = folder / "data/sealing.key.before", folder / "config.json"
+    old = folder / "data/sealing.key.before"
     (folder / "data/sealing.key").rename(old)
     write_private(folder / "data/sealing.key", (secrets.token_hex(32) + "\n").encode())
-    configuration = json.loads(file.read_text())
-    configuration["secrets"] = {"previousSealingKeyFiles": [str(old)]}
-    write_private(file, json.dumps(configuration).encode())
+    service.site.configure({"secrets.previousSealingKeyFiles": [str(old)]})
 
-    def command(*arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [service.program, *arguments, "--config", str(file)], capture_output=True, text=True, timeout=PATIENCE)
+    command = service.site.operator.run
 
     def key_of_a_backup(name: str) -> str:
         made = command("backup", str(folder / name), "--json")
@@ -261,7 +250,7 @@ def test_a_new_sealing_key_is_taken_and_written_down(make_service):
     before = key_of_a_backup("before.db")
     first = service.process
     service.hand_over()
-    eventually(lambda: not service.is_running(first), "the end of the first")
+    eventually(lambda: not is_running(first), "the end of the first")
     eventually(lambda: key_of_a_backup(f"{time.monotonic_ns()}.db") != before, "the new key in the database", service.text)
     assert admin(service, "/readyz") == 200
     resealed = command("credentials", "reseal")
@@ -270,8 +259,7 @@ def test_a_new_sealing_key_is_taken_and_written_down(make_service):
     # The old key alone opens nothing any more.
     service.end()
     old.replace(folder / "data/sealing.key")
-    configuration["secrets"] = {}
-    write_private(file, json.dumps(configuration).encode())
+    service.site.configure({"secrets.previousSealingKeyFiles": None})
     service.start()
     assert service.first.wait(timeout=PATIENCE) == 1, service.text()[-2000:]
 
@@ -301,7 +289,7 @@ def test_the_service_manager_follows(make_service, manager: Manager):
     process, lines = manager.wait_for(lambda process, lines: process == second, "the successor")
     assert lines.get("READY") == "1" and lines.get("MAINPID") == str(second)
     manager.wait_for(lambda process, lines: process == second and "WATCHDOG" in lines, "its signs of life")
-    eventually(lambda: not service.is_running(first), "the end of the first")
+    eventually(lambda: not is_running(first), "the end of the first")
     manager.drain()
     told = next(at for at, (_, lines) in enumerate(manager.heard) if lines.get("MAINPID") == str(second))
     assert all(process == second for process, _ in manager.heard[told + 1:]), "the first has gone on speaking"
@@ -317,10 +305,10 @@ def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_servi
         assert b" 200 " in idle.recv(65_536)
         service.hand_over()
         # It is still there for this one.
-        assert service.is_running(first)
+        assert is_running(first)
         start = time.monotonic()
         os.kill(first, signal.SIGTERM)
-        eventually(lambda: not service.is_running(first), "its end")
+        eventually(lambda: not is_running(first), "its end")
         assert time.monotonic() - start < 45
     assert admin(service, "/readyz") == 200
 

@@ -6,6 +6,7 @@ import pytest
 
 from authority import Authority
 from patience import eventually
+from processes import is_running
 from secure_load import HTTP2, SecureLoad
 from secure_site import SecureSite
 from service import Service
@@ -42,7 +43,7 @@ def test_under_load_no_request_fails(service):
                     for name, more in {"http2": 500, "kept": 200, "fresh": 30, "sign-ins": 3}.items()),
                 "more requests", lambda: str(load.counts))
         eventually(
-            lambda: not any(service.is_running(process) for process in processes[:-1]), "the end of the others",
+            lambda: not any(is_running(process) for process in processes[:-1]), "the end of the others",
             lambda: service.text()[-3000:])
     print(load.counts)
     assert load.failures == []

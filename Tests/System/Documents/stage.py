@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -124,13 +123,8 @@ class Stage:
         return event
 
     def is_queued(self, user: str) -> bool:
-        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=PATIENCE)
-        try:
-            return bool(connection.execute(
-                "SELECT 1 FROM webhook_delivery WHERE sequence = (SELECT max(sequence) FROM event WHERE user = ?)",
-                [user]).fetchone())
-        finally:
-            connection.close()
+        return bool(self.site.operator.database(
+            "SELECT 1 FROM webhook_delivery WHERE sequence = (SELECT max(sequence) FROM event WHERE user = ?)", user))
 
     # States that a command is about
 

@@ -27,7 +27,7 @@ class Replica:
     def __init__(self, binaries: Path, folder: Path, more: dict | None = None):
         """- more: members of Litestream's configuration in place of the page's."""
         self.site = Site(binaries, folder, {"log.level": "info"})
-        self.folder, self.bramley = folder, binaries / "bramley"
+        self.folder = folder
         self.database = folder / "data/bramley.db"
         self.site.start()
         page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/backup.md", "yaml"))
@@ -72,10 +72,6 @@ class Replica:
         assert read(found[0], "PRAGMA integrity_check") == "ok"
         return found[0]
 
-    def command(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess:
-        return subprocess.run([self.bramley, *arguments, "--config", self.folder / "config.json"], input=given,
-                              capture_output=True, text=True, timeout=PATIENCE)
-
     def end(self) -> None:
         self.site.end()
         self.litestream.stop()
@@ -109,12 +105,12 @@ def test_restore_refuses_while_it_is_open(replica):
     token = sign_in(replica.site, "ada")
     copy = replica.holds("SELECT count(*) FROM session", 1)
     assert replica.site.stop() == 0
-    refused = replica.command("restore", "--yes", str(copy))
+    refused = replica.site.operator.run("restore", "--yes", str(copy))
     assert refused.returncode == 1 and "litestream" in refused.stderr
     replica.stop()
-    assert (done := replica.command("restore", "--yes", str(copy))).returncode == 0, done.stderr
+    assert (done := replica.site.operator.run("restore", "--yes", str(copy))).returncode == 0, done.stderr
     replica.site.start()
-    shown = replica.command("sessions", "list", "--json")
+    shown = replica.site.operator.run("sessions", "list", "--json")
     assert len(json.loads(shown.stdout)["items"]) == 1, shown
     assert call(replica.site, "GET", "/auth/verify", {"Cookie": f"__Host-bramley={token}"}).status == 204
 
@@ -131,7 +127,7 @@ def test_checkpoints_of_bramley_lose_nothing(replica):
         before = read(replica.database, "PRAGMA page_count")
         lines = "".join(json.dumps({"appleSubject": f"001234.{people + number}", "name": {"given": "A" * 100}}) + "\n"
                         for number in range(4000))
-        assert (done := replica.command("users", "import", "-", given=lines)).returncode == 0, done.stderr
+        assert (done := replica.site.operator.run("users", "import", "-", input=lines)).returncode == 0, done.stderr
         people += 4000
         written += (read(replica.database, "PRAGMA page_count") - before) * 4096
     replica.holds("SELECT count(*) FROM user", people)
@@ -156,7 +152,7 @@ def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
     copy = replica.holds("SELECT count(*) FROM user", 1)
     assert b"chie@example.net" in copy.read_bytes()
     user = read(copy, "SELECT id FROM user")
-    assert replica.command("users", "delete", "--yes", user).returncode == 0
+    assert replica.site.operator.run("users", "delete", "--yes", user).returncode == 0
     copy = replica.holds("SELECT count(*) FROM user", 0)
     assert b"chie@example.net" not in copy.read_bytes()
 

@@ -228,29 +228,3 @@ def test_the_unit_of_the_timer_makes_a_backup(binaries, make_stage, tmp_path):
                            *(str(tmp_path / f"bramley-backup.{kind}") for kind in ("service", "timer"))],
                           capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and done.stderr == "", done.stderr
-
-
-def test_the_hook_of_certbot(tmp_path):
-    """The new files are in place under their names, by a rename, with the right mode."""
-    text = next(fence.text for fence in fences() if fence.page == "docs/tls.md" and fence.text.startswith("#!"))
-    lineage = tmp_path / "lineage"
-    lineage.mkdir()
-    for name in ("fullchain", "privkey"):
-        (lineage / f"{name}.pem").write_text(f"new {name}")
-    hook = tmp_path / "hook"
-    # Nobody here is called bramley; who runs this is somebody.
-    assert text.count("-o bramley -g bramley ") == 2
-    hook.write_text(text.replace("-o bramley -g bramley ", "").replace("/etc/bramley", str(tmp_path)))
-    hook.chmod(0o755)
-    # The first time the folder is missing, the second time the files are there.
-    for turn in ("new", "newer"):
-        for name in ("fullchain", "privkey"):
-            (lineage / f"{name}.pem").write_text(f"{turn} {name}")
-        done = subprocess.run([hook], env={"RENEWED_LINEAGE": str(lineage), "PATH": "/usr/bin:/bin"},
-                              capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, done.stderr
-        assert (tmp_path / "tls").stat().st_mode & 0o777 == 0o700
-        for name in ("fullchain", "privkey"):
-            file = tmp_path / f"tls/{name}.pem"
-            assert file.read_text() == f"{turn} {name}" and file.stat().st_mode & 0o777 == 0o600
-        assert len(list((tmp_path / "tls").iterdir())) == 2

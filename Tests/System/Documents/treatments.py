@@ -108,7 +108,6 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley doctor": Run(says="apple_key", apart="direct"),
     "bramley doctor --json": Run(says='"isHealthy"', apart="direct"),
     "bramley --version": Run(says=r"^bramley \d"),
-    "apple-simulator --version": Run(says=r"^apple-simulator \d"),
 
     # apple-simulator.md, native.md, private-relay.md
     "apple-simulator --port 8081 --server-url http://localhost:8080 --services-id com.example.web --team-id TEAM123456"
@@ -179,13 +178,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1", code=None),
     "curl -d 'a=b' 'http://127.0.0.1:8080/path?query'": Elsewhere("Tests/System/Echo/test_clients.py::test_curl"),
     "http-echo --help": Run(says="--max-body"),
-    "swift build": BUILD,
-    "git archive": Elsewhere(
-        "Tests/System/Deployment/test_install.py::test_the_commit_of_a_clone_an_archive_and_a_plain_folder"),
 
     # tls.md
     "# /etc/letsencrypt/renewal-hooks/deploy/bramley": Elsewhere(
-        "Tests/System/Documents/test_snippets.py::test_the_hook_of_certbot"),
+        "Tests/System/TLS/test_acme.py::test_a_certificate_and_its_renewal"),
 
     # configuration.md
     "bramley check --reference": Run(says="publicURL"),

@@ -7,7 +7,6 @@ from echo import Echo
 from programs import ROOT
 
 
-
 @pytest.fixture(scope="session")
 def echo_folder() -> Path:
     folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug")).resolve()

@@ -144,7 +144,7 @@ import Testing
     private func rotate(_ site: Site, revoking: Bool) async throws -> String {
         let place = try OperatorDatabase.open(ConfigurationInput(path: site.directory + "/config.json"))
         defer { place.database.close() }
-        return try await AssertionRotateCommand.rotate(place, revoking: revoking)[0].keyID
+        return try await AssertionCommand.Rotate.rotate(place, revoking: revoking)[0].keyID
     }
 
     @Test func theCommandWithoutAnAudienceIsRefused() async throws {

@@ -37,7 +37,7 @@ struct SiteOptions: Sendable {
     var loops = 1
     /// The path publicURL carries.
     var basePath = ""
-    var logLevel = LogLevel.trace
+    var logLevel = Logger.Level.trace
 }
 
 /// The whole system in this process: the real server over a real database, real sockets, and an Apple.
@@ -279,9 +279,9 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
 /// Every line the server writes, by its own log handler.
 final class LogRecorder: LogSink {
     private let storage = Mutex<[String]>([])
-    private let level: LogLevel
+    private let level: Logger.Level
 
-    init(level: LogLevel) { self.level = level }
+    init(level: Logger.Level) { self.level = level }
 
     var lines: [String] { storage.withLock { $0 } }
     var text: String { lines.joined() }

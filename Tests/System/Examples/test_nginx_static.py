@@ -13,16 +13,13 @@ def orchard(start):
 def test_a_stranger_signs_in_and_arrives_at_the_page_asked_for(orchard, make_visitor):
     visitor = make_visitor(orchard)
     visitor.open("/")
-    visitor.press("a[href='/members/']")
-    visitor.arrives("/login")
+    visitor.press("a[href='/members/']", "/login")
     visitor.open(PAGE)
     visitor.arrives("/login")
-    visitor.goes_through_apple("ada")
-    visitor.arrives("/members/harvest.html")
+    visitor.goes_through_apple("ada", "/members/harvest.html")
     assert visitor.driver.current_url == orchard.url(PAGE)
     assert visitor.find("#person").text == "ada@example.com"
-    visitor.press("a[href='./']")
-    visitor.arrives("/members/")
+    visitor.press("a[href='./']", "/members/")
     assert visitor.find("#person").text == "ada@example.com"
 
 
@@ -30,8 +27,7 @@ def test_signing_out_closes_the_door(orchard, make_visitor):
     visitor = make_visitor(orchard)
     visitor.signs_in("chie", "/members/", until="/members/")
     visitor.press("a[href^='/logout']")
-    visitor.press("form[action$='/logout'] button")
-    visitor.arrives("/")
+    visitor.press("form[action$='/logout'] button", "/")
     visitor.open("/members/")
     visitor.arrives("/login")
 
@@ -40,8 +36,7 @@ def test_what_apple_revokes_is_refused_at_the_next_click(orchard, make_visitor):
     visitor = make_visitor(orchard)
     visitor.signs_in("dana", "/members/", until="/members/")
     orchard.apple.notify("consent-revoked", "dana")
-    visitor.press("a[href^='harvest']")
-    visitor.arrives("/login")
+    visitor.press("a[href^='harvest']", "/login")
 
 
 @pytest.mark.parametrize("path", ["/members/", "/members/harvest.html", "/members/index.html", "/members/none.html"])

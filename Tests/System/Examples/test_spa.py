@@ -68,9 +68,7 @@ def test_a_blocked_popup_falls_back_to_the_redirect(app, make_visitor):
     # What window.open answers where a popup is blocked.
     visitor.script("window.open = () => null")
     visitor.press("#sign-in")
-    visitor.chooses("boris")
-    visitor.consents()
-    visitor.arrives("/")
+    visitor.agrees("boris", "/")
     says(visitor, "Signed in as Boris.")
     assert len(visitor.driver.window_handles) == 1
 

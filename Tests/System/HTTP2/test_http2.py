@@ -16,23 +16,9 @@ import h2.settings
 import pytest
 
 from authority import self_signed
+from echo import Echo
 from patience import PATIENCE
 from programs import ROOT
-
-
-class Server:
-    def __init__(self, *options: str):
-        folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug")).resolve()
-        self.process = subprocess.Popen(
-            [str(folder / "http-echo"), *options], stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        host, _, port = self.url.partition("://")[2].rpartition(":")
-        self.address = (host, int(port))
-
-    def end(self) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +28,12 @@ def certificate(tmp_path_factory) -> tuple[str, str]:
 
 @pytest.fixture
 def start(certificate):
+    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug")).resolve()
     started = []
 
-    def make(*options: str, secure: bool = True) -> Server:
+    def make(*options: str, secure: bool = True) -> Echo:
         keys = ("--certificate", certificate[0], "--private-key", certificate[1]) if secure else ()
-        started.append(Server("--port", "0", *keys, *options))
+        started.append(Echo(folder, "--port", "0", *keys, *options))
         return started[-1]
 
     yield make
@@ -57,7 +44,7 @@ def start(certificate):
 class Client:
     """h2 on a socket: it raises when the server breaks a rule that it knows."""
 
-    def __init__(self, server: Server, certificate: tuple[str, str], settings: dict | None = None):
+    def __init__(self, server: Echo, certificate: tuple[str, str], settings: dict | None = None):
         context = ssl.create_default_context(cafile=certificate[0])
         context.set_alpn_protocols(["h2", "http/1.1"])
         self.socket = context.wrap_socket(

@@ -2,8 +2,9 @@
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from answering import Answering
 from patience import PATIENCE
 from web import call
 
@@ -21,7 +22,7 @@ def says(status: int, document: dict, **fields) -> tuple:
     return ("answer", status, json.dumps(document).encode(), {"Content-Type": "application/json"} | fields)
 
 
-class Gate:
+class Gate(Answering):
     def __init__(self):
         self.target: int | None = None
         # What arrived here: the step, and the content.
@@ -29,34 +30,15 @@ class Gate:
         self.faults: dict[str, list[tuple]] = {}
         self.released = threading.Event()
         self.lock = threading.Lock()
-        gate = self
+        super().__init__(self.pass_on, keeps=True)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def pass_on(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                step = gate.step(self.command, self.path)
-                with gate.lock:
-                    gate.asked.append((step, json.loads(body) if body else None))
-                    faults = gate.faults.get(step, [])
-                    fault = faults.pop(0) if faults else None
-                gate.act(self, fault, body)
-
-            do_GET = do_POST = do_PATCH = pass_on
-
-            def log_message(self, *_):
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, request, client_address):
-                """Whoever asked has gone: that is what the test is about."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+    def pass_on(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple | None:
+        step = self.step(request.command, request.path)
+        with self.lock:
+            self.asked.append((step, json.loads(body) if body else None))
+            faults = self.faults.get(step, [])
+            fault = faults.pop(0) if faults else None
+        return self.act(request, fault, body)
 
     def step(self, method: str, path: str) -> str:
         if path == "/api/v1/links":
@@ -72,45 +54,32 @@ class Gate:
         self.released.set()
         self.released = threading.Event()
 
-    def act(self, handler: BaseHTTPRequestHandler, fault: tuple | None, body: bytes) -> None:
+    def act(self, request: BaseHTTPRequestHandler, fault: tuple | None, body: bytes) -> tuple | None:
         released = self.released
         match fault:
             case None:
-                self.write(handler, *self.forward(handler, body))
+                return self.forward(request, body)
             case ("close",):
-                self.close(handler)
+                return None
             case ("hang",):
                 released.wait(PATIENCE)
-                self.close(handler)
+                return None
             case ("lose",):
-                self.forward(handler, body)
-                self.close(handler)
+                self.forward(request, body)
+                return None
             case ("late",):
-                answer = self.forward(handler, body)
+                answer = self.forward(request, body)
                 released.wait(PATIENCE)
-                self.write(handler, *answer)
+                return answer
             case ("answer", number, content, fields):
-                self.write(handler, number, content, fields)
+                return number, {name.replace("_", "-"): value for name, value in fields.items()}, content
 
-    def close(self, handler: BaseHTTPRequestHandler) -> None:
-        handler.close_connection = True
-        handler.connection.close()
-
-    def forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes, dict]:
-        fields = {name: handler.headers[name] for name in ("Authorization", "Content-Type", "Cookie") if handler.headers[name]}
-        answer = call(self.target, handler.command, handler.path, fields, body or None)
+    def forward(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict, bytes]:
+        names = ("Authorization", "Content-Type", "Cookie")
+        fields = {name: request.headers[name] for name in names if request.headers[name]}
+        answer = call(self.target, request.command, request.path, fields, body or None)
         kept = {name: answer.headers[name] for name in ("Content-Type", "Retry-After") if answer.headers[name]}
-        return answer.status, answer.body, kept
-
-    def write(self, handler: BaseHTTPRequestHandler, number: int, content: bytes, fields: dict) -> None:
-        handler.send_response(number)
-        for name, value in fields.items():
-            handler.send_header(name.replace("_", "-"), value)
-        if number != 204:
-            handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        if number != 204:
-            handler.wfile.write(content)
+        return answer.status, kept, answer.body
 
     def count(self, step: str) -> int:
         with self.lock:
@@ -118,5 +87,4 @@ class Gate:
 
     def stop(self) -> None:
         self.released.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().stop()

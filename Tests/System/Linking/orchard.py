@@ -28,7 +28,7 @@ class Orchard(Site):
         super().start()
         if self.demo.program is None:
             self.gate.target = self.port
-            self.demo.start(self.origin, self.gate.url, self.key("links", "users:read", "users:write"))
+            self.demo.start(self.origin, self.gate.origin, self.key("links", "users:read", "users:write"))
         return self
 
     def kill(self) -> None:

@@ -2,46 +2,28 @@
 
 import itertools
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from answering import Answering
 
 
-class StandIn:
+class StandIn(Answering):
     def __init__(self):
         self.asked: list[tuple[str, str, dict | None, str | None]] = []
         # Method and path to status, content and fields; a function of the content, too; or to the bytes themselves.
         self.answers: dict[tuple[str, str], object] = {}
         self.person: dict | None = None
         self.numbers = itertools.count(1)
-        standin = self
+        super().__init__(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def answer(self):
-                length = int(self.headers.get("Content-Length") or 0)
-                content = json.loads(self.rfile.read(length)) if length else None
-                standin.asked.append((self.command, self.path, content, self.headers.get("Authorization")))
-                said = standin.said(self.command, self.path, content)
-                if isinstance(said, bytes):
-                    self.wfile.write(said)
-                    self.close_connection = True
-                    return
-                status, document, fields = said
-                body = json.dumps(document).encode()
-                self.send_response(status)
-                for name, value in fields.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_POST = do_PATCH = answer
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+    def answer(self, request, body: bytes) -> tuple | None:
+        content = json.loads(body) if body else None
+        self.asked.append((request.command, request.path, content, request.headers.get("Authorization")))
+        said = self.said(request.command, request.path, content)
+        if isinstance(said, bytes):
+            request.wfile.write(said)
+            return None
+        status, document, fields = said
+        return status, fields, json.dumps(document).encode()
 
     def said(self, method: str, path: str, content: dict | None) -> tuple[int, dict, dict] | bytes:
         answer = self.answers.get((method, path))
@@ -73,10 +55,6 @@ class StandIn:
         document = {"result": "success", "user": {"id": "usr_ada"}} if status == 200 else problem(status, code)
         self.answers["POST", f"/api/v1/links/{link}/complete"] = (
             status, document, {name.replace("_", "-"): value for name, value in fields.items()})
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 def problem(status: int, code: str) -> dict:

@@ -73,8 +73,7 @@ def test_no_password_is_dropped_once_the_consent_is_withdrawn(orchard):
     assert orchard.demo.complete(upgrade, code).status == 503
     user = orchard.owner(external)
     orchard.sql("UPDATE apple_identity SET credential_state = 'revoked' WHERE user = ?", user)
-    orchard.stop()
-    orchard.start()
+    orchard.restart()
     orchard.gate.heal()
     assert orchard.demo.complete(upgrade, code).status == 409
     assert orchard.password_works("withdrawn")
@@ -93,16 +92,14 @@ def test_no_password_is_dropped_once_the_consent_is_withdrawn(orchard):
     ("UPDATE apple_identity SET credential_state = 'transferred' WHERE user = ?", (409, "link_ended")),
     ("DELETE FROM user WHERE id = ?", (404, "link_unknown"))])
 def test_a_completed_link_says_success_only_while_apple_opens_the_account(orchard, change, answer):
-    orchard.stop()
-    orchard.start()
+    orchard.restart()
     person, external = somebody(orchard), f"asked-{abs(hash(change))}"
     link = orchard.begin(external, "upgrade")
     code = orchard.proven(link, person)
     done = orchard.complete(link, code)
     assert done.status == 200 and orchard.complete(link, code).json() == done.json()
     orchard.sql(change, done.json()["user"]["id"])
-    orchard.stop()
-    orchard.start()
+    orchard.restart()
     assert problem(orchard.complete(link, code)) == answer
 
 

@@ -164,8 +164,7 @@ def test_the_same_again_is_a_success(orchard, ada):
 def test_who_is_shut_out_is_not_let_in_by_a_link(orchard, ada, state, code):
     user = post(orchard, request(orchard, ada)).json()["user"]["id"]
     orchard.sql("UPDATE user SET state = ? WHERE id = ?", state, user)
-    orchard.stop()
-    orchard.start()
+    orchard.restart()
     external = account(orchard, f"shut-{state}")
     link = orchard.begin(external)
     authorized = orchard.authorize(link, ada)

@@ -107,8 +107,7 @@ def test_repeated_is_one_upgrade_and_one_code(orchard, ada):
     content, sent = orchard.sheet(upgrade["nonce"], ada), exchanges(orchard)
     code = orchard.authorize(upgrade, content=content).json()["code"]
     assert orchard.demo.complete(upgrade, code).status == 200
-    orchard.stop()
-    orchard.start()
+    orchard.restart()
     assert orchard.authorize(upgrade, content=content).json()["code"] == code
     assert orchard.demo.complete(upgrade, code).status == 200
     assert exchanges(orchard) - sent == 1

@@ -1,6 +1,5 @@
 """Sign-ins of apps against the built programs: what works, what is lost on the way, and what attackers try."""
 
-import base64
 import concurrent.futures
 import hashlib
 import html
@@ -14,6 +13,7 @@ import postgres
 from app import APP, OTHER, challenge, exchanges, hashed, post, request, send, sheet, sign_in
 from closed import closed
 from patience import eventually
+from web import part_of
 
 
 def database(site, sql: str, *values) -> list[tuple]:
@@ -168,17 +168,12 @@ def test_tokens_are_good_for_their_own_flow_and_app_alone(site):
 
 def test_an_apps_token_signs_no_browser_in(site):
     cookie, form = web_form(site, "ada")
-    nonce = re.search(r'"nonce":"([^"]+)"', json.dumps(claims(form["id_token"])).replace(" ", ""))[1]
+    nonce = re.search(r'"nonce":"([^"]+)"', json.dumps(part_of(form["id_token"])).replace(" ", ""))[1]
     given = sheet(site, "ada", nonce)
     body = urlencode({"state": form["state"], "code": given["authorizationCode"], "id_token": given["identityToken"]}).encode()
     answer = send(site, "POST", "/apple/callback", body, kind="application/x-www-form-urlencoded", headers={"Cookie": cookie})
     assert answer.status == 400 and "Set-Cookie" not in answer.headers
     assert people(site)[:2] == (0, 0) and exchanges(site) == 0
-
-
-def claims(token: str) -> dict:
-    part = token.split(".")[1]
-    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
 def test_a_flawed_token_from_the_sheet_signs_nobody_in(site):
@@ -264,8 +259,7 @@ def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
     # As after an import, or once Apple ended the token there was; and signed in long ago.
     database(site, "UPDATE apple_credential SET sealed_refresh_token = NULL")
     database(site, "UPDATE session SET created_at = created_at - 3600000")
-    site.stop()
-    site.start()
+    site.restart()
     assert delete(site, app["token"]).code == "fresh_sign_in_required"
     nonce = challenge(site)
     fresh = sheet(site, "ada", hashed(nonce))
@@ -309,8 +303,7 @@ def test_a_lost_refusal_is_told_again_to_the_same_request_alone(make_app_site):
     site = make_app_site({"access.signUp": "approval"})
     content = request(site)
     assert (post(site, content).status, post(site, content).code) == (403, "user_pending")
-    site.stop()
-    site.start()
+    site.restart()
     assert post(site, content).code == "user_pending"
     assert post(site, content | {"user": {"givenName": "Eve"}}).code == "nonce_used"
     assert exchanges(site) == 1

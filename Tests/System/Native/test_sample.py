@@ -48,8 +48,7 @@ def test_the_whole_life_of_a_session(device, site):
     assert json.loads(device.ask("account", first["token"]))["id"] == first["user"]["id"]
     # The answer was lost: the same again, before and after a restart.
     assert json.loads(device.ask("sign-in", asked))["token"] == first["token"]
-    site.stop()
-    site.start()
+    site.restart()
     assert json.loads(device.ask("sign-in", asked))["token"] == first["token"]
     assert exchanges(site) == 1
     assert device.ask("sign-out", first["token"]) == "done"

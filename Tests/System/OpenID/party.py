@@ -15,7 +15,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 import web
-from web import FORM, Answer, new_address
+from web import FORM, SESSION, Answer, new_address, start_of
 
 CALLBACK = "https://grafana.example.com/login/generic_oauth"
 
@@ -35,7 +35,7 @@ class Browser(web.Browser):
 
     def cancel(self, return_to: str) -> Answer:
         """The answer for the program of a sign-in that the person cancels at Apple."""
-        start = self.get("/login/apple?" + urlencode({"return_to": return_to}))
+        start = self.get(start_of(return_to))
         state = parse_qs(urlsplit(start.location).query)["state"][0]
         back = self.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
                          {"Origin": self.site.apple.origin})
@@ -43,9 +43,8 @@ class Browser(web.Browser):
 
     def user(self) -> str:
         """The id of who is signed in."""
-        token = next(value for value in self.cookies.values() if value.startswith("brs_"))
-        return self.site.operator.database(
-            'SELECT "user" FROM session WHERE token_hash = ?', hashlib.sha256(token.encode()).digest())[0][0]
+        token = hashlib.sha256(self.cookies[SESSION].encode()).digest()
+        return self.site.operator.database('SELECT "user" FROM session WHERE token_hash = ?', token)[0][0]
 
 
 class Party:

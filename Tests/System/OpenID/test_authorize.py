@@ -8,6 +8,7 @@ import pytest
 
 from party import CALLBACK, Browser, call, register, return_target
 from patience import eventually
+from web import SESSION, start_of
 
 
 def test_metadata_names_the_issuer_letter_for_letter(site, grafana):
@@ -146,12 +147,6 @@ def test_prompt_login_goes_to_apple_again(grafana, browser):
     assert second["auth_time"] >= first["auth_time"] and second["sid"] == first["sid"]
 
 
-@pytest.mark.parametrize("prompt", ["consent", "unheard_of"])
-def test_unknown_prompts_are_ignored(grafana, browser, prompt):
-    browser.sign_in()
-    assert "code" in browser.get(grafana.path(prompt=prompt)).parameters()
-
-
 @pytest.mark.parametrize("prompt", ["select_account", "consent select_account"])
 def test_select_account_asks(grafana, browser, prompt):
     browser.sign_in()
@@ -286,8 +281,8 @@ def test_max_age(site, grafana, browser):
 
 @pytest.mark.parametrize("name, value", [
     ("display", "touch"), ("ui_locales", "de fr"), ("claims_locales", "de"), ("acr_values", "loa4"),
-    ("login_hint", "ada@example.com"), ("claims", "{}")])
-def test_hints_are_no_errors(grafana, browser, name, value):
+    ("login_hint", "ada@example.com"), ("claims", "{}"), ("prompt", "consent"), ("prompt", "unheard_of")])
+def test_hints_and_unknown_prompts_are_ignored(grafana, browser, name, value):
     browser.sign_in()
     assert "code" in browser.get(grafana.path(**{name: value})).parameters()
 
@@ -324,11 +319,9 @@ def test_two_tabs_end_each_in_its_own_program(site, grafana, browser):
 
 
 def test_a_restart_on_the_way_loses_nothing(site, grafana, browser):
-    start = browser.get("/login/apple?" + urlencode({"return_to": return_target(browser.get(grafana.path()))}))
-    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
-    site.stop()
-    site.start()
-    done = browser.send("POST", "/apple/callback", form, {"Origin": site.apple.origin})
+    form = browser.goes_to_apple(path=start_of(return_target(browser.get(grafana.path()))))
+    site.restart()
+    done = browser.comes_back(form)
     assert "code" in browser.get(browser.own(done.location)).parameters()
 
 
@@ -367,15 +360,14 @@ def test_pages_cannot_be_framed_and_send_no_referer(grafana, browser):
 def test_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
     page = browser.get(grafana.path())
     target = return_target(page)
-    start = browser.get("/login/apple?" + urlencode({"return_to": target}))
+    start = browser.get(start_of(target))
     done = browser.through_apple(target)
     last = browser.get(browser.own(done.location))
     refused = browser.get(register(site, "closed", "--group", "nobody").path())
     assert refused.status == 403 and last.location.startswith(CALLBACK)
     # Apple's answer comes from elsewhere, without the cookie of this browser: a page that begins again.
     other = Browser(site)
-    start = other.get("/login/apple?" + urlencode({"return_to": target}))
-    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
+    form = other.goes_to_apple(path=start_of(target))
     failed = Browser(site).send("POST", "/apple/callback", form + "&bramley_repost=1", {"Origin": site.origin})
     assert 400 <= failed.status < 500, failed.body
     for answer in (page, start, done, last, refused, failed, browser.get("/login?" + urlencode({"return_to": target}))):
@@ -384,16 +376,15 @@ def test_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
 
 
 def test_two_sessions_at_once_are_no_sign_in(site, grafana, browser):
-    browser.sign_in()
-    name, token = next((name, value) for name, value in browser.cookies.items() if value.startswith("brs_"))
-    for cookie in (f"{name}={token}; {name}={token}", f'{name}="{token}"', f"{name}={token[:-1]}", f"bramley={token}"):
+    token = browser.sign_in()
+    for cookie in (f"{SESSION}={token}; {SESSION}={token}", f'{SESSION}="{token}"', f"{SESSION}={token[:-1]}",
+                   f"bramley={token}"):
         answer = call(site, "GET", grafana.path(prompt="none"), {"Cookie": cookie})
         assert answer.parameters()["error"] == "login_required", cookie
 
 
 def test_an_app_s_token_is_no_sign_in_of_a_browser(site, grafana, browser):
-    browser.sign_in()
-    token = next(value for value in browser.cookies.values() if value.startswith("brs_"))
+    token = browser.sign_in()
     answer = call(site, "GET", grafana.path(prompt="none"), {"Authorization": f"Bearer {token}"})
     assert answer.parameters()["error"] == "login_required"
 

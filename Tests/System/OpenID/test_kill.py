@@ -8,6 +8,7 @@ import pytest
 
 from party import Browser
 from patience import PATIENCE
+from processes import memory
 
 
 def kill(site) -> None:
@@ -77,11 +78,6 @@ def test_ten_thousand_requests_store_nothing(site, grafana):
     def rows() -> list:
         return [site.operator.database(f"SELECT count(*) FROM {table}") for table in tables]
 
-    def memory() -> int:
-        """Kilobytes."""
-        with open(f"/proc/{site.server.process.pid}/status") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-
     def ask(count: int) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
         for number in range(count):
@@ -91,8 +87,9 @@ def test_ten_thousand_requests_store_nothing(site, grafana):
         connection.close()
 
     ask(500)
-    before, used = rows(), memory()
+    process = site.server.process.pid
+    before, used = rows(), memory(process)
     ask(10_000)
     assert rows() == before
-    assert memory() - used < 20_000
+    assert memory(process) - used < 20_000 * 1024
     assert grafana.tokens(Browser(site))

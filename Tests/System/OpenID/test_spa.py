@@ -6,14 +6,13 @@ The library's place is taken by a stand-in. By hand with the library, bundled in
     OIDC_CLIENT_TS=that/file pytest Tests/System/OpenID/test_spa.py
 """
 
-import http.server
 import os
-import threading
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
+from answering import Answering
 from party import register
 from programs import free_port
 from test_real_clients import recipe
@@ -41,31 +40,20 @@ def site(make_shared_site):
 
 @pytest.fixture(scope="module")
 def app(site):
-    origin = f"http://127.0.0.1:{free_port()}"
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
     register(site, "spa", "--public", "--logout-uri", f"{origin}/", redirect_uri=f"{origin}/callback")
     code = recipe("spa.md", "js")
     code = code.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+    files = {"/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text())}
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            kind, body = {
-                "/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text()),
-            }.get(self.path, ("text/html", PAGE))
-            self.send_response(200)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(body.encode())
+    def answer(request, _) -> tuple:
+        kind, text = files.get(request.path, ("text/html", PAGE))
+        return 200, {"Content-Type": f"{kind}; charset=utf-8"}, text.encode()
 
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(origin.rpartition(":")[2])), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
+    server = Answering(answer, port)
     yield origin
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    server.stop()
 
 
 @pytest.fixture
@@ -106,9 +94,7 @@ def test_an_expired_token_is_renewed_without_a_page(visitor, app):
     expired = visitor.script("return window.token")
     visitor.site.operator.database("UPDATE openid_grant SET access_expires_at = access_expires_at - 3600000")
     assert userinfo(visitor) == 401
-    page = visitor.find("html")
-    visitor.find("#renew").click()
-    visitor.left(page)
+    visitor.press("#renew")
     says(visitor, "Ada Byron")
     assert visitor.script("return window.token") != expired and userinfo(visitor) == 200
     assert visitor.driver.current_url == f"{app}/deep?page=2"

@@ -10,6 +10,7 @@ import pytest
 
 from party import CALLBACK, FORM, Browser, Party, basic, call, register
 from patience import eventually
+from web import SESSION, part_of
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +175,7 @@ def test_the_id_token_has_the_documented_claims(grafana, browser):
     assert claims["at_hash"] == base64.urlsafe_b64encode(half).rstrip(b"=").decode()
     assert claims["sid"].startswith("ses_") and claims["sub"].startswith("usr_") and claims["nonce"] == "n-0815"
     assert claims["auth_time"] <= claims["iat"] < claims["exp"]
-    header = json.loads(base64.urlsafe_b64decode(tokens["id_token"].split(".")[0] + "=="))
+    header = part_of(tokens["id_token"], 0)
     assert (header["alg"], header["typ"]) == ("RS256", "JWT") and header["kid"]
 
 
@@ -239,8 +240,7 @@ def test_a_lost_answer_is_given_again(site, grafana, browser):
 def test_a_lost_answer_is_given_again_after_a_restart(site, grafana, browser):
     first = grafana.tokens(browser, scope="openid offline_access")
     before = grafana.refresh(first["refresh_token"]).body
-    site.stop()
-    site.start()
+    site.restart()
     assert grafana.refresh(first["refresh_token"]).body == before
 
 
@@ -439,7 +439,7 @@ def test_a_code_dies_with_its_session(site, grafana):
 def test_no_token_passes_for_another_kind(site, grafana, browser):
     tokens = grafana.tokens(browser, scope="openid offline_access")
     kinds = [tokens["access_token"], tokens["refresh_token"], tokens["id_token"], grafana.code(browser),
-             next(value for value in browser.cookies.values() if value.startswith("brs_"))]
+             browser.cookies[SESSION]]
     for token in kinds:
         if token != tokens["access_token"]:
             assert grafana.userinfo(token).status == 401

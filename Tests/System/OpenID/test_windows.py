@@ -1,12 +1,13 @@
 """Several windows of one browser sign in at the same moment: one session, whichever answer the browser gets last."""
 
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 import pytest
 
 from party import Browser, register
 from receiver import Receiver
+from web import SESSION, start_of
 
 WINDOWS = 5
 
@@ -27,19 +28,15 @@ def windows(site):
 def together(site, parties) -> tuple[list[dict], list[str], list]:
     """All that the browser may have afterwards: the cookies, and the session tokens among them, and the answers."""
     browser = Browser(site)
-    forms = []
-    for number, _ in enumerate(parties):
-        start = browser.get("/login/apple?" + urlencode({"return_to": f"/account?window={number}"}))
-        forms.append(site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"])
+    forms = [browser.goes_to_apple(path=start_of(f"/account?window={number}")) for number, _ in enumerate(parties)]
 
     def answer(form):
-        window = Browser(site)
-        window.cookies = dict(browser.cookies)
-        return window.send("POST", "/apple/callback", form, {"Origin": site.apple.origin}), window.cookies
+        window = Browser(site, cookies=browser.cookies)
+        return window.comes_back(form), window.cookies
 
     with ThreadPoolExecutor(len(forms)) as pool:
         answers = list(pool.map(answer, forms))
-    tokens = [next(value for value in cookies.values() if value.startswith("brs_")) for _, cookies in answers]
+    tokens = [cookies[SESSION] for _, cookies in answers]
     return [cookies for _, cookies in answers], tokens, [answer for answer, _ in answers]
 
 
@@ -50,17 +47,14 @@ def test_windows_that_sign_in_at_once_all_get_a_cookie_that_works(site, windows)
         assert [answer.status for answer in answers] == [303] * WINDOWS
         assert len(set(tokens)) == 1
         for jar in jars:
-            browser = Browser(site)
-            browser.cookies = dict(jar)
-            assert browser.get("/account").status == 200
+            assert Browser(site, cookies=jar).get("/account").status == 200
 
 
 def test_whichever_answer_comes_last_its_sign_out_ends_the_session_and_all_are_told(site, windows):
     parties, receiver = windows
     jars, _, _ = together(site, parties)
     for kept, jar in enumerate(jars):
-        browser = Browser(site)
-        browser.cookies = dict(jar)
+        browser = Browser(site, cookies=jar)
         if kept == 0:
             for party in parties:
                 assert "code" in browser.get(party.path(prompt="none")).parameters(), party.client_id
@@ -75,13 +69,10 @@ def test_whichever_answer_comes_last_its_sign_out_ends_the_session_and_all_are_t
 def test_a_later_sign_in_of_the_same_browser_gets_another_token(site, windows):
     parties, _ = windows
     jars, tokens, _ = together(site, parties)
-    browser = Browser(site)
-    browser.cookies = dict(jars[0])
+    browser = Browser(site, cookies=jars[0])
     browser.sign_in()
     assert tokens[0] not in browser.cookies.values()
-    old = Browser(site)
-    old.cookies = dict(jars[1])
-    assert old.get("/account").status != 200
+    assert Browser(site, cookies=jars[1]).get("/account").status != 200
 
 
 @pytest.mark.parametrize("strip", [
@@ -89,11 +80,9 @@ def test_a_later_sign_in_of_the_same_browser_gets_another_token(site, windows):
 def test_the_browsers_binding_alone_gets_no_token(site, strip):
     """Who knows the state and the binding, but not what Apple signed, is given no session again."""
     browser = Browser(site)
-    start = browser.get("/login/apple?" + urlencode({"return_to": "/account"}))
-    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
-    thief = Browser(site)
-    thief.cookies = dict(browser.cookies)
-    assert browser.send("POST", "/apple/callback", form, {"Origin": site.apple.origin}).status == 303
+    form = browser.goes_to_apple(path=start_of("/account"))
+    thief = Browser(site, cookies=browser.cookies)
+    assert browser.comes_back(form).status == 303
     changed = {name: value for name, value in dict(parse_qsl(form)).items() if name not in strip}
     if strip == ("forged",):
         changed["id_token"] = changed["id_token"][:-4] + "AAAA"

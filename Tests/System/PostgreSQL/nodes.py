@@ -2,17 +2,16 @@
 
 import json
 import secrets
-import shutil
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from operating import Operator
 from patience import PATIENCE
 from postgres import Cluster
-from programs import Program, Site, free_port, write_private
+from programs import ROOT, Program, Site, free_port, preloaded, write_private
 from web import FORM, Answer, Browser, call, cookie_field
 
 
@@ -20,12 +19,7 @@ def wrong_clock(folder: Path) -> Path:
     """A library for servers whose clock is wrong. (Debian's faketime changes the environment when it is loaded, after
     which Swift no longer finds its arguments.)"""
     library = folder / "skew.so"
-    if not library.exists():
-        source = Path(__file__).resolve().parents[2] / "Load/Chaos/skew.c"
-        # Swift brings the second.
-        compiler = shutil.which("cc") or shutil.which("clang")
-        subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", library, source], check=True)
-    return library
+    return library if library.exists() else preloaded(ROOT / "Tests/Load/Chaos/skew.c", library)
 
 
 class Node:
@@ -67,9 +61,7 @@ class Node:
 
     def bramley(self, *arguments: str, code: int | None = 0) -> str:
         """- code: None: any."""
-        done = subprocess.run(
-            [self.site.binaries / "bramley", *arguments, "--config", self.folder / "config.json"],
-            capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        done = Operator(self.site.binaries, self.folder).run(*arguments, timeout=PATIENCE)
         assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 

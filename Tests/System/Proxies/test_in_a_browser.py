@@ -76,8 +76,7 @@ def test_turned_away_and_in_as_somebody_else(place, visitor):
 
     assert "You are signed in as Boris" in visitor.text()
     # One button: out, and to the login page for the very same page.
-    visitor.press("button.primary")
-    visitor.arrives("/login")
+    visitor.press("button.primary", "/login")
     visitor.goes_through_apple("ada")
     visitor.wait(lambda driver: driver.current_url == f"{app}/ada/notes?n=1", "the page asked for at first")
     assert "ada@example.com" in visitor.text()

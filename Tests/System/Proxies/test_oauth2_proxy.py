@@ -241,8 +241,7 @@ def test_the_whole_way_in_a_browser(shared, driver):
 def test_the_whole_way_with_bramley_on_a_host_of_its_own(beside, driver):
     def signs_in(person):
         person.press(".apple-button")
-        person.chooses("ada")
-        person.consents()
+        person.agrees("ada")
 
     name = beside.proxy.file
     walk(beside, driver, f"oauth2-proxy-{name}-own-host", name == "sign-in-page", signs_in)

@@ -5,7 +5,6 @@ import json
 import socket
 import ssl
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -60,20 +59,10 @@ class Front:
             self.echo.wait_for(self.inner)
             self.proxy = Program([HAProxy.path(), "-db", "-f", str(self.folder / "haproxy.cfg")],
                                  self.folder / "haproxy.log")
-            self.wait()
+            self.proxy.wait_for(self.port, host)
         except BaseException:
             self.echo.stop()
             raise
-
-    def wait(self) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            try:
-                socket.create_connection((self.host, self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        raise RuntimeError(self.proxy.text())
 
     def stop(self) -> None:
         self.proxy.stop()

@@ -39,7 +39,6 @@ def test_description_is_the_proxys_own(stand_in, method):
     assert seen.one("X-Forwarded-For") == "127.0.0.1"
 
 
-
 def test_bramleys_own_pages_hear_no_claims_either(stand_in):
     client, bramley, _ = stand_in
     claims = FORGED + [("X-Forwarded-For", "203.0.113.9"), ("X-Auth-Request-Redirect", "/public/a")]

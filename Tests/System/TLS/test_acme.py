@@ -125,9 +125,14 @@ def shown(site: Site, trust: str) -> int:
 
 @pytest.mark.parametrize("client", [certbot, lego])
 def test_a_certificate_and_its_renewal(binaries, tmp_path, pebble, hook, client):
-    client(pebble, tmp_path, hook, renew=False)
     folder = tmp_path / "tls"
-    assert {file.name: file.stat().st_mode & 0o777 for file in folder.iterdir()} == {"fullchain.pem": 0o600, "privkey.pem": 0o600}
+
+    def modes() -> dict[str, int]:
+        return {file.name: file.stat().st_mode & 0o777 for file in (folder, *folder.iterdir())}
+
+    client(pebble, tmp_path, hook, renew=False)
+    expected = {"tls": 0o700, "fullchain.pem": 0o600, "privkey.pem": 0o600}
+    assert modes() == expected
     (tmp_path / "site").mkdir()
     site = Site(binaries, tmp_path / "site", {
         "publicURL": f"https://{HOST}", "server.certificateFile": str(folder / "fullchain.pem"),
@@ -136,6 +141,7 @@ def test_a_certificate_and_its_renewal(binaries, tmp_path, pebble, hook, client)
     try:
         first, trust = shown(site, pebble.root()), pebble.root()
         client(pebble, tmp_path, hook, renew=True)
+        assert modes() == expected
         eventually(lambda: shown(site, trust) != first, "the new certificate", site.server.text)
         assert "certificate reloaded" in site.server.text()
     finally:

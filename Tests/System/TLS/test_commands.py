@@ -8,13 +8,10 @@ from programs import write_private
 
 
 @pytest.fixture
-def check(binaries, make_secure_site):
+def check(make_secure_site):
     """Runs it on a configuration that was never started."""
     def run(pair=None, settings: dict | None = None) -> subprocess.CompletedProcess:
-        site = make_secure_site(settings, pair, start=False)
-        return subprocess.run(
-            [str(binaries / "bramley"), "check", "--config", str(site.folder / "config.json")], capture_output=True,
-            text=True, timeout=60)
+        return make_secure_site(settings, pair, start=False).operator.run("check", timeout=60)
 
     return run
 
@@ -44,12 +41,10 @@ def test_a_certificate_for_another_name_is_an_error_without_a_proxy(check, autho
     assert check(pair, {"server.trustedProxies": ["127.0.0.1"]}).returncode == 0
 
 
-def test_serve_does_not_start_without_its_key(binaries, make_secure_site, authority):
+def test_serve_does_not_start_without_its_key(make_secure_site, authority):
     site = make_secure_site(start=False)
     write_private(site.key_file, authority.issue("localhost").key)
-    run = subprocess.run(
-        [str(binaries / "bramley"), "serve", "--config", str(site.folder / "config.json")], capture_output=True,
-        text=True, timeout=60)
+    run = site.operator.run("serve", timeout=60)
     assert run.returncode == 1
     assert "is not the key of the certificate." in run.stderr
     assert "PRIVATE" not in run.stderr

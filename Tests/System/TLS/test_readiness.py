@@ -5,7 +5,6 @@ import shutil
 import signal
 import sqlite3
 
-from operating import Operator
 from patience import eventually
 from programs import Site, write_private
 from secure_site import get
@@ -38,7 +37,7 @@ def test_a_certificate_out_of_its_time_is_not_ready_until_a_good_one_comes(make_
     eventually(lambda: "not reloaded" in site.server.text(), "the refusal", site.server.text)
     assert ready(site)[0] == 200
     # The audit log has the change that took place, and no other.
-    operator = Operator(site.binaries, site.folder)
+    operator = site.operator
     eventually(
         lambda: operator.database("SELECT count(*) FROM audit WHERE type = 'certificate.changed'") == [(1,)],
         "the line", site.server.text)
@@ -80,9 +79,8 @@ def test_a_newer_sealing_key_than_the_servers_is_not_ready(binaries, tmp_path):
         site.start()
         eventually(lambda: site.server.text().count("listening") == 2, "the server", site.server.text)
         assert ready(site)[0] == 200
-        operator = Operator(binaries, folder)
         for key, value in rows:
-            operator.database("UPDATE meta SET value = ? WHERE key = ?", value, key)
+            site.operator.database("UPDATE meta SET value = ? WHERE key = ?", value, key)
         status, checks = ready(site)
         assert status == 503
         assert [name for name, problem in checks.items() if problem] == ["sealing_key"]

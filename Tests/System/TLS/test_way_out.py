@@ -70,18 +70,13 @@ def site(binaries, tmp_path, authority, monkeypatch) -> SecureSite:
     folder = tmp_path / "site"
     folder.mkdir()
     site = SecureSite(binaries, folder, {}, authority, authority.issue(HOST, "localhost"))
-    file = folder / "config.json"
-    configuration = json.loads(file.read_text())
-    configuration["publicURL"] = f"https://{HOST}:{site.port}"
-    file.write_text(json.dumps(configuration))
+    site.configure({"publicURL": f"https://{HOST}:{site.port}"})
     yield site.start()
     site.end()
 
 
 def run(site, *command: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [str(site.binaries / "bramley"), *command, "--config", str(site.folder / "config.json")],
-        env=os.environ | environment, capture_output=True, text=True, timeout=60)
+    return site.operator.run(*command, env=os.environ | environment, timeout=60)
 
 
 def checks(site, **environment: str) -> dict[str, dict]:

@@ -10,7 +10,6 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from authority import Authority, self_signed
-from operating import Operator
 from patience import PATIENCE, eventually
 from receiver import Answer, Receiver, new_secret, status
 from sender import Sender
@@ -199,8 +198,7 @@ def test_status_410_stops_deliveries_until_the_operator_resumes(receivers, sende
     site.wait_for_log("webhook endpoint gone")
     site.sign_out(session)
     codes.append(200)
-    site.stop()
-    site.start()
+    site.restart()
     assert len(receiver.arrivals) == 1
     endpoint = site.endpoints()[0]
     assert endpoint["state"] == "stopped" and endpoint["waiting"] == 3
@@ -286,22 +284,20 @@ def test_a_secret_is_replaced_without_a_restart(receivers, sender):
 
     # Each change has its line in the audit log, what was refused has none.
     def changes() -> list[tuple]:
-        return Operator(site.binaries, site.folder).database(
+        return site.operator.database(
             "SELECT object, actor FROM audit WHERE type = 'webhook_secret.changed'")
 
     eventually(lambda: len(changes()) == 2, "the lines")
     assert changes() == [("webhooks.secretFile", "server")] * 2
 
 
-def test_a_new_endpoint_begins_with_the_present(receivers, sender, tmp_path):
+def test_a_new_endpoint_begins_with_the_present(receivers, sender):
     first, second = receivers(), receivers()
     site = sender(first)
     site.sign_in(site.new_person())
     first.wait_for(count(2), "two events")
     site.stop()
-    configuration = json.loads((tmp_path / "config.json").read_text())
-    configuration["webhooks"]["url"] = [first.url(), second.url()]
-    (tmp_path / "config.json").write_text(json.dumps(configuration))
+    site.configure({"webhooks.url": [first.url(), second.url()]})
     site.start()
     session = site.sign_in("person1")
     for receiver, number in ((first, 3), (second, 1)):
@@ -309,8 +305,7 @@ def test_a_new_endpoint_begins_with_the_present(receivers, sender, tmp_path):
         assert receiver.accepted() == [event for event, _ in site.journal()][-number:]
     # Named no more: what waits for it is dropped, and its place is nobody's.
     site.stop()
-    configuration["webhooks"]["url"] = second.url()
-    (tmp_path / "config.json").write_text(json.dumps(configuration))
+    site.configure({"webhooks.url": second.url()})
     site.start()
     site.sign_out(session)
     second.wait_for(count(2), "the last event")

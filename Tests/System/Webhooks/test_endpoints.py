@@ -8,7 +8,6 @@ from base64 import urlsafe_b64encode
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from operating import Operator
 from patience import eventually
 from programs import write_private
 from receiver import Receiver, new_secret, status
@@ -33,7 +32,7 @@ class TwoEndpoints:
             "webhooks.secretFile": paths,
             "webhooks.events": ["session.created", "account.deleted", f"{self.urls[1]} account.deleted"]})
         self.site.start()
-        self.operator = Operator(binaries, folder)
+        self.operator = self.site.operator
 
     def key(self, *scopes: str) -> str:
         token = "brk_" + urlsafe_b64encode(os.urandom(32)).rstrip(b"=").decode()

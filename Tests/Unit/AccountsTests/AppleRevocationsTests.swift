@@ -40,8 +40,8 @@ private final class RevokingApple: IdentityProvider {
     init() {
         database = TestDatabase(limits: SessionLimits(lifetime: 86_400, idleTimeout: 3_600), clock: clock)
         revocations = AppleRevocations(
-            database: database.store, provider: apple, keyring: keyring, clock: clock, random: SystemRandom(),
-            logger: log.logger)
+            database: database.store, provider: apple, keyring: keyring,
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
     }
 
     private func queue(_ id: Int64, token: String = "t0ken", context: [UInt8]? = nil) {
@@ -164,8 +164,8 @@ private final class RevokingApple: IdentityProvider {
     @Test func aTokenWhoseKeyComesBackIsRevoked() async {
         queue(1)
         let without = AppleRevocations(
-            database: database.store, provider: apple, keyring: SealingKeyring(current: .generate()), clock: clock,
-            random: SystemRandom(), logger: log.logger)
+            database: database.store, provider: apple, keyring: SealingKeyring(current: .generate()),
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
         await without.round()
         #expect(asked.isEmpty)
         #expect(log.lines.contains { $0.contains(keyring.currentKeyID) }, "the missing key is named")

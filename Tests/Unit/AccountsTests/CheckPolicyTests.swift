@@ -134,24 +134,29 @@ private struct FixedRandom: RandomSource {
 @Suite struct CheckBrakeTests {
     @Test("over 5 percent and at least 20, at the values and one beside them")
     func threshold() {
-        #expect(!CheckBrake.trips(dead: 19, checks: 19))
-        #expect(CheckBrake.trips(dead: 20, checks: 20))
-        #expect(!CheckBrake.trips(dead: 20, checks: 400))
-        #expect(CheckBrake.trips(dead: 20, checks: 399))
-        #expect(!CheckBrake.trips(dead: 50, checks: 1_000))
-        #expect(CheckBrake.trips(dead: 51, checks: 1_000))
-        #expect(!CheckBrake.trips(dead: 0, checks: 0))
+        #expect(!CheckGate.Brake.trips(dead: 19, checks: 19))
+        #expect(CheckGate.Brake.trips(dead: 20, checks: 20))
+        #expect(!CheckGate.Brake.trips(dead: 20, checks: 400))
+        #expect(CheckGate.Brake.trips(dead: 20, checks: 399))
+        #expect(!CheckGate.Brake.trips(dead: 50, checks: 1_000))
+        #expect(CheckGate.Brake.trips(dead: 51, checks: 1_000))
+        #expect(!CheckGate.Brake.trips(dead: 0, checks: 0))
     }
 
     @Test("attempts of a refused client grow from a quarter of an hour to six hours")
     func pause() {
         let now = Timestamp(seconds: 1_800_000_000)
-        let seconds = (0...7).map { (CheckPause.next(attempts: $0, at: now).milliseconds - now.milliseconds) / 1_000 }
+        let seconds = (0...7).map {
+            (CheckGate.Pause.next(attempts: $0, at: now).milliseconds - now.milliseconds) / 1_000
+        }
         #expect(seconds == [900, 900, 1_800, 3_600, 7_200, 21_600, 21_600, 21_600])
-        #expect(CheckPause.isDue(now, at: now))
-        #expect(!CheckPause.isDue(now.adding(milliseconds: 1), at: now))
-        #expect(!CheckPause.isDue(now.adding(seconds: 21_600), at: now))
+        func pause(_ next: Timestamp) -> CheckGate.Pause {
+            CheckGate.Pause(clientID: ClientID("web"), since: now, nextTryAt: next, attempts: 1, detail: "")
+        }
+        #expect(pause(now).isDue(at: now))
+        #expect(!pause(now.adding(milliseconds: 1)).isDue(at: now))
+        #expect(!pause(now.adding(seconds: 21_600)).isDue(at: now))
         // Planned by a clock that was ahead.
-        #expect(CheckPause.isDue(now.adding(seconds: 21_601), at: now))
+        #expect(pause(now.adding(seconds: 21_601)).isDue(at: now))
     }
 }

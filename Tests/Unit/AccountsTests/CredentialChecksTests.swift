@@ -51,7 +51,7 @@ private final class CheckingApple: IdentityProvider {
         database = TestDatabase(limits: SessionLimits(lifetime: 86_400, idleTimeout: 3_600), clock: clock)
         checks = CredentialChecks(
             database: database.store, provider: apple, scope: Self.scope, keyring: keyring, rate: 20, concurrency: 4,
-            clock: clock, random: SystemRandom(), logger: log.logger)
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
     }
 
     /// Somebody whose credential is due now.

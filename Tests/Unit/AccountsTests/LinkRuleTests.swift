@@ -129,7 +129,8 @@ import Testing
     private static func link(_ externalID: String?) -> Link {
         Link(
             id: LinkID(unchecked: "lnk_a"), kind: .upgrade, state: .done, ticketHash: SHA256.hash([]),
-            addressHash: nil, externalID: externalID, nonce: "n", createdAt: Timestamp(seconds: 0))
+            addressHash: nil, externalID: externalID, nonce: "n", createdAt: Timestamp(seconds: 0),
+            expiresAt: Timestamp(seconds: Link.lifetime))
     }
 
     struct Completed: Sendable, CustomTestStringConvertible {

@@ -67,15 +67,17 @@ import Testing
 
     /// Regression: `/readyz` and `doctor` named the last one for good, so that the owner of any app could hide the others.
     @Test func keepsTheFirstUnlistedAppsOfADay() {
-        var list = UnlistedAudiences()
+        var list: [UnlistedAudience] = []
         let start = Self.time
-        for number in 0..<UnlistedAudiences.maximumCount { list.record("com.example.\(number)", at: start) }
+        for number in 0..<[UnlistedAudience].maximumCount { list.record("com.example.\(number)", at: start) }
         list.record("com.example.one-more", at: start.adding(seconds: 1))
         list.record("com.example.0", at: start.adding(seconds: 10))
-        let names = list.recent(at: start.adding(seconds: 10)).map(\.audience)
-        #expect(names == (0..<8).map { "com.example.\($0)" })
-        #expect(list.recent(at: start.adding(seconds: 86_400)).map(\.count) == [2])
-        #expect(list.recent(at: start.adding(seconds: 86_410)).isEmpty)
+        list.dropOld(at: start.adding(seconds: 10))
+        #expect(list.map(\.audience) == (0..<8).map { "com.example.\($0)" })
+        list.dropOld(at: start.adding(seconds: 86_400))
+        #expect(list.map(\.count) == [2])
+        list.dropOld(at: start.adding(seconds: 86_410))
+        #expect(list.isEmpty)
     }
 }
 

@@ -99,10 +99,9 @@ import Testing
         let database = TestDatabase(limits: limits, clock: clock)
         func signIn(_ keyring: SealingKeyring) -> SignIn {
             SignIn(
-                SignInParts(
-                    provider: apple, database: database.store, keyring: keyring,
-                    configuration: SignInConfiguration(signUp: .open), returnTargets: targets,
-                    runtime: Runtime(clock: clock, random: SystemRandom(), logger: LogRecorder().logger)))
+                provider: apple, database: database.store, keyring: keyring,
+                configuration: SignInConfiguration(signUp: .open), returnTargets: targets,
+                runtime: Runtime(clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
         }
         let attempt = signIn(SealingKeyring(current: old, previous: []))
             .begin(binding: browser, returnTo: targets.defaultTarget, replacing: nil)

@@ -27,8 +27,9 @@ import Testing
         keyring: SealingKeyring = SealingKeyring(current: sealingKey), store: Database? = nil
     ) -> SigningKeys {
         SigningKeys(
-            database: store ?? self.store, keyring: keyring, schedule: schedule, clock: clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            database: store ?? self.store, keyring: keyring, schedule: schedule,
+            runtime: Runtime(
+                clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
     /// What a verifier has fetched: kid and key.
@@ -211,7 +212,7 @@ import Testing
         clock.advance(milliseconds: 1_000)
         _ = try await process.signer(at: clock.now())
         clock.advance(milliseconds: 1)
-        await #expect(throws: StoreError.unavailable("disk")) { try await process.signer(at: clock.now()) }
+        await #expect(throws: Failure(store: .unavailable("disk"))) { try await process.signer(at: clock.now()) }
         #expect(try await process.document(at: clock.now()) == published)
         database.faults.heal()
         _ = try await process.signer(at: clock.now())
@@ -294,8 +295,9 @@ import Testing
 
     private func both(_ algorithms: [SigningAlgorithm] = [.es256, .rs256]) -> SigningKeys {
         SigningKeys(
-            database: store, keyring: SealingKeyring(current: Self.sealingKey), algorithms: algorithms, clock: clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            database: store, keyring: SealingKeyring(current: Self.sealingKey), algorithms: algorithms,
+            runtime: Runtime(
+                clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
     @Test("Each algorithm has keys of its own, and the set holds both")

@@ -137,10 +137,9 @@ struct SignInBench {
         var configuration = SignInConfiguration(signUp: policy)
         configuration.nativeNonce = nativeNonce
         signIn = SignIn(
-            SignInParts(
-                provider: apple, database: database.store, keyring: keyring,
-                configuration: configuration, returnTargets: targets,
-                runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger)))
+            provider: apple, database: database.store, keyring: keyring,
+            configuration: configuration, returnTargets: targets,
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
     }
 
     /// Another process over what the first one has stored.
@@ -150,10 +149,9 @@ struct SignInBench {
         self.apple = apple ?? first.apple
         self.keyring = keyring ?? first.keyring
         signIn = SignIn(
-            SignInParts(
-                provider: self.apple, database: database.store, keyring: self.keyring,
-                configuration: SignInConfiguration(signUp: .open), returnTargets: targets,
-                runtime: Runtime(clock: clock, random: SystemRandom(), logger: LogRecorder().logger)))
+            provider: self.apple, database: database.store, keyring: self.keyring,
+            configuration: SignInConfiguration(signUp: .open), returnTargets: targets,
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
     }
 
     func begin(

@@ -33,14 +33,14 @@ import Testing
             self.answer = answer
         }
 
-        func isProven() async throws(StoreError) -> Bool { isProvenBefore }
+        func isProven() async throws(Failure) -> Bool { isProvenBefore }
 
         func prepare() async throws(MigrationFailure) {
             let failure = preparations.withLock { $0.isEmpty ? nil : $0.removeFirst() }
             if let failure { throw failure }
         }
 
-        func people(after last: Int64?, limit: Int) async throws(StoreError) -> [Int64] {
+        func people(after last: Int64?, limit: Int) async throws(Failure) -> [Int64] {
             let kept = state.withLock { $0.kept }
             let last = last ?? 0
             guard last < count else { return [] }
@@ -59,7 +59,7 @@ import Testing
             return try answer(person, attempt).get()
         }
 
-        func keep(_ answers: [TransferAnswer<Int64, String>]) async throws(StoreError) {
+        func keep(_ answers: [TransferAnswer<Int64, String>]) async throws(Failure) {
             state.withLock { state in
                 if !answers.isEmpty { state.writes += 1 }
                 for answer in answers {

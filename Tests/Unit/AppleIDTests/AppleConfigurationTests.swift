@@ -15,19 +15,22 @@ struct AppleConfigurationTests {
     /// GHSA-x6fw-778m-wr9v: an audience left empty accepted any token.
     @Test(
         arguments: [
-            ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: "") }),
-            ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: " ") }),
-            ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [""]) }),
-            ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [Apple.servicesID]) }),
-            ("apple.teamID", { @Sendable () throws in try Apple.configuration(teamID: "") }),
-            ("apple.keyID", { @Sendable () throws in try Apple.configuration(keyID: "") }),
-            ("apple.privateKeyFile", { @Sendable () throws in try Apple.configuration(privateKeyPEM: "") }),
-            ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: []) }),
-            ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: [""]) }),
-            ("apple.endpoint", { @Sendable () throws in try Apple.configuration(endpoint: "") }),
+            ("apple.servicesID", { @Sendable () throws in try Apple.configuration { $0.servicesID = "" } }),
+            ("apple.servicesID", { @Sendable () throws in try Apple.configuration { $0.servicesID = " " } }),
+            ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration { $0.bundleIDs = [""] } }),
+            (
+                "apple.bundleIDs",
+                { @Sendable () throws in try Apple.configuration { $0.bundleIDs = [Apple.servicesID] } }
+            ),
+            ("apple.teamID", { @Sendable () throws in try Apple.configuration { $0.teamID = "" } }),
+            ("apple.keyID", { @Sendable () throws in try Apple.configuration { $0.key.id = "" } }),
+            ("apple.privateKeyFile", { @Sendable () throws in try Apple.configuration { $0.key.pem = Secret("") } }),
+            ("apple.issuers", { @Sendable () throws in try Apple.configuration { $0.issuers = [] } }),
+            ("apple.issuers", { @Sendable () throws in try Apple.configuration { $0.issuers = [""] } }),
+            ("apple.endpoint", { @Sendable () throws in try Apple.configuration { $0.endpoint = "" } }),
             ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "") }),
             ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "https://a.example/b#c") }),
-            ("apple.scopes", { @Sendable () throws in try Apple.configuration(scopes: ["openid"]) }),
+            ("apple.scopes", { @Sendable () throws in try Apple.configuration { $0.scopes = ["openid"] } }),
             ("User-Agent", { @Sendable () throws in try Apple.configuration(userAgent: "a\r\nb") }),
         ] as [(String, @Sendable () throws -> AppleConfiguration)])
     func refusesAndNames(key: String, make: @Sendable () throws -> AppleConfiguration) {
@@ -38,7 +41,9 @@ struct AppleConfigurationTests {
 
     @Test func reportsEveryProblemAtOnce() {
         let error = #expect(throws: AppleConfigurationError.self) {
-            try Apple.configuration(servicesID: "", bundleIDs: [], teamID: "", keyID: "", issuers: [])
+            try Apple.configuration {
+                ($0.servicesID, $0.bundleIDs, $0.teamID, $0.key.id, $0.issuers) = ("", [], "", "", [])
+            }
         }
         #expect(error?.problems.count == 4)
     }

@@ -12,11 +12,11 @@ struct AppleKeySetPauseTests {
     /// - Parameter pause: nil moves the clock instead of waiting.
     private func keySet(_ source: any KeySetSource, pause: KeySetPause? = nil) -> AppleKeySet {
         AppleKeySet(
-            source: source, archive: MemoryArchive(), clock: clock,
+            archive: MemoryArchive(), runtime: testRuntime(clock),
             pause: pause ?? { [clock] milliseconds in
                 clock.advance(milliseconds: milliseconds)
                 return true
-            }, logger: silentLogger)
+            }, fetch: source.fetch)
     }
 
     private func published(_ kids: String...) throws -> [UInt8] {
@@ -42,12 +42,12 @@ struct AppleKeySetPauseTests {
     @Test func nobodyWaitsLongerThanTheDeadline() async throws {
         let source = KeySource(failing: "down")
         let keys = keySet(source)
-        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
         #expect(source.fetches == 6)
         #expect(clock.now() == TestClock.start.adding(milliseconds: 3_100))
         // The next one is 3.2 s away; everybody who comes has one fetch made for them.
         for round in 1...10 {
-            await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+            await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
             #expect(source.fetches == 6 + round)
         }
         source.answer = .success(try published(first))
@@ -60,7 +60,7 @@ struct AppleKeySetPauseTests {
         _ = try await keySet(source).key(for: first)
         #expect(source.fetches == 2)
         let dead = HangingSource(clock: clock, hanging: .max, then: [])
-        await #expect(throws: KeySetFailure.self) { try await keySet(dead).key(for: first) }
+        await #expect(throws: TokenRefusal.self) { try await keySet(dead).key(for: first) }
         #expect(dead.fetches == 2)
     }
 
@@ -79,7 +79,7 @@ struct AppleKeySetPauseTests {
 
         var fetches: Int { count.load(ordering: .sequentiallyConsistent) }
 
-        func fetch() async throws(KeySetFailure) -> [UInt8] {
+        func fetch() async throws(TokenRefusal) -> [UInt8] {
             let number = count.add(1, ordering: .sequentiallyConsistent).newValue
             guard number > hanging else {
                 clock.advance(milliseconds: 10_000)
@@ -111,7 +111,7 @@ struct AppleKeySetPauseTests {
     @Test func aPauseThatIsRefusedEndsTheCall() async throws {
         let source = KeySource(failing: "down")
         let keys = keySet(source, pause: { _ in false })
-        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
         await keys.prepare()
         #expect(source.fetches == 1)
     }
@@ -162,7 +162,7 @@ struct AppleKeySetPauseTests {
         source.answer = .failure(.unavailable("down"))
         _ = try await keys.key(for: second)
         #expect(source.fetches == 3)
-        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: "unknown") }
+        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: "unknown") }
     }
 
     /// In the background, however late Apple can be reached; the pauses grow to a minute when nobody waits.

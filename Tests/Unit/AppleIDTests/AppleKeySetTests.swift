@@ -16,11 +16,11 @@ struct AppleKeySetTests {
         _ source: KeySource, archive: MemoryArchive = MemoryArchive(), pause: KeySetPause? = nil
     ) -> AppleKeySet {
         AppleKeySet(
-            source: source, archive: archive, clock: clock,
+            archive: archive, runtime: testRuntime(clock),
             pause: pause ?? { [clock] milliseconds in
                 clock.advance(milliseconds: milliseconds)
                 return true
-            }, logger: silentLogger)
+            }, fetch: source.fetch)
     }
 
     private func published(_ kids: String...) throws -> [UInt8] {
@@ -41,16 +41,16 @@ struct AppleKeySetTests {
         source.answer = .success(try published(second))
         _ = try await keys.key(for: second)
         #expect(source.fetches == 2)
-        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: first) }
+        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: first) }
     }
 
     @Test func anUnknownKidCostsAFetchAMinute() async throws {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)
-        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: second) }
+        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: 59)
-        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: second) }
         #expect(source.fetches == 2)
         clock.advance(seconds: 1)
         source.answer = .success(try published(first, second))
@@ -62,7 +62,7 @@ struct AppleKeySetTests {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)
-        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: second) }
+        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: -86_400)
         source.answer = .success(try published(first, second))
         _ = try await keys.key(for: second)
@@ -98,7 +98,7 @@ struct AppleKeySetTests {
         clock.advance(seconds: 7 * 86_400 - 1)
         _ = try await keys.key(for: first)
         clock.advance(seconds: 1)
-        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
     }
 
     // MARK: The archive
@@ -119,19 +119,19 @@ struct AppleKeySetTests {
 
     @Test(arguments: [(7 * 86_400 - 1, true), (7 * 86_400, false)] as [(Int64, Bool)])
     func theArchivesAgeIsBounded(age: Int64, isTrusted: Bool) async throws {
-        let archived = ArchivedKeySet(bytes: try published(first), fetchedAt: clock.now().adding(seconds: -age))
+        let archived = StoredKeySet(document: try published(first), fetchedAt: clock.now().adding(seconds: -age))
         let keys = keySet(KeySource(failing: "down"), archive: MemoryArchive(archived))
         if isTrusted {
             _ = try await keys.key(for: first)
         } else {
-            await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+            await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
         }
     }
 
     @Test(arguments: ["", "garbage", #"{"keys":[]}"#])
     func aDamagedArchiveIsAsGoodAsNone(bytes: String) async throws {
         let source = KeySource(try published(first))
-        let archive = MemoryArchive(ArchivedKeySet(bytes: Array(bytes.utf8), fetchedAt: clock.now()))
+        let archive = MemoryArchive(StoredKeySet(document: Array(bytes.utf8), fetchedAt: clock.now()))
         _ = try await keySet(source, archive: archive).key(for: first)
         #expect(source.fetches == 1)
     }
@@ -149,10 +149,10 @@ struct AppleKeySetTests {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         let old = try await keys.key(for: first)
-        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: first, otherThan: old) }
+        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: first, otherThan: old) }
         for _ in 0..<100 {
-            await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: first, otherThan: old) }
-            await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+            await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: first, otherThan: old) }
+            await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: second) }
         }
         #expect(source.fetches == 2)
         clock.advance(seconds: 60)
@@ -189,8 +189,8 @@ struct AppleKeySetTests {
         source.closeGate()
         let witness = Witness()
         let keys = AppleKeySet(
-            source: source, archive: MemoryArchive(), clock: clock,
-            logger: Logger(label: "test") { _ in witness.handler })
+            archive: MemoryArchive(), runtime: testRuntime(clock, Logger(label: "test") { _ in witness.handler }),
+            fetch: source.fetch)
         witness.watch(keys)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<3 { group.addTask { _ = try? await keys.key(for: first) } }

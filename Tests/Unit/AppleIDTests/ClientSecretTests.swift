@@ -13,14 +13,14 @@ struct ClientSecretTests {
         ClientSecretKey(id: id, key: try P256PrivateKey(pem: try signer.makeP256Key(name)))
     }
 
-    private func mint(_ key: ClientSecretKey) -> ClientSecretMint {
-        ClientSecretMint(
-            team: TeamID("TEAM123456"), audience: "https://appleid.apple.com", keys: ClientSecretKeys(current: key),
-            clock: clock, logger: silentLogger)
+    private func mint(_ key: ClientSecretKey) throws -> ClientSecretMint {
+        let mint = ClientSecretMint(try Apple.configuration(), testRuntime(clock))
+        mint.replaceKeys(ClientSecretKeys(current: key))
+        return mint
     }
 
     @Test func isKeptForFiveMinutesPerClient() throws {
-        let mint = mint(try key("kept"))
+        let mint = try mint(try key("kept"))
         let first = try mint.secret(for: ClientID("a")).reveal()
         #expect(try mint.secret(for: ClientID("b")).reveal() != first)
         clock.advance(seconds: 299)
@@ -31,7 +31,7 @@ struct ClientSecretTests {
 
     @Test(arguments: [-1, -86_400, 86_400] as [Int64])
     func aClockStepMakesANewOne(step: Int64) throws {
-        let mint = mint(try key("step"))
+        let mint = try mint(try key("step"))
         let first = try mint.secret(for: ClientID("a")).reveal()
         clock.advance(seconds: step)
         let second = try mint.secret(for: ClientID("a")).reveal()
@@ -41,7 +41,7 @@ struct ClientSecretTests {
     }
 
     @Test func aNewKeyMakesANewOne() throws {
-        let mint = mint(try key("old"))
+        let mint = try mint(try key("old"))
         let first = try mint.secret(for: ClientID("a")).reveal()
         #expect(mint.replaceKeys(ClientSecretKeys(current: try key("new", id: "NEXT123456"))))
         let second = try mint.secret(for: ClientID("a")).reveal()
@@ -51,7 +51,7 @@ struct ClientSecretTests {
 
     @Test func theSameKeyAgainKeepsTheSecret() throws {
         let keys = ClientSecretKeys(current: try key("same"), next: try key("same next", id: "NEXT123456"))
-        let mint = mint(keys.current)
+        let mint = try mint(keys.current)
         #expect(mint.replaceKeys(keys))
         let first = try mint.secret(for: ClientID("a")).reveal()
         #expect(!mint.replaceKeys(keys))

@@ -21,15 +21,26 @@ struct TwoKeysTests {
     private let recorder = LogRecorder()
     private let signer = IndependentSigner.shared
 
+    private static func configuration(
+        _ current: String, next: (id: String, pem: String)?
+    ) throws -> AppleConfiguration {
+        try Apple.configuration { settings in
+            settings.key.pem = Secret(current)
+            settings.scopes = []
+            guard let next else { return }
+            var key = AppleSettings.Key()
+            (key.id, key.pem) = (next.id, Secret(next.pem))
+            settings.nextKey = key
+        }
+    }
+
     private func provider(hasNext: Bool = true) throws -> AppleIdentityProvider {
-        let configuration = try AppleConfiguration(
-            servicesID: Apple.servicesID, bundleIDs: [Apple.bundleID], teamID: "TEAM123456", keyID: Self.ids.current,
-            privateKeyPEM: Secret(try signer.makeP256Key("two current")),
-            next: hasNext ? (Self.ids.next, Secret(try signer.makeP256Key("two next"))) : nil,
-            redirectURI: Apple.redirectURI, scopes: [])
+        let configuration = try Self.configuration(
+            try signer.makeP256Key("two current"),
+            next: hasNext ? (Self.ids.next, try signer.makeP256Key("two next")) : nil)
         return AppleIdentityProvider(
-            configuration: configuration, transport: apple, archive: MemoryArchive(), clock: clock,
-            logger: recorder.logger)
+            configuration: configuration, transport: apple, archive: MemoryArchive(),
+            runtime: testRuntime(clock, recorder.logger))
     }
 
     private func revoke(_ provider: AppleIdentityProvider, as client: ClientID = web) async -> String {
@@ -223,10 +234,8 @@ struct TwoKeysTests {
         let pem = try signer.makeP256Key("two alike")
         let other = try signer.makeP256Key("two other")
         #expect(throws: AppleConfigurationError.self) {
-            try AppleConfiguration(
-                servicesID: Apple.servicesID, teamID: "TEAM123456", keyID: Self.ids.current, privateKeyPEM: Secret(pem),
-                next: (sameID ? Self.ids.current : Self.ids.next, Secret(sameID ? other : pem)),
-                redirectURI: Apple.redirectURI, scopes: [])
+            try Self.configuration(
+                pem, next: (sameID ? Self.ids.current : Self.ids.next, sameID ? other : pem))
         }
     }
 }

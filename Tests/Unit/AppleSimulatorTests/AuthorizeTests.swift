@@ -12,38 +12,25 @@ import Testing
         #expect(answer.fields[.cacheControl] == "no-store")
     }
 
-    struct Mistake: Sendable, CustomTestStringConvertible {
-        var name: String
-        var value: String?
-        var code: String
-        var testDescription: String { "\(name)=\(value ?? "(absent)") is \(code)" }
-    }
-
-    @Test(arguments: [
-        Mistake(name: "client_id", value: nil, code: "invalid_request"),
-        Mistake(name: "client_id", value: "com.example.stranger", code: "invalid_client"),
-        Mistake(name: "client_id", value: "TEAM123456.com.example.web", code: "invalid_client"),
-        Mistake(name: "client_id", value: "com.example.app", code: "invalid_client"),
-        Mistake(name: "redirect_uri", value: nil, code: "invalid_request"),
-        Mistake(name: "redirect_uri", value: Fixture.redirectURI + "/", code: "invalid_request"),
-        Mistake(name: "redirect_uri", value: Fixture.redirectURI + "#part", code: "invalid_request"),
-        Mistake(name: "redirect_uri", value: "http://LOCALHOST:8080/apple/callback", code: "invalid_request"),
-        Mistake(name: "response_type", value: nil, code: "invalid_request"),
-        Mistake(name: "response_type", value: "id_token", code: "unsupported_response_type"),
-        Mistake(name: "response_type", value: "code+id_token", code: "unsupported_response_type"),
-        Mistake(name: "response_type", value: "token", code: "unsupported_response_type"),
-        Mistake(name: "response_mode", value: "post", code: "invalid_request"),
-        Mistake(name: "response_mode", value: "query", code: "invalid_request"),
-        Mistake(name: "response_mode", value: "fragment", code: "invalid_request"),
-        Mistake(name: "response_mode", value: nil, code: "invalid_request"),
-        Mistake(name: "scope", value: "name profile", code: "invalid_scope"),
-        Mistake(name: "scope", value: "name+email", code: "invalid_scope"),
-        Mistake(name: "code_challenge_method", value: "S256", code: "invalid_request"),
-    ])
-    func mistakeIsShownHereAndNotSentBack(_ mistake: Mistake) async throws {
-        let answer = try await Fixture().get(Fixture.authorizeQuery([(mistake.name, mistake.value)]))
+    @Test(
+        arguments: [
+            ("client_id", nil, "invalid_request"), ("client_id", "com.example.stranger", "invalid_client"),
+            ("client_id", "TEAM123456.com.example.web", "invalid_client"),
+            ("client_id", "com.example.app", "invalid_client"), ("redirect_uri", nil, "invalid_request"),
+            ("redirect_uri", Fixture.redirectURI + "/", "invalid_request"),
+            ("redirect_uri", Fixture.redirectURI + "#part", "invalid_request"),
+            ("redirect_uri", "http://LOCALHOST:8080/apple/callback", "invalid_request"),
+            ("response_type", nil, "invalid_request"), ("response_type", "id_token", "unsupported_response_type"),
+            ("response_type", "code+id_token", "unsupported_response_type"),
+            ("response_type", "token", "unsupported_response_type"), ("response_mode", "post", "invalid_request"),
+            ("response_mode", "query", "invalid_request"), ("response_mode", "fragment", "invalid_request"),
+            ("response_mode", nil, "invalid_request"), ("scope", "name profile", "invalid_scope"),
+            ("scope", "name+email", "invalid_scope"), ("code_challenge_method", "S256", "invalid_request"),
+        ] as [(String, String?, String)])
+    func mistakeIsShownHereAndNotSentBack(_ name: String, _ value: String?, _ code: String) async throws {
+        let answer = try await Fixture().get(Fixture.authorizeQuery([(name, value)]))
         #expect(answer.status == 400)
-        #expect(answer.text.contains("<code>\(mistake.code)</code>"))
+        #expect(answer.text.contains("<code>\(code)</code>"))
         #expect(answer.fields[.location] == nil)
     }
 

@@ -7,7 +7,7 @@ import Testing
     @Test(arguments: ["good", "longest", "slightlyAhead"])
     func soundSecretIsAccepted(_ name: String) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         #expect(try await fixture.exchange(code, secret: name).status == 200)
     }
 
@@ -20,7 +20,7 @@ import Testing
     ])
     func unsoundSecretIsRefusedAndTheJournalSaysWhy(_ name: String, _ reason: String) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         let answer = try await fixture.exchange(code, secret: name)
         #expect(answer.status == 400)
         #expect(answer.json == ["error": "invalid_client"])
@@ -30,7 +30,7 @@ import Testing
 
     @Test func aRevokedKeyIsUnknown() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         let answer = try await fixture.control(.delete, "client-keys/KEY1234567")
         #expect(answer.json == ["id": "TEAM123456", "keyIDs": []])
         #expect(try await fixture.exchange(code).json == ["error": "invalid_client"])

@@ -41,7 +41,7 @@ import Testing
 
     @Test func answerLostOnItsWayStillUsedTheCode() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         try await fixture.control(.put, "faults/token", ["close": "half", "remaining": 1])
         #expect(try await fixture.exchange(code).isBroken)
         #expect(try await fixture.exchange(code).json["error_description"] == "The code has already been used.")
@@ -49,7 +49,7 @@ import Testing
 
     @Test func errorInsteadOfAnAnswerLeavesTheCode() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         try await fixture.control(.put, "faults/token", ["error": "invalid_client", "remaining": 1])
         let answer = try await fixture.exchange(code)
         #expect(answer.status == 400 && answer.json == ["error": "invalid_client"])

@@ -7,7 +7,7 @@ import Testing
     private func claims(_ person: String, _ settings: JSON = [:]) async throws -> JSON {
         let fixture = try Fixture()
         try await fixture.control(.put, "tokens", settings)
-        return JSON.token(try await fixture.signIn(person)["id_token"]?.stringValue).claims
+        return try await fixture.claims(person)
     }
 
     @Test func soundTokenLooksLikeApples() async throws {
@@ -48,14 +48,10 @@ import Testing
 
     @Test func subjectAndRelayBelongToTheTeam() async throws {
         let fixture = try Fixture()
-        let ours = JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims
-        let theirs = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.stringValue
-        ).claims
+        let ours = try await fixture.claims("boris")
+        let theirs = try await fixture.claims("boris", [("client_id", "com.example.recipient")])
         #expect(ours["sub"] != theirs["sub"] && ours["email"] != theirs["email"])
-        let app = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.app")])["id_token"]?.stringValue
-        ).claims
+        let app = try await fixture.claims("boris", [("client_id", "com.example.app")])
         #expect(app["sub"] == ours["sub"])
     }
 
@@ -104,26 +100,22 @@ import Testing
         #expect(claims["sub"] == nil && claims["azp"] == "x")
         #expect(header["typ"] == "JWT" && header["crit"] == ["b64"])
         try await fixture.control(.delete, "tokens")
-        #expect(JSON.token(try await fixture.signIn()["id_token"]?.stringValue).claims["sub"] != nil)
+        #expect(try await fixture.claims()["sub"] != nil)
     }
 
     @Test func realUserStatusIsForTheFirstNativeSignInOnly() async throws {
         let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
+        #expect(try await fixture.claims("ada", native)["real_user_status"] == 2)
+        #expect(try await fixture.claims("ada", native)["real_user_status"] == nil)
         #expect(
-            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.stringValue).claims["real_user_status"] == 2
-        )
-        #expect(
-            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.stringValue).claims["real_user_status"]
-                == nil)
-        #expect(
-            JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims["real_user_status"] == nil)
+            try await fixture.claims("boris")["real_user_status"] == nil)
     }
 
     @Test func clockOffsetMovesTheTokens() async throws {
         let fixture = try Fixture()
         try await fixture.control(.put, "clock", ["offset": -3600])
-        let claims = JSON.token(try await fixture.signIn()["id_token"]?.stringValue).claims
+        let claims = try await fixture.claims()
         #expect(claims["iat"]?.integer == ClientSecrets.now - 3600)
     }
 }

@@ -27,9 +27,7 @@ import Testing
         let received = try await fixture.form(
             "/auth/usermigrationinfo", recipient + [("transfer_sub", transfer)], try await bearer(fixture, recipient))
         #expect(received.json["is_private_email"] == true)
-        let there = JSON.token(
-            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.stringValue
-        ).claims
+        let there = try await fixture.claims("boris", [("client_id", "com.example.recipient")])
         #expect(there["transfer_sub"]?.stringValue == transfer)
         #expect(received.json["sub"] == there["sub"])
         #expect(received.json["email"] == there["email"])
@@ -41,7 +39,7 @@ import Testing
         try await fixture.control(.post, "transfers", ["person": "ada", "to": "TEAM654321"])
         let client: [(String, JSON)] = [("client_id", "com.example.recipient")]
         func claims() async throws -> JSON {
-            JSON.token(try await fixture.signIn("ada", client)["id_token"]?.stringValue).claims
+            try await fixture.claims("ada", client)
         }
         #expect(try await claims()["transfer_sub"] != nil)
         fixture.clock.advance(milliseconds: 60 * 86_400_000)
@@ -50,7 +48,7 @@ import Testing
 
     @Test func strangersAndRevokedPeopleAreRefused() async throws {
         let fixture = try Fixture()
-        let sub = JSON.token(try await fixture.signIn("ada")["id_token"]?.stringValue).claims["sub"]?.stringValue ?? ""
+        let sub = try await fixture.claims("ada")["sub"]?.stringValue ?? ""
         let token = try await bearer(fixture, sender)
         func ask(_ pairs: [(String, String)], _ fields: HTTPFields) async throws -> JSON? {
             try await fixture.form("/auth/usermigrationinfo", sender + pairs, fields).json["error"]

@@ -16,7 +16,7 @@ import Testing
 
     @Test func notificationGoesToTheServerAsApplesDo() async throws {
         let fixture = try Fixture()
-        let sub = JSON.token(try await fixture.signIn("boris")["id_token"]?.stringValue).claims["sub"]
+        let sub = try await fixture.claims("boris")["sub"]
         try await fixture.control(.post, "notifications", ["type": "email-disabled", "person": "boris"])
         let request = try #require(fixture.transport.state.withLock { $0.requests.first })
         #expect(request.method == .post)
@@ -88,7 +88,7 @@ import Testing
     @Test(arguments: ["consent-revoked", "account-delete", "account-deleted"])
     func endOfConsentHoldsAtAppleToo(_ type: String) async throws {
         let fixture = try Fixture()
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        let tokens = try await fixture.exchange(try await fixture.code()).json
         try await fixture.control(.post, "notifications", ["type": .string(type), "person": "ada"])
         #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
     }

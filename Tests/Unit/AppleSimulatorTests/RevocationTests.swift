@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct RevocationTests {
     private func tokens(_ fixture: Fixture) async throws -> JSON {
-        try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        try await fixture.exchange(try await fixture.code()).json
     }
 
     private func revoke(
@@ -74,7 +74,7 @@ import Testing
 
     @Test func codeOfARevokedConsentIsDead() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.exchange(code).json["error"] == "invalid_grant")
     }

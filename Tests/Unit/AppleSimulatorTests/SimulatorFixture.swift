@@ -132,6 +132,14 @@ struct Fixture {
         return try await control(.post, "authorize", body).json
     }
 
+    /// The claims of the token that a sign-in brings.
+    func claims(_ person: String = "ada", _ more: [(String, JSON)] = []) async throws -> JSON {
+        JSON.token(try await signIn(person, more)["id_token"]?.stringValue).claims
+    }
+
+    /// The code of a sign-in.
+    func code() async throws -> String { try await signIn()["code"]?.stringValue ?? "" }
+
     func exchange(
         _ code: String, secret: String = "good", _ changes: [(String, String?)] = []
     ) async throws -> Answer {
@@ -179,20 +187,15 @@ struct Answer {
     init(_ response: ServerResponse) async throws {
         status = response.status.code
         fields = response.fields
-        let sink = Sink()
+        var received: [UInt8] = []
         isBroken = false
         switch response.body {
         case .none: break
-        case .bytes(let bytes): sink.bytes = bytes
+        case .bytes(let bytes): received = bytes
         case .stream(let produce):
-            do { try await produce(sink) } catch { isBroken = true }
+            do { try await produce(BodyWriter { received += $0 }) } catch { isBroken = true }
         }
-        body = sink.bytes
-    }
-
-    private final class Sink: BodyWriter {
-        var bytes: [UInt8] = []
-        func write(_ bytes: [UInt8]) async throws { self.bytes += bytes }
+        body = received
     }
 
     var text: String { String(decoding: body, as: UTF8.self) }

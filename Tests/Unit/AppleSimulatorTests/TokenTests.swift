@@ -21,7 +21,7 @@ import Testing
 
     @Test func codeWorksOnce() async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         #expect(try await fixture.exchange(code).status == 200)
         let again = try await fixture.exchange(code)
         #expect(again.status == 400)
@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: [(299_999 as Int64, 200), (300_000, 400)])
     func codeLivesFiveMinutes(_ age: Int64, _ status: Int) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         fixture.clock.advance(milliseconds: age)
         let answer = try await fixture.exchange(code, secret: "longest")
         #expect(answer.status == status)
@@ -74,7 +74,7 @@ import Testing
     ])
     func mistakeIsNamedAndLeavesTheCodeUnused(_ mistake: Mistake) async throws {
         let fixture = try Fixture()
-        let code = try await fixture.signIn()["code"]?.stringValue ?? ""
+        let code = try await fixture.code()
         let answer = try await fixture.exchange(code, mistake.changes)
         #expect(answer.status == 400)
         #expect(answer.json["error"]?.stringValue == mistake.error)
@@ -112,7 +112,7 @@ import Testing
 
     @Test func refreshTokenRenewsWithoutANewOne() async throws {
         let fixture = try Fixture()
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        let tokens = try await fixture.exchange(try await fixture.code()).json
         let answer = try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "")
         #expect(answer.status == 200)
         #expect(answer.json["refresh_token"] == nil)
@@ -125,7 +125,7 @@ import Testing
         let answer = try await fixture.refresh("garbage", secret: "noJWT", client: "garbage")
         #expect(answer.json["error"] == "invalid_grant")
         #expect(answer.json["error_description"] == "The token has expired or has been revoked.")
-        let tokens = try await fixture.exchange(try await fixture.signIn()["code"]?.stringValue ?? "").json
+        let tokens = try await fixture.exchange(try await fixture.code()).json
         let good = tokens["refresh_token"]?.stringValue ?? ""
         #expect(try await fixture.refresh(good, secret: "noJWT").json["error"] == "invalid_client")
         #expect(

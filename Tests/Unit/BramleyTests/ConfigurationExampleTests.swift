@@ -1,5 +1,7 @@
+import AppleID
 import Foundation
 import HTTP
+import Logging
 import Sockets
 import Testing
 import Web

@@ -1,3 +1,4 @@
+import AppleID
 import Foundation
 import Testing
 import Web
@@ -39,11 +40,11 @@ import Web
                 "url": ["https://hooks.example.com/"], "secretFile": "../\(fixture.directory.lastPathComponent)/hooks",
             ],
         ]).configuration
-        #expect(configuration.apple.privateKeyFile == folder + "/AuthKey.p8")
+        #expect(configuration.apple.key.file == folder + "/AuthKey.p8")
         #expect(configuration.storage.directory == folder + "/./data")
         #expect(configuration.pagesDirectory == folder + "/pages")
         #expect(configuration.secrets.previousSealingKeys.count == 1)
-        #expect(configuration.webhooks != nil && configuration.web.accessRules != nil)
+        #expect(!configuration.webhooks.isEmpty && configuration.web.accessRules != nil)
         guard case .file(let key) = configuration.secrets.sealingKey else { return #expect(Bool(false)) }
         #expect(key == folder + "/sealing.key")
     }

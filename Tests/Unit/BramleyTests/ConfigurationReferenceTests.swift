@@ -5,7 +5,7 @@ import Testing
 struct ConfigurationReferenceTests {
     @Test func pageSaysWhatTheTableSays() throws {
         let page = try String(contentsOf: packageRoot.appending(path: "docs/configuration.md"), encoding: .utf8)
-        #expect(page == ConfigurationReference.markdown, "run `make docs`")
+        #expect(page == ConfigurationTable.reference, "run `make docs`")
     }
 
     @Test func schemaSaysWhatTheTableSays() throws {
@@ -15,6 +15,6 @@ struct ConfigurationReferenceTests {
 
     @Test(arguments: ConfigurationTable.keys.map(\.name))
     func everyKeyHasARow(name: String) {
-        #expect(ConfigurationReference.markdown.contains("\n| `\(name)` | "))
+        #expect(ConfigurationTable.reference.contains("\n| `\(name)` | "))
     }
 }

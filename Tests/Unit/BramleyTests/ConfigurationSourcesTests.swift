@@ -1,3 +1,4 @@
+import AppleID
 import Crypto
 import Foundation
 import HTTP
@@ -140,7 +141,7 @@ struct ConfigurationSourcesTests {
         let configuration = try ConfigurationLoader.load(ConfigurationInput(path: path, environment: environment))
             .configuration
         #expect(configuration.web.signIn.signUp == .closed)
-        #expect(configuration.apple.privateKeyPEM.reveal() == ConfigurationFixture.pem)
+        #expect(configuration.apple.key.pem.reveal() == ConfigurationFixture.pem)
         #expect(!configuration.web.button.border)
         #expect(configuration.web.button.width == nil)
     }

@@ -1,3 +1,4 @@
+import AppleID
 import Testing
 import Web
 

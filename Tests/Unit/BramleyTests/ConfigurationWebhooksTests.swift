@@ -18,8 +18,8 @@ struct ConfigurationWebhooksTests {
     }
 
     @Test func nothingIsSentByDefault() throws {
-        #expect(try fixture.load().configuration.webhooks == nil)
-        #expect(try fixture.load(["webhooks": ["url": [String]()]]).configuration.webhooks == nil)
+        #expect(try fixture.load().configuration.webhooks.isEmpty)
+        #expect(try fixture.load(["webhooks": ["url": [String]()]]).configuration.webhooks.isEmpty)
     }
 
     @Test(
@@ -44,9 +44,9 @@ struct ConfigurationWebhooksTests {
         ])
     func readsOneAddressOrSeveral(value: any Sendable, urls: [String]) throws {
         let loaded = try fixture.load(["webhooks": ["url": value, "secret": Self.secret]])
-        #expect(loaded.configuration.webhooks?.urls == urls)
+        #expect(loaded.configuration.webhooks.map(\.url) == urls)
         #expect(
-            loaded.configuration.webhooks?.endpoints.map(\.events)
+            loaded.configuration.webhooks.map(\.events)
                 == urls.map { _ in Set(JournalEntry.Kind.allCases) })
         #expect(loaded.warnings.isEmpty)
     }
@@ -57,10 +57,8 @@ struct ConfigurationWebhooksTests {
             "BRAMLEY_WEBHOOKS_SECRET": Self.secret + "\\n" + Self.other,
             "BRAMLEY_WEBHOOKS_EVENTS": "user.created,session.ended",
         ]).configuration.webhooks
-        #expect(webhooks?.urls == ["https://a.example/", "https://b.example/"])
-        let endpoints = try #require(webhooks?.endpoints)
-        #expect(endpoints.count == 2)
-        for endpoint in endpoints {
+        #expect(webhooks.map(\.url) == ["https://a.example/", "https://b.example/"])
+        for endpoint in webhooks {
             #expect(endpoint.events == [.userCreated, .sessionEnded])
             guard case .inline(let secrets) = endpoint.secrets else {
                 Issue.record("no inline secret")
@@ -151,7 +149,7 @@ struct ConfigurationWebhooksTests {
         let one = try fixture.write(Self.secret, to: "one.secret")
         let two = try fixture.write(Self.other, to: "two.secret")
         let found = try fixture.load(["webhooks": ["url": Self.three, "secretFile": [one, two, one]]]).configuration
-        let paths = try #require(found.webhooks).endpoints.map { endpoint -> String in
+        let paths = found.webhooks.map { endpoint -> String in
             if case .file(let path) = endpoint.secrets { return path }
             return "inline"
         }
@@ -162,7 +160,7 @@ struct ConfigurationWebhooksTests {
                 "BRAMLEY_WEBHOOKS_SECRET": "\(Self.secret),\(Self.other)\\n\(Self.secret)",
             ]
         ).configuration
-        let counts = try #require(inline.webhooks).endpoints.map { endpoint -> Int in
+        let counts = inline.webhooks.map { endpoint -> Int in
             if case .inline(let secrets) = endpoint.secrets { return secrets.all.count }
             return 0
         }
@@ -188,7 +186,7 @@ struct ConfigurationWebhooksTests {
         ]
         let found = try fixture.load(["webhooks": ["url": Self.three, "secret": Self.secret, "events": events]])
         #expect(
-            found.configuration.webhooks?.endpoints.map(\.events) == [
+            found.configuration.webhooks.map(\.events) == [
                 [.userCreated, .sessionCreated], [.accountDeleted, .sessionEnded], [.emailEnabled],
             ])
         let rest = try fixture.load([
@@ -197,7 +195,7 @@ struct ConfigurationWebhooksTests {
             ]
         ])
         let all = Set(JournalEntry.Kind.allCases)
-        #expect(rest.configuration.webhooks?.endpoints.map(\.events) == [all, [.accountDeleted], all])
+        #expect(rest.configuration.webhooks.map(\.events) == [all, [.accountDeleted], all])
     }
 
     @Test(arguments: [

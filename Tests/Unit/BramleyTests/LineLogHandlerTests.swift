@@ -15,7 +15,7 @@ struct LineLogHandlerTests {
 
     let memory = Memory()
 
-    private func logger(_ format: LogFormat, level: LogLevel = .info) -> Logger {
+    private func logger(_ format: LogFormat, level: Logger.Level = .info) -> Logger {
         let memory = memory
         return Logger(label: "bramley") { label in
             LineLogHandler(label: label, level: level, format: format, sink: memory) {

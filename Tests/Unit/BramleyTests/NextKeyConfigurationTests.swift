@@ -1,3 +1,4 @@
+import AppleID
 import Bramley
 import Crypto
 import Foundation
@@ -28,7 +29,7 @@ struct NextKeyConfigurationTests {
     @Test func thereIsNoneUnlessItIsNamed() throws {
         let apple = try fixture.load().configuration.apple
         #expect(apple.nextKey == nil)
-        #expect(apple.privateKeyFile == fixture.keyPath)
+        #expect(apple.key.file == fixture.keyPath)
     }
 
     @Test func readsTheFileOfTheNextKey() throws {
@@ -36,9 +37,9 @@ struct NextKeyConfigurationTests {
         let loaded = try fixture.load(["apple": ["nextKeyID": "NEXT123456", "nextPrivateKeyFile": path]])
         #expect(loaded.warnings.isEmpty)
         let key = try #require(loaded.configuration.apple.nextKey)
-        #expect(key.keyID == "NEXT123456")
-        #expect(key.privateKeyFile == path)
-        #expect(key.privateKeyPEM.reveal() == Self.pem)
+        #expect(key.id == "NEXT123456")
+        #expect(key.file == path)
+        #expect(key.pem.reveal() == Self.pem)
     }
 
     @Test func readsTheNextKeyFromTheEnvironment() throws {
@@ -47,8 +48,8 @@ struct NextKeyConfigurationTests {
             "BRAMLEY_APPLE_NEXT_PRIVATE_KEY": Self.pem.replacing("\n", with: "\\n"),
         ])
         let key = try #require(loaded.configuration.apple.nextKey)
-        #expect(key.privateKeyFile == nil)
-        #expect(key.privateKeyPEM.reveal() == Self.pem)
+        #expect(key.file == nil)
+        #expect(key.pem.reveal() == Self.pem)
     }
 
     /// What is given in `apple`, and the key that is complained about.

@@ -1,3 +1,4 @@
+import AppleID
 import Bramley
 import Testing
 import Web

@@ -113,7 +113,7 @@ private struct Operation {
     func pages() throws {
         let described = Set(Operation.all.compactMap(\.page))
         #expect(described.filter { !$0.hasPrefix("/") } == Set(OperatorAction.allCases.map(\.rawValue)))
-        let source = try Self.file("Sources/Web/Operator/OperatorRoutes.swift")
+        let source = try Self.file("Sources/Web/Operator/OperatorPages.swift")
         let found = source.matches(of: #/Entry\(\s*\.\w+, "([^"]+)"/#).map { String($0.1) }
         #expect(Set(found).subtracting(Operation.pages) == described.filter { $0.hasPrefix("/") })
     }

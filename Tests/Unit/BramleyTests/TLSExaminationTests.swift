@@ -21,7 +21,7 @@ import Web
     func theProxyIsOnlySpokenOfWhereThereIsOne(failure: HTTPClientError, finding: Finding) throws {
         let url = try #require(PublicURL("https://id.example.com:8443"))
         for holdsCertificate in [false, true] {
-            let diagnosis = TLSExamination(url: url, holdsCertificate: holdsCertificate).diagnosis(of: failure)
+            let diagnosis = Doctor.unreachable(url, failure, holdsCertificate: holdsCertificate)
             #expect(diagnosis.finding == finding)
             let next = try #require(diagnosis.nextStep)
             #expect(!next.isEmpty)

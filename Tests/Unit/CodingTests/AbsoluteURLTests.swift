@@ -76,18 +76,3 @@ import Testing
         #expect(UInt16(bigEndianBytes: []) == 0)
     }
 }
-
-@Suite struct EscapeTests {
-    /// RFC 3986 §2.1 and the WHATWG URL standard's examples of percent-decoding.
-    @Test func decodes() {
-        #expect(PercentEncoding.decode("%25%s%1G") == nil)
-        #expect(PercentEncoding.decode("%E2%80%bd!") == Array("\u{203D}!".utf8))
-        #expect(PercentEncoding.decode("a+b%2b%2B") == Array("a+b++".utf8))
-        for text in ["%", "%4", "a%4", "%g0", "%0g", "%%41"] { #expect(PercentEncoding.decode(text) == nil, "\(text)") }
-        #expect(PercentEncoding.escapedByte(in: Array("x%41".utf8).span, at: 0) == nil)
-        #expect(PercentEncoding.escapedByte(in: Array("x%41".utf8).span, at: 1) == 0x41)
-        var form: [UInt8] = []
-        FormDecoder.append(decoding: Array("%25%s+%1G%".utf8).span, to: &form)
-        #expect(form == Array("%%s %1G%".utf8), "a lone percent stands for itself")
-    }
-}

@@ -74,14 +74,26 @@ import Testing
             PercentEncoding.encodeComponent("a b/c?d#e&f=g+h%:@é") == "a%20b%2Fc%3Fd%23e%26f%3Dg%2Bh%25%3A%40%C3%A9")
     }
 
-    @Test(arguments: [("a%20b", "a b"), ("%C3%a9", "é"), ("+", "+"), ("", ""), ("%2541", "%41")])
+    /// RFC 3986 §2.1 and the WHATWG URL standard's examples of percent-decoding.
+    @Test(arguments: [
+        ("a%20b", "a b"), ("%C3%a9", "é"), ("+", "+"), ("", ""), ("%2541", "%41"), ("%E2%80%bd!", "\u{203D}!"),
+        ("a+b%2b%2B", "a+b++"),
+    ])
     func decode_readsOnce(_ text: String, _ plain: String) {
         #expect(PercentEncoding.decode(text) == Array(plain.utf8))
     }
 
-    @Test(arguments: ["%", "%4", "a%", "%g0", "%0g", "%%41", "% 41", "%u0041"])
+    @Test(arguments: ["%", "%4", "a%", "a%4", "%g0", "%0g", "%%41", "% 41", "%u0041", "%25%s%1G"])
     func decode_refusesABrokenEscape(_ text: String) {
         #expect(PercentEncoding.decode(text) == nil)
+    }
+
+    @Test func escapedByte_isReadInPlace() {
+        #expect(PercentEncoding.escapedByte(in: Array("x%41".utf8).span, at: 0) == nil)
+        #expect(PercentEncoding.escapedByte(in: Array("x%41".utf8).span, at: 1) == 0x41)
+        var form: [UInt8] = []
+        FormDecoder.append(decoding: Array("%25%s+%1G%".utf8).span, to: &form)
+        #expect(form == Array("%%s %1G%".utf8), "a lone percent stands for itself")
     }
 
     @Test func everyByte_roundTrips() {

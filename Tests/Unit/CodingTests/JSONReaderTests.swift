@@ -18,56 +18,59 @@ import Testing
         }
     }
 
-    static let grammar: [Refusal] = [
-        Refusal("", .unexpectedEnd), Refusal(" ", .unexpectedEnd), Refusal("[", .unexpectedEnd),
-        Refusal("{", .unexpectedEnd), Refusal("[1", .unexpectedEnd), Refusal("[1,", .unexpectedEnd),
-        Refusal("{\"a\"", .unexpectedEnd), Refusal("{\"a\":", .unexpectedEnd), Refusal("{\"a\":1", .unexpectedEnd),
-        Refusal("\"a", .unexpectedEnd), Refusal("\"\\", .unexpectedEnd), Refusal("\"\\u00", .unexpectedEnd),
-        Refusal("tru", .unexpectedEnd), Refusal("[1,]", .trailingComma), Refusal("[,1]", .unexpectedByte),
-        Refusal("[1,,2]", .unexpectedByte), Refusal("[1 2]", .unexpectedByte), Refusal("{,}", .unexpectedByte),
-        Refusal("{\"a\":1,}", .trailingComma), Refusal("{a:1}", .unexpectedByte), Refusal("{'a':1}", .unexpectedByte),
-        Refusal("{1:1}", .unexpectedByte), Refusal("{\"a\" 1}", .unexpectedByte),
-        Refusal("{\"a\"::1}", .unexpectedByte),
-        Refusal("{\"a\":1 \"b\":2}", .unexpectedByte), Refusal("[1}", .unexpectedByte),
-        Refusal("{\"a\":1]", .unexpectedByte),
-        Refusal("True", .unexpectedByte), Refusal("nulL", .unexpectedByte), Refusal("NaN", .unexpectedByte),
-        Refusal("Infinity", .unexpectedByte), Refusal("'a'", .unexpectedByte), Refusal("/* c */1", .unexpectedByte),
-        Refusal("[1]//c", .trailingData), Refusal("1 1", .trailingData), Refusal("{}}", .trailingData),
-        Refusal("[]]", .trailingData), Refusal("\"a\"\u{0}", .trailingData), Refusal("null,", .trailingData),
-        Refusal("\u{0C}1", .unexpectedByte), Refusal("\u{A0}1", .unexpectedByte),
-        Refusal("\u{2060}[]", .unexpectedByte),
-        Refusal("\u{FEFF}{}", .byteOrderMark), Refusal(bytes: [0x5B, 0x00, 0x5D], .unexpectedByte),
-        Refusal(bytes: [0xFF, 0xFE, 0x5B, 0x00], .unexpectedByte), Refusal(bytes: [0x5B, 0xFF, 0x5D], .unexpectedByte),
-    ]
+    private static func refusals(_ reason: JSONError.Reason, _ texts: String...) -> [Refusal] {
+        texts.map { Refusal($0, reason) }
+    }
+
+    static let grammar =
+        ([
+            refusals(
+                .unexpectedEnd, "", " ", "[", "{", "[1", "[1,", "{\"a\"", "{\"a\":", "{\"a\":1", "\"a", "\"\\",
+                "\"\\u00",
+                "tru"),
+            refusals(.trailingComma, "[1,]", "{\"a\":1,}"),
+            refusals(
+                .unexpectedByte, "[,1]", "[1,,2]", "[1 2]", "{,}", "{a:1}", "{'a':1}", "{1:1}", "{\"a\" 1}",
+                "{\"a\"::1}",
+                "{\"a\":1 \"b\":2}", "[1}", "{\"a\":1]", "True", "nulL", "NaN", "Infinity", "'a'", "/* c */1",
+                "\u{0C}1",
+                "\u{A0}1", "\u{2060}[]"),
+            refusals(.trailingData, "[1]//c", "1 1", "{}}", "[]]", "\"a\"\u{0}", "null,"),
+            refusals(.byteOrderMark, "\u{FEFF}{}"),
+            [
+                Refusal(bytes: [0x5B, 0x00, 0x5D], .unexpectedByte),
+                Refusal(bytes: [0xFF, 0xFE, 0x5B, 0x00], .unexpectedByte),
+                Refusal(bytes: [0x5B, 0xFF, 0x5D], .unexpectedByte),
+            ],
+        ] as [[Refusal]]).flatMap(\.self)
 
     static let numbers: [Refusal] = [
         "-", "+1", "01", "-01", "00", "1.", ".5", "-.5", "1.e1", "1e", "1e+", "1E-", "0e", "0x1", "1_0", "1e1.5", "--1",
         "-a", "-Infinity", "1.2.3", "２",
     ].map { Refusal($0, .invalidNumber) }
 
-    static let strings: [Refusal] = [
-        Refusal("\"\n\"", .controlCharacter), Refusal("\"\t\"", .controlCharacter),
-        Refusal("\"\u{0}\"", .controlCharacter),
-        Refusal("\"\\n\u{1F}\"", .controlCharacter), Refusal("\"\\x41\"", .invalidEscape),
-        Refusal("\"\\'\"", .invalidEscape),
-        Refusal("\"\\u12G4\"", .invalidEscape), Refusal("\"\\U0041\"", .invalidEscape),
-        Refusal("\"\\\u{0}\"", .invalidEscape),
-        Refusal("\"\\ud800\"", .loneSurrogate), Refusal("\"\\udc00\"", .loneSurrogate),
-        Refusal("\"\\ud800\\ud800\"", .loneSurrogate), Refusal("\"\\ud800\\u0041\"", .loneSurrogate),
-        Refusal("\"\\ud83d \\ude00\"", .loneSurrogate), Refusal("\"\\udbff\\ue000\"", .loneSurrogate),
-        Refusal("\"\\ud800\\n\"", .loneSurrogate), Refusal("{\"\\uD800\":1}", .loneSurrogate),
-        Refusal(bytes: [0x22, 0x80, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xC0, 0xAF, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xE0, 0x80, 0xAF, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xED, 0xA0, 0x80, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xC3, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xF8, 0x88, 0x80, 0x80, 0x80, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xFF, 0x22], .invalidUTF8),
-        // Broken UTF-8 around an escape, which takes the other path through the reader.
-        Refusal(bytes: [0x22, 0x5C, 0x6E, 0xC3, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xC3, 0x5C, 0x6E, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D], .invalidUTF8),
-    ]
+    static let strings =
+        ([
+            refusals(.controlCharacter, "\"\n\"", "\"\t\"", "\"\u{0}\"", "\"\\n\u{1F}\""),
+            refusals(.invalidEscape, "\"\\x41\"", "\"\\'\"", "\"\\u12G4\"", "\"\\U0041\"", "\"\\\u{0}\""),
+            refusals(
+                .loneSurrogate, "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\ud800\"", "\"\\ud800\\u0041\"",
+                "\"\\ud83d \\ude00\"", "\"\\udbff\\ue000\"", "\"\\ud800\\n\"", "{\"\\uD800\":1}"),
+            [
+                Refusal(bytes: [0x22, 0x80, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xC0, 0xAF, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xE0, 0x80, 0xAF, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xED, 0xA0, 0x80, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xC3, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xF8, 0x88, 0x80, 0x80, 0x80, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xFF, 0x22], .invalidUTF8),
+                // Broken UTF-8 around an escape, which takes the other path through the reader.
+                Refusal(bytes: [0x22, 0x5C, 0x6E, 0xC3, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x22, 0xC3, 0x5C, 0x6E, 0x22], .invalidUTF8),
+                Refusal(bytes: [0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D], .invalidUTF8),
+            ],
+        ] as [[Refusal]]).flatMap(\.self)
 
     static let duplicates: [Refusal] = [
         #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"alg":"RS256","\u0061lg":"none"}"#, #"{"\u0061":1,"\u0061":2}"#,

@@ -172,7 +172,7 @@ enum ImportRules {
         }.map {
             ImportRules.Exception(
                 file: $0.path, module: "Storage",
-                types: ["StoreError", "StoreFailure", "StorePatience", "AwaitedClient", "Runtime"],
+                types: ["StoreError", "StorePatience", "AwaitedClient", "Runtime"],
                 reason: "failures of the store have one type, and so have clock, randomness and log")
         }
         #expect(!exceptions.isEmpty)

@@ -140,13 +140,13 @@ private let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
 
     @Test(
         arguments: [
-            ("/a b", "h", .target), ("/\r\n", "h", .target), ("", "h", .target), ("http://h/", "h", .target),
-            ("/#a", "h", .target), ("/", "", .host), ("/", "h\r\nA: b", .host), ("/", "a b", .host),
-            ("/", "a/b", .host),
-        ] as [(String, String, RequestSerializer.Refusal)])
-    func injection_isRefusedAndNothingWritten(_ target: String, _ host: String, _ refusal: RequestSerializer.Refusal) {
+            ("/a b", "h", "target"), ("/\r\n", "h", "target"), ("", "h", "target"), ("http://h/", "h", "target"),
+            ("/#a", "h", "target"), ("/", "", "host"), ("/", "h\r\nA: b", "host"), ("/", "a b", "host"),
+            ("/", "a/b", "host"),
+        ])
+    func injection_isRefusedAndNothingWritten(_ target: String, _ host: String, _ fault: String) {
         var output: [UInt8] = [1]
-        #expect(throws: refusal) {
+        #expect(throws: HTTPClientError.malformed("request: \(fault)")) {
             try RequestSerializer.appendHead(
                 method: .get, target: target, host: host, fields: [:], contentLength: nil, into: &output)
         }

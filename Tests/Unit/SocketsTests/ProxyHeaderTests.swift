@@ -31,10 +31,6 @@ import Testing
             self.bytes = bytes
             self.error = error
         }
-
-        init(line: String, _ error: ProxyHeaderError) {
-            self.init(line, Array((line + "\r\n").utf8), error)
-        }
     }
 
     private static func client(_ ip: String, _ port: UInt16) -> ProxyHeader.Source {
@@ -114,78 +110,76 @@ import Testing
         }
     }
 
-    static let refusals: [Refusal] = [
-        Refusal(line: "GET / HTTP/1.1", .missing),
-        Refusal("TLS", [0x16, 3, 1, 2, 0, 1], .missing),
-        Refusal("another first byte", [0], .missing),
-        Refusal(line: "proxy TCP4 1.2.3.4 1.2.3.4 1 2", .missing),
-        Refusal(line: "PROXY", .missing),
-        Refusal(line: " PROXY TCP4 1.2.3.4 1.2.3.4 1 2", .missing),
-        Refusal(line: "PROXY  TCP4 1.2.3.4 1.2.3.4 1 2", .unknownProtocol),
-        Refusal(line: "PROXY ", .unknownProtocol),
-        Refusal(line: "PROXY UDP4 1.2.3.4 1.2.3.4 1 2", .unknownProtocol),
-        Refusal(line: "PROXY tcp4 1.2.3.4 1.2.3.4 1 2", .unknownProtocol),
-        Refusal(line: "PROXY UNKNOWNS", .unknownProtocol),
-        Refusal(line: "PROXY TCP4", .invalidLine),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1", .invalidLine),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 2 ", .invalidLine),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 2 3", .invalidLine),
-        Refusal(line: "PROXY TCP4 1.2.3.4  1.2.3.4 1 2", .invalidLine),
-        Refusal(line: "PROXY TCP4 1.2.3 1.2.3.4 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.256 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP4 01.2.3.4 1.2.3.4 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP4 2001:db8::7 2001:db8::1 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP4 ::ffff:1.2.3.4 ::1 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP6 1.2.3.4 1.2.3.4 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP6 [::1] ::1 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP6 fe80::1%eth0 ::1 1 2", .invalidAddress),
-        Refusal(line: "PROXY TCP4 1.2.3.4\t1.2.3.4 1 2 3", .invalidAddress),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 01 2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 00 2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 +1 2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 -1 2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 65536 2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 65536", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 ", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 0x2", .invalidPort),
-        Refusal(line: "PROXY TCP4 1.2.3.4 1.2.3.4 1 100000", .invalidPort),
-        Refusal("LF alone", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\n".utf8), .invalidLine),
-        Refusal("CR alone", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\rX".utf8), .invalidLine),
-        Refusal("CR CR LF", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\r\n".utf8), .invalidLine),
-        Refusal(line: "PROXY UNKNOWN " + String(repeating: "f", count: 92), .lineTooLong),
-        Refusal(
-            "a line without end", Array(("PROXY UNKNOWN " + String(repeating: "f", count: 200)).utf8), .lineTooLong),
-        Refusal(
-            "106 bytes and no end in sight", Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92),
-            .lineTooLong),
-        Refusal(
-            "a line feed where the longest line has one, and no CR before it",
-            Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92) + [10], .lineTooLong),
-        Refusal("version 1 in the signature", signature + [0x11], .unsupportedVersion),
-        Refusal("version 3", signature + [0x31], .unsupportedVersion),
-        Refusal("command 2", signature + [0x22], .unknownCommand),
-        Refusal("another signature", Array(signature.dropLast()) + [0x0b], .missing),
-        Refusal("CRLF CRLF", [13, 10, 13, 10, 13], .missing),
-        Refusal("no transport", binary(0x21, 0x10, v4), .unsupportedFamily),
-        Refusal("datagrams", binary(0x21, 0x12, v4), .unsupportedFamily),
-        Refusal("datagrams over v6", binary(0x21, 0x22, v6), .unsupportedFamily),
-        Refusal("datagrams over unix", binary(0x21, 0x32, unix), .unsupportedFamily),
-        Refusal("no family", binary(0x21, 0x01, []), .unsupportedFamily),
-        Refusal("family 4", binary(0x21, 0x41, v4), .unsupportedFamily),
-        Refusal("v4 too short", binary(0x21, 0x11, Array(v4.dropLast())), .tooShort),
-        Refusal("v6 too short", binary(0x21, 0x21, v4), .tooShort),
-        Refusal("unix too short", binary(0x21, 0x31, Array(unix.dropLast())), .tooShort),
-        Refusal("one byte too long", binary(0x21, 0x11, [], length: 4096 - 15), .tooLong),
-        Refusal("as long as can be", binary(0x20, 0x00, [], length: 65535), .tooLong),
-        Refusal("half a field", binary(0x21, 0x11, v4 + [4, 0]), .invalidFields),
-        Refusal("a field beyond the end", binary(0x21, 0x11, v4 + [4, 0, 2, 0]), .invalidFields),
-        Refusal("wrong checksum", binary(0x21, 0x11, v4 + field(3, [0xd8, 0x08, 0x80, 0x65])), .wrongChecksum),
-        Refusal(
-            "checksum of a changed header", binary(0x21, 0x11, [204] + v4.dropFirst() + field(3, checksum)),
-            .wrongChecksum),
-        Refusal("short checksum", binary(0x21, 0x11, v4 + field(3, [1, 2, 3])), .invalidFields),
-        Refusal("two checksums", binary(0x21, 0x11, v4 + field(3, checksum) + field(3, checksum)), .invalidFields),
-    ]
+    private static func lines(_ error: ProxyHeaderError, _ lines: String...) -> [Refusal] {
+        lines.map { Refusal($0, Array(($0 + "\r\n").utf8), error) }
+    }
+
+    static let refusals =
+        ([
+            lines(
+                .missing, "GET / HTTP/1.1", "proxy TCP4 1.2.3.4 1.2.3.4 1 2", "PROXY", " PROXY TCP4 1.2.3.4 1.2.3.4 1 2"
+            ),
+            lines(
+                .unknownProtocol, "PROXY  TCP4 1.2.3.4 1.2.3.4 1 2", "PROXY ", "PROXY UDP4 1.2.3.4 1.2.3.4 1 2",
+                "PROXY tcp4 1.2.3.4 1.2.3.4 1 2", "PROXY UNKNOWNS"),
+            lines(
+                .invalidLine, "PROXY TCP4", "PROXY TCP4 1.2.3.4 1.2.3.4 1", "PROXY TCP4 1.2.3.4 1.2.3.4 1 2 ",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 1 2 3", "PROXY TCP4 1.2.3.4  1.2.3.4 1 2"),
+            lines(
+                .invalidAddress, "PROXY TCP4 1.2.3 1.2.3.4 1 2", "PROXY TCP4 1.2.3.4 1.2.3.256 1 2",
+                "PROXY TCP4 01.2.3.4 1.2.3.4 1 2", "PROXY TCP4 2001:db8::7 2001:db8::1 1 2",
+                "PROXY TCP4 ::ffff:1.2.3.4 ::1 1 2", "PROXY TCP6 1.2.3.4 1.2.3.4 1 2", "PROXY TCP6 [::1] ::1 1 2",
+                "PROXY TCP6 fe80::1%eth0 ::1 1 2", "PROXY TCP4 1.2.3.4\t1.2.3.4 1 2 3"),
+            lines(
+                .invalidPort, "PROXY TCP4 1.2.3.4 1.2.3.4 01 2", "PROXY TCP4 1.2.3.4 1.2.3.4 00 2",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 +1 2", "PROXY TCP4 1.2.3.4 1.2.3.4 -1 2",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 65536 2",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 1 65536", "PROXY TCP4 1.2.3.4 1.2.3.4 1 ",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 1 0x2",
+                "PROXY TCP4 1.2.3.4 1.2.3.4 1 100000"),
+            lines(.lineTooLong, "PROXY UNKNOWN " + String(repeating: "f", count: 92)),
+            [
+                Refusal("TLS", [0x16, 3, 1, 2, 0, 1], .missing),
+                Refusal("another first byte", [0], .missing),
+                Refusal("LF alone", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\n".utf8), .invalidLine),
+                Refusal("CR alone", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\rX".utf8), .invalidLine),
+                Refusal("CR CR LF", Array("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\r\n".utf8), .invalidLine),
+                Refusal(
+                    "a line without end", Array(("PROXY UNKNOWN " + String(repeating: "f", count: 200)).utf8),
+                    .lineTooLong),
+                Refusal(
+                    "106 bytes and no end in sight", Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92),
+                    .lineTooLong),
+                Refusal(
+                    "a line feed where the longest line has one, and no CR before it",
+                    Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92) + [10], .lineTooLong),
+                Refusal("version 1 in the signature", signature + [0x11], .unsupportedVersion),
+                Refusal("version 3", signature + [0x31], .unsupportedVersion),
+                Refusal("command 2", signature + [0x22], .unknownCommand),
+                Refusal("another signature", Array(signature.dropLast()) + [0x0b], .missing),
+                Refusal("CRLF CRLF", [13, 10, 13, 10, 13], .missing),
+                Refusal("no transport", binary(0x21, 0x10, v4), .unsupportedFamily),
+                Refusal("datagrams", binary(0x21, 0x12, v4), .unsupportedFamily),
+                Refusal("datagrams over v6", binary(0x21, 0x22, v6), .unsupportedFamily),
+                Refusal("datagrams over unix", binary(0x21, 0x32, unix), .unsupportedFamily),
+                Refusal("no family", binary(0x21, 0x01, []), .unsupportedFamily),
+                Refusal("family 4", binary(0x21, 0x41, v4), .unsupportedFamily),
+                Refusal("v4 too short", binary(0x21, 0x11, Array(v4.dropLast())), .tooShort),
+                Refusal("v6 too short", binary(0x21, 0x21, v4), .tooShort),
+                Refusal("unix too short", binary(0x21, 0x31, Array(unix.dropLast())), .tooShort),
+                Refusal("one byte too long", binary(0x21, 0x11, [], length: 4096 - 15), .tooLong),
+                Refusal("as long as can be", binary(0x20, 0x00, [], length: 65535), .tooLong),
+                Refusal("half a field", binary(0x21, 0x11, v4 + [4, 0]), .invalidFields),
+                Refusal("a field beyond the end", binary(0x21, 0x11, v4 + [4, 0, 2, 0]), .invalidFields),
+                Refusal("wrong checksum", binary(0x21, 0x11, v4 + field(3, [0xd8, 0x08, 0x80, 0x65])), .wrongChecksum),
+                Refusal(
+                    "checksum of a changed header", binary(0x21, 0x11, [204] + v4.dropFirst() + field(3, checksum)),
+                    .wrongChecksum),
+                Refusal("short checksum", binary(0x21, 0x11, v4 + field(3, [1, 2, 3])), .invalidFields),
+                Refusal(
+                    "two checksums", binary(0x21, 0x11, v4 + field(3, checksum) + field(3, checksum)), .invalidFields),
+            ],
+        ] as [[Refusal]]).flatMap(\.self)
 
     /// At whichever byte it is noticed, the same error, and no later than when all is there.
     @Test(arguments: refusals) func isRefused_AtEverySplit(_ test: Refusal) throws {

@@ -150,7 +150,7 @@ import Testing
 
     @Test func changesThatFailAreNotAudited() async throws {
         let before = try await lines().count
-        await #expect(throws: StoreError.self) {
+        await #expect(throws: Failure.self) {
             try await database.write { transaction in
                 try transaction.audit(.command, object: "x")
                 throw StoreError.inconsistent("undone")

@@ -97,24 +97,24 @@ func record(
 ) -> SignInRecord {
     let identifiers = RandomIdentifier(random: SystemRandom())
     return SignInRecord(
-        attempt: attempt ?? newAttempt(at: now), bindingHash: window?.hash ?? binding ?? randomDigest(),
-        attemptIssuedAt: attemptIssuedAt ?? now, attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
+        attempt: SignInAttempt(
+            id: attempt ?? newAttempt(at: now), issuedAt: attemptIssuedAt ?? now,
+            bindingHash: window?.hash ?? binding ?? randomDigest(), replacing: replacing),
+        attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
         claims: IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),
             issuedAt: issuedAt ?? now,
             email: EmailAddress(address: email ?? "\(subject)@example.com", isVerified: true, isPrivate: false)),
-        sealedRefreshToken: [1, 2, 3], policy: policy, newUser: identifiers.make(),
-        session: NewSession(
-            id: identifiers.make(),
-            token: window.map { .ofBrowser(BrowserTokens(of: $0, with: Bench.keyring)) } ?? .made(randomDigest()),
-            kind: .browser,
-            device: Device(userAgent: "Test", address: "127.0.0.1"), expiresAt: now.adding(seconds: 86_400)),
-        replacing: replacing, now: now)
+        sealedRefreshToken: [1, 2, 3], firstCheckAt: now.adding(seconds: CheckSchedule.interval), policy: policy,
+        newUser: identifiers.make(), session: identifiers.make(),
+        token: window.map { .ofBrowser(BrowserTokens(of: $0, with: Bench.keyring)) } ?? .made(randomDigest()),
+        kind: .browser, device: Device(userAgent: "Test", address: "127.0.0.1"),
+        sessionExpiresAt: now.adding(seconds: 86_400), now: now)
 }
 
 extension SignInRecord {
     /// Of the session's token, if this makes a new session.
-    var tokenHash: Digest256 { session.token.hash(of: session.id, since: now) }
+    var tokenHash: Digest256 { token.hash(of: session, since: now) }
 }
 
 /// An attempt's identifier, which begins with its time.
@@ -169,5 +169,13 @@ extension Accounts.Database {
     /// Runs SQL on the writing connection, between transactions, to limit or break it.
     func executeOnWriter(_ sql: String) throws {
         try store.engine.writer.sync { connection in try connection.execute(sql: sql) }
+    }
+}
+
+extension Accounts.Database {
+    func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(Failure) {
+        try await saveFirstConsent(FirstConsent(team: team, subject: subject, name: name), at: now)
     }
 }

@@ -76,7 +76,7 @@ import Testing
             }
             let code = try #require(location.split(separator: "code=").last.map(String.init))
             return await StorageTests.reason {
-                _ = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+                _ = try await bench.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
             }
         }
     }

@@ -38,7 +38,7 @@ import Testing
     func aCountThatFailsIsRepeated() async throws {
         let numbers = KeptNumbers<Int>(quick: .zero, rest: 0)
         #expect(try await numbers.current { 1 } == 1)
-        #expect(try await numbers.current { () throws(StoreError) in throw .late } == 1)
+        #expect(try await numbers.current { () throws(Failure) in throw Failure(store: .late) } == 1)
         while try await numbers.current({ 2 }) == 1 { await Task.yield() }
     }
 

@@ -103,7 +103,7 @@ import Testing
         #expect(try computed(bench) == [])
         let link = try await bench.link(waiting: ticket)
         try await bench.open(link)
-        _ = try await bench.linking.connectWaiting(link.id, binding: binding)
+        _ = try await bench.signIn.connectWaiting(link.id, binding: binding)
         #expect(try await bench.row(link.id).codeHash != nil)
         #expect(try computed(bench) == [])
     }

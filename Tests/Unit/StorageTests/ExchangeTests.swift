@@ -21,7 +21,7 @@ import Testing
     func isTakenOnce(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let (attempt, now) = (randomDigest(), subject.now)
-        let results = try await withThrowingTaskGroup(of: ExchangeClaimResult.self) { group in
+        let results = try await withThrowingTaskGroup(of: ExchangeClaim?.self) { group in
             for number in 0..<20 {
                 group.addTask {
                     try await subject.store.beginExchange(claim(attempt, request: "\(number)", at: now), consent: nil)
@@ -29,12 +29,10 @@ import Testing
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(results.count { $0 == .begun } == 1)
-        let requests = Set(
-            results.compactMap { result in
-                if case .taken(let request, now, false) = result { request } else { nil }
-            })
-        #expect(requests.count == 1)
+        #expect(results.count { $0 == nil } == 1)
+        let others = results.compactMap(\.self)
+        #expect(others.count == 19 && Set(others.map(\.request)).count == 1)
+        #expect(others.allSatisfy { $0.begunAt == now && !$0.isSpent })
     }
 
     @Test("a settled claim is free again, or spent for ever", arguments: StoreKind.allCases)
@@ -42,13 +40,14 @@ import Testing
         let subject = try Subject(kind)
         let (attempt, now) = (randomDigest(), subject.now)
         let mine = claim(attempt, at: now)
-        #expect(try await subject.store.beginExchange(mine, consent: nil) == .begun)
+        #expect(try await subject.store.beginExchange(mine, consent: nil) == nil)
         try await subject.store.settleExchange(attempt, isSpent: false)
-        #expect(try await subject.store.beginExchange(mine, consent: nil) == .begun)
+        #expect(try await subject.store.beginExchange(mine, consent: nil) == nil)
         try await subject.store.settleExchange(attempt, isSpent: true)
-        let taken = ExchangeClaimResult.taken(request: mine.request, begunAt: now, isSpent: true)
+        var taken = mine
+        taken.isSpent = true
         #expect(try await subject.store.beginExchange(mine, consent: nil) == taken)
-        #expect(try await subject.store.beginExchange(claim(randomDigest(), at: now), consent: nil) == .begun)
+        #expect(try await subject.store.beginExchange(claim(randomDigest(), at: now), consent: nil) == nil)
     }
 
     @Test("the name is safe with the claim, and not without it", arguments: StoreKind.allCases)
@@ -72,21 +71,20 @@ import Testing
         _ = try await database.beginExchange(mine, consent: nil)
         database.close()
         let next = try bench.open()
-        let taken = ExchangeClaimResult.taken(request: mine.request, begunAt: mine.begunAt, isSpent: false)
-        #expect(try await next.beginExchange(mine, consent: nil) == taken)
+        #expect(try await next.beginExchange(mine, consent: nil) == mine)
         bench.clock.advance(milliseconds: 599_999)
         #expect(try await next.maintain(at: bench.clock.now()).exchanges == 0)
-        #expect(try await next.beginExchange(mine, consent: nil) == taken)
+        #expect(try await next.beginExchange(mine, consent: nil) == mine)
         bench.clock.advance(milliseconds: 1)
         #expect(try await next.maintain(at: bench.clock.now()).exchanges == 1)
-        #expect(try await next.beginExchange(mine, consent: nil) == .begun)
+        #expect(try await next.beginExchange(mine, consent: nil) == nil)
         next.close()
     }
 
-    private func credential(_ token: UInt8, _ subject: String = "ann", at time: Timestamp) -> FreshCredential {
-        FreshCredential(
-            team: Bench.team, subject: AppleSubject(subject), clientID: ClientID("com.example.app"),
-            sealedRefreshToken: [token], issuedAt: time)
+    private func claims(_ subject: String = "ann", at time: Timestamp) -> IdentityClaims {
+        IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: ClientID("com.example.app"), subject: AppleSubject(subject),
+            issuedAt: time)
     }
 
     @Test("a token of a deletion is kept beside those of other apps, the latest by Apple's clock")
@@ -96,9 +94,10 @@ import Testing
         let now = bench.clock.now()
         _ = try await database.completeSignIn(record(at: now))
         for (token, offset) in [(UInt8(1), Int64(0)), (2, 10), (3, 5)] {
-            try await database.keepCredential(credential(token, at: now.adding(seconds: offset)))
+            try await database.keepCredential(
+                [token], of: claims(at: now.adding(seconds: offset)), team: Bench.team)
         }
-        try await database.keepCredential(credential(4, "stranger", at: now))
+        try await database.keepCredential([4], of: claims("stranger", at: now), team: Bench.team)
         let rows = try bench.stranger().read {
             try $0.rows("SELECT client_id, sealed_refresh_token FROM apple_credential ORDER BY 1")
         }

@@ -60,13 +60,13 @@ import Testing
         #expect(try await self.ticket(bench, person).reveal() == ticket.reveal())
         let link = try await bench.link(waiting: ticket)
         try await bench.open(link)
-        let page = try await bench.linking.link(link.id)
+        let page = try await bench.signIn.link(link.id)
         let binding = BindingCookie.value(bench.browser)
-        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == person)
-        let location = try await bench.linking.connectWaiting(link.id, binding: binding)
-        #expect(try await bench.linking.connectWaiting(link.id, binding: binding) == location)
+        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == person)
+        let location = try await bench.signIn.connectWaiting(link.id, binding: binding)
+        #expect(try await bench.signIn.connectWaiting(link.id, binding: binding) == location)
         let code = try #require(location.split(separator: "code=").last.map(String.init))
-        let user = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+        let user = try await bench.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
         #expect(user.externalID == "account-1" && user.name == PersonName(given: "Ann"))
         #expect(try await bench.events() == ["user.created", "account.linked"])
         #expect(bench.apple.exchanged.count == 1)
@@ -79,13 +79,13 @@ import Testing
         let bench = try LinkBench(asksExisting: true)
         let (person, _) = try await ask(bench, "attacker")
         let link = try await bench.link("victims-account", waiting: try await ticket(bench, person))
-        let page = try await bench.linking.link(link.id)
+        let page = try await bench.signIn.link(link.id)
         let victim = BindingCookie.value(BrowserBinding.make(random: SystemRandom()))
         for binding in [victim, .absent, .invalid] {
-            #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
+            #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
             #expect(
                 await reason {
-                    _ = try await bench.linking.connectWaiting(link.id, binding: binding)
+                    _ = try await bench.signIn.connectWaiting(link.id, binding: binding)
                 } == "link_unknown")
             for choice in ExistingAccountChoice.allCases {
                 #expect(
@@ -110,13 +110,13 @@ import Testing
         )
         let binding = BindingCookie.value(bench.browser)
         for link in [first, second] { try await bench.open(link) }
-        _ = try await bench.linking.connectWaiting(first.id, binding: binding)
+        _ = try await bench.signIn.connectWaiting(first.id, binding: binding)
         #expect(
-            await reason { _ = try await bench.linking.connectWaiting(second.id, binding: binding) } == "link_unknown")
+            await reason { _ = try await bench.signIn.connectWaiting(second.id, binding: binding) } == "link_unknown")
         #expect(try await bench.row(second.id).state == .open)
         // The second one's page has Apple's button in place of a "Connect" that would lead back to it.
-        let page = try await bench.linking.link(second.id)
-        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
+        let page = try await bench.signIn.link(second.id)
+        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
     }
 
     @Test("\"I'm new\" sent again after signing out: the cookie of the session that ended is not handed out")
@@ -170,7 +170,7 @@ import Testing
                         person.id, choice, binding: binding, device: bench.device)
                 } == "link_expired")
         }
-        #expect(await reason { _ = try await bench.linking.connectWaiting(link.id, binding: binding) } != "ok")
+        #expect(await reason { _ = try await bench.signIn.connectWaiting(link.id, binding: binding) } != "ok")
         #expect(try await bench.database.maintain(at: bench.now).waitingIdentities == 1)
     }
 

@@ -35,13 +35,13 @@ import Testing
         _ database: Accounts.Database, _ subject: String, _ name: String = "Ann"
     ) -> @Sendable () async -> StoreError? {
         { () async -> StoreError? in
-            do throws(StoreError) {
+            do throws(Failure) {
                 try await database.saveFirstConsent(
                     team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: name),
                     at: Timestamp(seconds: 1))
                 return nil
             } catch {
-                return error
+                return error.ofStore
             }
         }
     }
@@ -172,7 +172,7 @@ import Testing
             CREATE TEMP TRIGGER lose BEFORE DELETE ON session BEGIN SELECT RAISE(ROLLBACK, 'injected'); END
             """)
         let before = database.invalidations.generation
-        await #expect(throws: StoreError.self) {
+        await #expect(throws: Failure.self) {
             _ = try await database.endSession(session.id, cause: .signOut, at: bench.clock.now())
         }
         #expect(database.invalidations.generation == before)
@@ -191,7 +191,7 @@ import Testing
             BEGIN SELECT RAISE(ABORT, 'injected'); END
             """)
         let attempt = record(at: bench.clock.now())
-        await #expect(throws: StoreError.self) { _ = try await database.completeSignIn(attempt) }
+        await #expect(throws: Failure.self) { _ = try await database.completeSignIn(attempt) }
         for table in ["user", "apple_identity", "apple_credential", "session", "used_attempt", "event"] {
             let count = try bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") }
             #expect(count == 0, "\(table)")

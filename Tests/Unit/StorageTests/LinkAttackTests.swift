@@ -25,12 +25,12 @@ import Testing
         for guess in ["", link.ticket.reveal(), link.id.rawValue, link.nonce] {
             #expect(
                 await reason {
-                    _ = try await bench.linking.completeLink(link.id, code: guess, apiKey: LinkBench.apiKey)
+                    _ = try await bench.signIn.completeLink(link.id, code: guess, apiKey: LinkBench.apiKey)
                 }
                     == "code_invalid")
         }
         let stolen = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 link.id, ticket: link.ticket, bench.request(link.nonce, "attacker", code: "code-a"),
                 device: bench.device)
         }
@@ -78,7 +78,7 @@ import Testing
         let link = try await bench.link("victims-account")
         #expect(bench.log.lines.contains { "\($0)".contains(link.id.rawValue) })
         let attacker = BrowserBinding.make(random: SystemRandom())
-        let refusal = await reason { _ = try await bench.linking.beginLink(link.id, binding: attacker) }
+        let refusal = await reason { _ = try await bench.signIn.beginLink(link.id, binding: attacker) }
         #expect(refusal == "wrong_browser")
         #expect(try await bench.row(link.id).browser == nil)
         // Its own browser is not kept out by that.
@@ -94,14 +94,14 @@ import Testing
         let (mine, theirs) = (try await bench.link("mine"), try await bench.link("theirs"))
         for ticket in [mine.ticket, LinkTicket.make(random: SystemRandom())] {
             let failure = await reason {
-                _ = try await bench.linking.authorizeLink(
+                _ = try await bench.signIn.authorizeLink(
                     theirs.id, ticket: ticket, bench.request(theirs.nonce), device: bench.device)
             }
             #expect(failure == "link_unknown")
         }
         let unknown: LinkID = RandomIdentifier(random: SystemRandom()).make()
         let failure = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 unknown, ticket: mine.ticket, bench.request(mine.nonce), device: bench.device)
         }
         #expect(failure == "link_unknown")
@@ -112,7 +112,7 @@ import Testing
         #expect(await reason { _ = try await bench.authorize(theirs, "victim") } == "replayed")
         #expect(
             await reason {
-                _ = try await bench.linking.completeLink(mine.id, code: code.reveal(), apiKey: LinkBench.apiKey)
+                _ = try await bench.signIn.completeLink(mine.id, code: code.reveal(), apiKey: LinkBench.apiKey)
             } == "code_invalid")
     }
 
@@ -122,19 +122,19 @@ import Testing
         let (first, second) = (try await bench.link("a"), try await bench.link("b", kind: .upgrade))
         let request = bench.request(first.nonce, code: "code-1")
         let crossed = await reason {
-            _ = try await bench.linking.authorizeLink(second.id, ticket: second.ticket, request, device: bench.device)
+            _ = try await bench.signIn.authorizeLink(second.id, ticket: second.ticket, request, device: bench.device)
         }
         #expect(crossed == "identity_token")
-        _ = try await bench.linking.authorizeLink(first.id, ticket: first.ticket, request, device: bench.device)
+        _ = try await bench.signIn.authorizeLink(first.id, ticket: first.ticket, request, device: bench.device)
         let again = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 first.id, ticket: first.ticket, bench.request(first.nonce, code: "code-2"), device: bench.device)
         }
         #expect(again == "replayed")
         // A sign-in's challenge is no link's nonce, nor the reverse.
         let challenge = bench.signIn.beginNative()
         let borrowed = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 second.id, ticket: second.ticket, bench.request(challenge.nonce, code: "code-3"), device: bench.device)
         }
         #expect(borrowed == "identity_token")
@@ -172,13 +172,13 @@ import Testing
         let link = try await bench.link()
         let claim = Hexadecimal.encode(SHA256.hash(utf8: link.nonce).bytes)
         let cHash = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 link.id, ticket: link.ticket,
                 LinkRequest(identityToken: "ann|\(claim)|code-1", authorizationCode: "of-bob-1"), device: bench.device)
         }
         #expect(cHash == "identity_token")
         let exchanged = await reason {
-            _ = try await bench.linking.authorizeLink(
+            _ = try await bench.signIn.authorizeLink(
                 link.id, ticket: link.ticket, bench.request(link.nonce, "ann", code: "of-bob-1"), device: bench.device)
         }
         #expect(exchanged == "token_mismatch")
@@ -274,7 +274,7 @@ import Testing
             #expect(await reason { _ = try await bench.complete(link, code) } == "account-already-linked")
         }
         #expect(await reason { _ = try await bench.authorize(link) } == "account-already-linked")
-        #expect(await reason { _ = try await bench.linking.link(link.id) } == "account-already-linked")
+        #expect(await reason { _ = try await bench.signIn.link(link.id) } == "account-already-linked")
         #expect(try await bench.row(link.id).sealedIdentity == nil)
     }
 

@@ -36,7 +36,7 @@ final class LinkApple: IdentityProvider {
         func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
         return CallbackForm(
             state: field("state"), code: field("code"), identityToken: field("id_token"),
-            name: field("user").map { PersonName(given: $0) }, error: field("error"))
+            name: field("user").map { PersonName(given: $0) }, error: field("error"), isRepost: false)
     }
 
     func verify(
@@ -80,7 +80,6 @@ final class LinkBench: Sendable {
     let clock: ManualClock
     let apple: LinkApple
     let database: Accounts.Database
-    let linking: Linking
     let signIn: SignIn
     let log: LogRecorder
     let keyring: SealingKeyring
@@ -109,12 +108,10 @@ final class LinkBench: Sendable {
         self.apple = theApple
         var configuration = SignInConfiguration(signUp: signUp)
         configuration.asksExisting = asksExisting
-        let parts = SignInParts(
+        signIn = SignIn(
             provider: theApple, database: database, keyring: self.keyring, configuration: configuration,
             returnTargets: Self.targets,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
-        linking = Linking(parts)
-        signIn = SignIn(parts, linking: linking)
     }
 
     convenience init(
@@ -146,7 +143,7 @@ final class LinkBench: Sendable {
         _ externalID: String = "account-1", kind: LinkKind = .link, mayReplace: Bool = false,
         returnTo: String? = "https://app.example.com/linked?tab=1", waiting: LinkTicket? = nil
     ) async throws -> NewLink {
-        try await linking.createLink(
+        try await signIn.createLink(
             externalID: externalID, kind: kind, displayName: "Ann at Example", returnTo: returnTo,
             mayReplace: mayReplace, waiting: waiting, apiKey: Self.apiKey)
     }
@@ -164,24 +161,24 @@ final class LinkBench: Sendable {
     func authorize(
         _ link: NewLink, _ subject: String = "ann", code: String? = nil, given: String? = nil
     ) async throws(Failure) -> LinkCode {
-        try await linking.authorizeLink(
+        try await signIn.authorizeLink(
             link.id, ticket: link.ticket,
             request(link.nonce, subject, code: code ?? "code-\(subject)-\(link.id)", given: given), device: device)
     }
 
     /// Opens the link's address in a browser.
     func open(_ link: NewLink, _ browser: BrowserBinding? = nil) async throws(Failure) {
-        try await linking.openLink(link.id, token: link.addressToken, binding: browser ?? self.browser)
+        try await signIn.openLink(link.id, token: link.addressToken, binding: browser ?? self.browser)
     }
 
     /// An attempt of the link's page, in the browser that opens its address.
     func begin(_ link: NewLink, _ browser: BrowserBinding? = nil) async throws(Failure) -> Attempt {
         try await open(link, browser)
-        return try await linking.beginLink(link.id, binding: browser ?? self.browser)
+        return try await signIn.beginLink(link.id, binding: browser ?? self.browser)
     }
 
     func complete(_ link: NewLink, _ code: LinkCode) async throws(Failure) -> User {
-        try await linking.completeLink(link.id, code: code.reveal(), apiKey: Self.apiKey)
+        try await signIn.completeLink(link.id, code: code.reveal(), apiKey: Self.apiKey)
     }
 
     /// A whole link.

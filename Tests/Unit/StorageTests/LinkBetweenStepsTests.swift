@@ -41,7 +41,7 @@ import Testing
                 BEGIN SELECT RAISE(ABORT, 'killed'); END
                 """)
         }
-        #expect(await reason { _ = try await bench.complete(link, code) } == "storage")
+        #expect(await reason { _ = try await bench.complete(link, code) } == "unavailable")
         #expect(try await bench.user() == nil)
         try stranger.write { try $0.execute("DROP TRIGGER killed") }
         let next = try bench.restarted()
@@ -151,7 +151,8 @@ import Testing
         let code = try await bench.authorize(link)
         let new = SealingKey.generate()
         let rotated = try bench.restarted(SealingKeyring(current: new, previous: [Bench.key]))
-        let report = try await Resealing(database: rotated.database, keyring: rotated.keyring, clock: bench.clock).run()
+        let resealing = Resealing(database: rotated.database, keyring: rotated.keyring, clock: bench.clock)
+        let report = try #require(await resealing.run())
         #expect(report.isComplete && report.unreadable.isEmpty && report.tokens == 1)
         let alone = try rotated.restarted(SealingKeyring(current: new, previous: []))
         #expect(try await alone.complete(link, code).externalID == "account-1")

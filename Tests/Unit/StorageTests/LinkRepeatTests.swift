@@ -254,7 +254,7 @@ import Testing
                 BEGIN SELECT RAISE(ABORT, 'no journal'); END
                 """)
         }
-        #expect(await reason { _ = try await bench.complete(link, code) } == "storage")
+        #expect(await reason { _ = try await bench.complete(link, code) } == "unavailable")
         #expect(try bench.dump() == before)
         #expect(try await bench.row(link.id).state == .authorized)
         try stranger.write { try $0.execute("DROP TRIGGER silence") }

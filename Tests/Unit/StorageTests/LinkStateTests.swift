@@ -32,7 +32,7 @@ import Testing
             if target == "failed" {
                 try await bench.database.failLink(link.id, reason: "link_ended", at: bench.now)
             }
-            if place.rawValue.hasSuffix("Late") { bench.clock.advance(seconds: LinkLifetime.seconds) }
+            if place.rawValue.hasSuffix("Late") { bench.clock.advance(seconds: Link.lifetime) }
         }
     }
 
@@ -81,7 +81,7 @@ import Testing
             let before = try await bench.database.link(link.id)?.state
             let answer = await reason {
                 switch operation {
-                case .page: _ = try await bench.linking.link(link.id)
+                case .page: _ = try await bench.signIn.link(link.id)
                 case .begin: _ = try await bench.begin(link)
                 case .authorize: _ = try await bench.authorize(link)
                 case .authorizeOtherwise: _ = try await bench.authorize(link, code: "code-other")

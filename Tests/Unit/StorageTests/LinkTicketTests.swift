@@ -70,7 +70,7 @@ import Testing
         }
         #expect(again == location)
         let code = String(location.dropFirst(prefix.utf8.count - 4))
-        let user = try await next.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+        let user = try await next.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
         #expect(user.name == PersonName(given: "Ann"))
         #expect(try await next.database.sessions(of: user.id, at: next.now).isEmpty)
     }
@@ -127,7 +127,7 @@ import Testing
             throw LinkBench.Unexpected()
         }
         let code = try #require(location.split(separator: "code=").last.map(String.init))
-        let user = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
+        let user = try await bench.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
         #expect(try await bench.database.sessions(of: user.id, at: bench.now).isEmpty)
         #expect(try await bench.database.sessions(of: session.user, at: bench.now).map(\.id) == [session.id])
     }
@@ -142,7 +142,7 @@ import Testing
                 let guess = LinkCode.make(random: SystemRandom()).reveal()
                 #expect(
                     await reason {
-                        _ = try await bench.linking.completeLink(
+                        _ = try await bench.signIn.completeLink(
                             link.id, code: number == 0 ? "" : guess, apiKey: LinkBench.apiKey)
                     } == "code_invalid")
             }
@@ -159,9 +159,9 @@ import Testing
         let doneCode = try await bench.authorize(done, "eve")
         let user = try await bench.complete(done, doneCode)
         bench.clock.advance(milliseconds: 599_999)
-        _ = try await bench.linking.link(early.id)
+        _ = try await bench.signIn.link(early.id)
         bench.clock.advance(milliseconds: 1)
-        #expect(await reason { _ = try await bench.linking.link(early.id) } == "link_expired")
+        #expect(await reason { _ = try await bench.signIn.link(early.id) } == "link_expired")
         #expect(await reason { _ = try await bench.authorize(early) } == "link_expired")
         #expect(await reason { _ = try await bench.complete(late, code) } == "link_expired")
         #expect(
@@ -198,7 +198,7 @@ import Testing
         let early = try await bench.row(link.id)
         _ = try await bench.authorize(link)
         let request = bench.request(link.nonce, "ann", code: "code-ann-\(link.id)").native(early)
-        let after = try await bench.linking.authorize(early, request, device: bench.device)
+        let after = try await bench.signIn.authorize(early, request, device: bench.device)
         #expect(after.state == .authorized)
         #expect(bench.apple.exchanged.count == 1)
     }
@@ -241,7 +241,7 @@ import Testing
         for _ in 0..<3 { _ = try await bench.begin(link) }
         #expect(
             await reason {
-                _ = try await bench.linking.beginLink(link.id, binding: .make(random: SystemRandom()))
+                _ = try await bench.signIn.beginLink(link.id, binding: .make(random: SystemRandom()))
             } == "wrong_browser")
         #expect(try await version() == opened)
     }

@@ -56,7 +56,7 @@ import Testing
 
     private func dispatcher(_ receiver: FakeReceiver) -> WebhookDispatcher {
         WebhookDispatcher(
-            database: database, sender: receiver, targets: [], logoutTokens: FakeLogoutTokens(),
+            database: database, sender: receiver, targets: [], logoutTokens: fakeLogoutTokens,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
     }
 

@@ -25,8 +25,10 @@ import Testing
         bench = try Bench()
         database = try bench.open()
         keys = SigningKeys(
-            database: database, keyring: bench.keyring, algorithms: [], clock: bench.clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            database: database, keyring: bench.keyring, algorithms: [],
+            runtime: Runtime(
+                clock: bench.clock, random: SystemRandom(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         provider = OpenIDProvider(
             issuer: Self.issuer, audiences: ["api"], database: database, keys: keys, keyring: bench.keyring,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
@@ -83,7 +85,7 @@ import Testing
     }
 
     private func code(of error: any Error) -> ProviderError.Code? {
-        (error as? ProviderError)?.code
+        (error as? Failure)?.oauth?.code
     }
 
     private func scopes(_ access: GrantedAccessToken) async throws -> [OpenIDScope]? {
@@ -98,16 +100,16 @@ import Testing
         for place in [16, 31, 32, 47] {
             var forged = bytes
             forged[place] ^= 1
-            await #expect(throws: ProviderError.self) { try await refresh("bor_" + Base64URL.encode(forged)) }
+            await #expect(throws: Failure.self) { try await refresh("bor_" + Base64URL.encode(forged)) }
         }
         // The grant's id is part of every access token.
         let guessed = Array(bytes.prefix(16)) + [UInt8](repeating: 7, count: 32)
-        await #expect(throws: ProviderError.self) { try await refresh("bor_" + Base64URL.encode(guessed)) }
+        await #expect(throws: Failure.self) { try await refresh("bor_" + Base64URL.encode(guessed)) }
         let second = try await refresh(first)
         // One that was issued, and used long ago, is in two hands.
         bench.clock.advance(seconds: 11)
-        await #expect(throws: ProviderError.self) { try await refresh(first) }
-        await #expect(throws: ProviderError.self) { try await refresh(second) }
+        await #expect(throws: Failure.self) { try await refresh(first) }
+        await #expect(throws: Failure.self) { try await refresh(second) }
     }
 
     @Test("the same refresh at a server whose clock differs gets the same answer", arguments: [-9, -1, 0, 1, 9])
@@ -169,13 +171,13 @@ import Testing
         }
         try await change { $0.scopes = [.openid] }
         #expect(try await scopes(first.access) == [.openid])
-        await #expect(throws: ProviderError.self) { try await refresh(first) }
+        await #expect(throws: Failure.self) { try await refresh(first) }
         // Without offline access, the session's end is the end.
         try await change { $0.scopes = OpenIDScope.allCases }
         let second = try await refresh(first)
         try await change { $0.groups = ["staff"] }
         #expect(try await scopes(second.access) == nil)
-        await #expect(throws: ProviderError.self) { try await refresh(second) }
+        await #expect(throws: Failure.self) { try await refresh(second) }
         #expect(
             try await database.patchUser(signedIn.user.id, UserPatch(groups: ["staff"]), at: now)
                 != .unknown)
@@ -184,7 +186,7 @@ import Testing
         _ = try await database.patchUser(signedIn.user.id, UserPatch(groups: []), at: now)
         _ = try await database.patchUser(signedIn.user.id, UserPatch(groups: ["staff"]), at: now)
         #expect(try await scopes(second.access) == nil)
-        await #expect(throws: ProviderError.self) { try await refresh(second) }
+        await #expect(throws: Failure.self) { try await refresh(second) }
     }
 
     @Test(
@@ -197,7 +199,7 @@ import Testing
         #expect(try await database.signedIn(token: signedIn.session.tokenHash, at: now) == nil)
         _ = try await database.patchUser(signedIn.user.id, UserPatch(state: .active), at: now)
         #expect(try await scopes(first.access) == nil)
-        await #expect(throws: ProviderError.self) { try await refresh(first) }
+        await #expect(throws: Failure.self) { try await refresh(first) }
     }
 
     private func logout(_ hint: String) async throws -> LogoutAnswer {
@@ -243,7 +245,7 @@ import Testing
                 scope, limit: 1, schedule: CheckSchedule(random: SystemRandom()), at: now
             ).first)
         _ = try await database.recordCheck(.dead, of: check, at: now)
-        await #expect(throws: ProviderError.self) { try await refresh(renewed) }
+        await #expect(throws: Failure.self) { try await refresh(renewed) }
         #expect(try await provider.grant(access: renewed.access.reveal()) == nil)
     }
 
@@ -258,7 +260,7 @@ import Testing
         #expect(try await provider.client(client.id) == client)
         let request = try ProviderRequest(
             fields([("client_id", "api"), ("client_secret", "secret")]), authorization: [])
-        await #expect(throws: ProviderError.self) { try await provider.authenticate(request) }
+        await #expect(throws: Failure.self) { try await provider.authenticate(request) }
     }
 
     @Test("a refresh token that is not used ends after 90 days, and its row with it")
@@ -270,7 +272,7 @@ import Testing
         bench.clock.advance(seconds: 90 * 86_400 - 1)
         #expect(try await database.maintain(at: now).grants == 0)
         bench.clock.advance(seconds: 1)
-        await #expect(throws: ProviderError.self) { try await refresh(second) }
+        await #expect(throws: Failure.self) { try await refresh(second) }
         #expect(try await database.maintain(at: now).grants == 1)
     }
 

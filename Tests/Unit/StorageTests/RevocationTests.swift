@@ -260,7 +260,7 @@ import Testing
             at: bench.clock.now())
         var new = sealedRecord(subject, bench)
         new.claims.email = EmailAddress(address: "zyxomma@example.com", isVerified: true, isPrivate: false)
-        new.session.device = Device(userAgent: "Gastrolith/7.77", address: "203.0.113.77")
+        new.device = Device(userAgent: "Gastrolith/7.77", address: "203.0.113.77")
         let user = try #require(try await database.completeSignIn(new).user)
         _ = try await database.patchUser(
             user.id, UserPatch(externalID: "External-4711", groups: ["Zyxomma"]), at: bench.clock.now())

@@ -39,7 +39,7 @@ import Testing
         let start = bench.clock.now()
         let before = try bench.open(options)
         var long = record(at: start)
-        long.session.expiresAt = start.adding(seconds: 30 * 86_400)
+        long.sessionExpiresAt = start.adding(seconds: 30 * 86_400)
         #expect(try await before.completeSignIn(long).session != nil)
         before.close()
 

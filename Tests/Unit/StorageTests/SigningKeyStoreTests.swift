@@ -56,8 +56,10 @@ import Testing
 
     private func process(_ database: Accounts.Database, _ bench: Bench) -> SigningKeys {
         SigningKeys(
-            database: database, keyring: bench.keyring, clock: bench.clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            database: database, keyring: bench.keyring,
+            runtime: Runtime(
+                clock: bench.clock, random: SystemRandom(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
     @Test("of several processes on one file one makes each key, and the others follow")

@@ -59,7 +59,7 @@ extension Bench {
             return
         }
         #expect(user.id == record.newUser)
-        #expect(session.id == record.session.id)
+        #expect(session.id == record.session)
         #expect(user.email == record.claims.email)
         let found = try await subject.store.signedIn(token: record.tokenHash, at: subject.now)
         #expect(found == SignedIn(session: session, user: user))
@@ -165,7 +165,7 @@ extension Bench {
         let subject = try Subject(kind)
         let first = record(policy: .approval, at: subject.now)
         #expect(try await subject.store.completeSignIn(first) == .refused(.pending, first.newUser))
-        #expect(try await subject.store.usedAttempt(first.attempt, at: subject.now)?.session == nil)
+        #expect(try await subject.store.usedAttempt(first.attempt.id, at: subject.now)?.session == nil)
         #expect(
             try await subject.store.completeSignIn(record(policy: .approval, at: subject.now))
                 == .refused(.pending, first.newUser))
@@ -184,7 +184,7 @@ extension Bench {
         let stranger = record("bob", policy: .closed, at: subject.now)
         #expect(try await subject.store.completeSignIn(stranger) == .refused(.closed, nil))
         #expect(try await subject.store.user(stranger.newUser) == nil)
-        #expect(try await subject.store.usedAttempt(stranger.attempt, at: subject.now) != nil)
+        #expect(try await subject.store.usedAttempt(stranger.attempt.id, at: subject.now) != nil)
         let again = try await subject.store.completeSignIn(record("ann", policy: .closed, at: subject.now))
         #expect(again.user?.id == known.user)
     }
@@ -299,7 +299,7 @@ extension Bench {
                 notification(end, subject: name, time: time), team: Bench.team, at: subject.now)
             let tie = record(name, issuedAt: time, at: subject.now)
             #expect(try await subject.store.completeSignIn(tie) == .refused(.revoked, nil))
-            #expect(try await subject.store.usedAttempt(tie.attempt, at: subject.now)?.sessionIsLive == false)
+            #expect(try await subject.store.usedAttempt(tie.attempt.id, at: subject.now)?.sessionIsLive == false)
             #expect(try await subject.store.signedIn(token: tie.tokenHash, at: subject.now) == nil)
         }
         #expect(try await subject.isLive(earlier) == false)

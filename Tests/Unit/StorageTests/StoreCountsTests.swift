@@ -91,7 +91,7 @@ import Testing
         let database = try bench.open()
         _ = try await database.counts(Self.scope, at: bench.clock.now())
         database.close()
-        await #expect(throws: StoreError.self) { try await database.counts(Self.scope, at: bench.clock.now()) }
+        await #expect(throws: Failure.self) { try await database.counts(Self.scope, at: bench.clock.now()) }
     }
 
     @Test func commitsAreMeasured() async throws {

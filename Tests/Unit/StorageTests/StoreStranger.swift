@@ -64,7 +64,7 @@ final class PostgresStranger: StoreStranger {
 
     func execute(_ sql: String, _ arguments: [Any?]) throws {
         if arguments.isEmpty {
-            try connection.execute(sql: PostgresStatement.text(sql))
+            try connection.execute(sql: PostgresDialect.statement(sql))
         } else {
             _ = try rows(sql, arguments)
         }

@@ -10,13 +10,13 @@ import Testing
 /// What the store knows of a machine that takes no writes.
 @Suite struct StoreTroubleTests {
     private func save(_ database: Accounts.Database, _ subject: String, size: Int = 3) async -> StoreError? {
-        do throws(StoreError) {
+        do throws(Failure) {
             try await database.saveFirstConsent(
                 team: Bench.team, subject: AppleSubject(subject),
                 name: PersonName(given: String(repeating: "x", count: size)), at: Timestamp(seconds: 1))
             return nil
         } catch {
-            return error
+            return error.ofStore
         }
     }
 
@@ -69,7 +69,7 @@ import Testing
     func aConstraintIsNoTrouble() async throws {
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
-        await #expect(throws: StoreError.self) {
+        await #expect(throws: Failure.self) {
             try await database.write { transaction in
                 try transaction.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
             }

@@ -8,7 +8,7 @@ import Testing
 
 extension Accounts.Database {
     /// Whether there was such a user.
-    func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+    func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(Failure) -> Bool {
         try await patchUser(id, UserPatch(state: state), at: now) != .unknown
     }
 }

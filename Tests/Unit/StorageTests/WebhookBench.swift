@@ -75,7 +75,7 @@ struct WebhookBench: Sendable {
         database: Accounts.Database? = nil
     ) -> WebhookDispatcher {
         WebhookDispatcher(
-            database: database ?? self.database, sender: sender, targets: targets, logoutTokens: FakeLogoutTokens(),
+            database: database ?? self.database, sender: sender, targets: targets, logoutTokens: fakeLogoutTokens,
             policy: policy,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
     }
@@ -91,12 +91,8 @@ struct WebhookBench: Sendable {
 }
 
 /// Says what it was asked for, in place of a signature.
-struct FakeLogoutTokens: LogoutTokenSource {
-    func logoutToken(
-        for client: String, of user: UserID, session: SessionID?, at now: Timestamp
-    ) async throws(StoreError) -> Secret {
-        Secret("\(client) \(user) \(session?.rawValue ?? "all") \(now.seconds)")
-    }
+let fakeLogoutTokens: LogoutTokens = { client, user, session, now in
+    Secret("\(client) \(user) \(session?.rawValue ?? "all") \(now.seconds)")
 }
 
 /// An application: answers as told, and remembers what it was sent.

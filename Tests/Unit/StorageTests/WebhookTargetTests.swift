@@ -115,12 +115,13 @@ import Testing
         let endpoints = try Self.endpoints(bench, receiver)
         async let first = endpoints.test(WebhookBench.one)
         await entered.pass()
-        await #expect(throws: WebhookEndpoints.TestFailure.busy) { _ = try await endpoints.test(WebhookBench.one) }
+        let busy = await #expect(throws: Failure.self) { try await endpoints.test(WebhookBench.one) }
+        #expect(busy?.code == .tooManyRequests && busy?.retryAfter == 15)
         #expect(try await endpoints.test(WebhookBench.two).verdict == .delivered)
         door.open()
         #expect(try await first.verdict == .delivered)
         #expect(try await endpoints.test(WebhookBench.one).verdict == .delivered)
-        await #expect(throws: WebhookEndpoints.TestFailure.unknown) {
+        await #expect(throws: Failure(.webhookNotFound)) {
             _ = try await endpoints.test("https://elsewhere.example/")
         }
         #expect(receiver.requests.count == 3)

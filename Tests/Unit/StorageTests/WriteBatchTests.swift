@@ -118,7 +118,7 @@ import Testing
         let now = bench.clock.now()
         let taken = try #require(try await database.completeSignIn(record("first", at: now)).session)
         var records = (0..<10).map { record("person\($0)", at: now) }
-        records[6].session.token = .made(taken.tokenHash)
+        records[6].token = .made(taken.tokenHash)
         let results = await together(database, records.map { signIn(database, $0) })
         for (index, result) in results.enumerated() { #expect((result?.session == nil) == (index == 6)) }
         let people = try await database.events(after: nil, limit: 1_000).filter { $0.kind == .userCreated }

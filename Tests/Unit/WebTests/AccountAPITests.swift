@@ -30,8 +30,7 @@ import Web
     }
 
     @Test func appDeletesTheAccountItIsSignedInTo() async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         let fields = site.bearer(Site.nativeToken)
         let response = await site.send(.delete, "/api/v1/account", fields)
         #expect(response.status == .accepted)
@@ -67,8 +66,7 @@ import Web
 
     @Test("The sign-in may be ten minutes old and not older", arguments: [(599, 202), (600, 403)] as [(Int64, Int)])
     func freshness(_ age: Int64, status: Int) async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         site.clock.advance(seconds: age)
         let response = await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken))
         #expect(response.status.code == status)
@@ -78,8 +76,7 @@ import Web
 
     @Test("The clock that went back makes nothing fresh", arguments: [(60, 202), (61, 403)] as [(Int64, Int)])
     func sessionFromTheFuture(_ ahead: Int64, status: Int) async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         site.clock.advance(seconds: -ahead)
         let response = await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken))
         #expect(response.status.code == status)
@@ -90,16 +87,14 @@ import Web
         "Pending and disabled people cannot delete their account",
         arguments: [(User.State.pending, "user_pending"), (.disabled, "user_disabled")])
     func notActive(_ state: User.State, code: String) async throws {
-        let site = try Site()
-        site.signIn(state: state, kind: .native)
+        let site = try Site.signedIn(state: state, kind: .native)
         #expect(await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken)).code == code)
         #expect(people(site) == 1)
     }
 
     @Test("Neither kind of session works the other's way", arguments: [SessionKind.browser, .native])
     func kinds(_ kind: SessionKind) async throws {
-        let site = try Site()
-        site.signIn(kind: kind)
+        let site = try Site.signedIn(kind: kind)
         let fields: HTTPFields =
             kind == .native
             ? [.cookie: "__Host-bramley=" + Site.nativeToken, .secFetchSite: "same-origin"]
@@ -109,8 +104,7 @@ import Web
     }
 
     @Test func nothingIsAcknowledgedThatWasNotWritten() async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         site.database.faults.fail()
         #expect(
             await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken)).status == .serviceUnavailable)

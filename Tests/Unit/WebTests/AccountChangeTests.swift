@@ -148,14 +148,12 @@ import Web
     @Test("Users who may not be here change nothing", arguments: [User.State.pending, .disabled])
     func states(_ state: User.State) async throws {
         for change in Self.changes {
-            let site = try Site()
-            site.signIn(state: state)
+            let site = try Site.signedIn(state: state)
             let response = await site.post(change.path, form: change.form, fields(site))
             #expect(response.status == .forbidden)
             #expect(live(site) == [Self.current])
         }
-        let site = try Site()
-        site.signIn(state: state)
+        let site = try Site.signedIn(state: state)
         for path in ["/account/export", "/account/delete"] {
             #expect(await site.get(path, cookie: site.cookie).status == .forbidden)
         }

@@ -176,8 +176,7 @@ import Web
     }
 
     @Test func theDownloadIsAFileOfEverything() async throws {
-        let site = try Site()
-        site.signIn(PersonName(given: "\u{202E}<script>", family: "李"), groups: ["a&b"])
+        let site = try Site.signedIn(PersonName(given: "\u{202E}<script>", family: "李"), groups: ["a&b"])
         let response = await site.get("/account/export", cookie: site.cookie)
         #expect(response.status == .ok)
         #expect(response.fields[.contentType] == "application/json")
@@ -292,7 +291,7 @@ import Web
 
         var broken = AccountExport(
             record, at: moment, reading: Self.reading([.events: events], isGoneAfter: 3))
-        await #expect(throws: StoreError.self) { while try await broken.next() != nil {} }
+        await #expect(throws: Failure.self) { while try await broken.next() != nil {} }
     }
 
     /// Somebody's data, a page at a time.

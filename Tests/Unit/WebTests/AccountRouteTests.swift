@@ -77,8 +77,8 @@ import Web
     }
 
     @Test func privateRelayIsExplained() async throws {
-        let site = try Site()
-        site.signIn(email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true))
+        let site = try Site.signedIn(
+            email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true))
         let page = await site.get("/account", cookie: site.cookie).text
         #expect(page.contains("A private relay address"))
         #expect(!page.contains("is not passing on mail"))
@@ -93,16 +93,14 @@ import Web
     }
 
     @Test func nothingSharedIsSaidPlainly() async throws {
-        let site = try Site()
-        site.signIn(PersonName(), email: nil)
+        let site = try Site.signedIn(PersonName(), email: nil)
         let page = await site.get("/account", cookie: site.cookie).text
         #expect(page.contains("<h1><bdi>Your account</bdi></h1>"))
         #expect(page.matches(of: /Not shared/).count == 2)
     }
 
     @Test func unverifiedAddressIsMarked() async throws {
-        let site = try Site()
-        site.signIn(email: EmailAddress(address: "a@b.example", isVerified: false, isPrivate: false))
+        let site = try Site.signedIn(email: EmailAddress(address: "a@b.example", isVerified: false, isPrivate: false))
         #expect(await site.get("/account", cookie: site.cookie).text.contains("not verified"))
     }
 
@@ -112,8 +110,7 @@ import Web
             (User.State.pending, "Waiting for approval"), (.disabled, "switched off"),
         ])
     func states(_ state: User.State, title: String) async throws {
-        let site = try Site()
-        site.signIn(state: state)
+        let site = try Site.signedIn(state: state)
         let response = await site.get("/account", cookie: site.cookie)
         #expect(response.status == .forbidden)
         #expect(response.text.contains(title))
@@ -121,8 +118,7 @@ import Web
     }
 
     @Test func appsBearerSignsNobodyInOnPages() async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         let bearer: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
         #expect(await site.get("/account", bearer).location == "/login?return_to=%2Faccount")
     }

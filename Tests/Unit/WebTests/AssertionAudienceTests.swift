@@ -27,34 +27,12 @@ import Web
         return site
     }
 
-    private func path(_ site: Site) throws -> VerifyFastPath {
-        try VerifyFastPath(
-            configuration: site.configuration, directory: site.store,
-            issuer: AssertionIssuer(
-                configuration: site.configuration, keys: site.signingKeys, random: CountingRandom()))
-    }
-
-    /// The assertion of the fast path; nil when it left the request to the route.
+    /// The assertion of the prepared answer; nil when the request was left to the route.
     private func fast(_ path: VerifyFastPath, _ site: Site, _ query: String) throws -> String? {
-        let request = [
-            "GET /auth/verify\(query) HTTP/1.1", "Host: a.example", "Cookie: __Host-bramley=\(Site.browserToken)", "",
-            "",
-        ]
-        let bytes = Array(request.joined(separator: "\r\n").utf8)
-        var parser = RequestParser()
-        #expect(try parser.parse(bytes.span) != nil)
-        var output: [UInt8] = []
-        // As a server does all the time: without, nothing is answered from memory.
-        site.store.store.tick(at: site.clock.now())
-        guard
-            path.answer(
-                head: parser.head, bytes: bytes.span, peerIsTrusted: false, now: site.clock.now(), date: [],
-                into: &output)
-        else { return nil }
-        let lines = String(decoding: output, as: UTF8.self).split(separator: "\r\n").map(String.init)
-        let found = lines.filter { $0.hasPrefix("X-Auth-Request-Assertion:") }
-        #expect(found.count == 1)
-        return found.first.map { String($0.dropFirst("X-Auth-Request-Assertion: ".count)) }
+        let lines = ["Cookie: __Host-bramley=\(Site.browserToken)"]
+        return try site.prepared(path, lines, request: "GET /auth/verify\(query) HTTP/1.1").flatMap {
+            fields($0)["X-Auth-Request-Assertion"]
+        }
     }
 
     /// Audience and algorithm of an assertion whose signature the published keys verify.
@@ -92,7 +70,7 @@ import Web
         let answer = await site.get("/auth/verify" + query, cookie: site.cookie)
         #expect(answer.status == .noContent)
         #expect(try await read(try #require(answer.fields[.assertion]), site) == [audience, algorithm])
-        if let token = try fast(try path(site), site, query) {
+        if let token = try fast(try site.fastPath(), site, query) {
             #expect(try await read(token, site) == [audience, algorithm])
         } else {
             // Left to the route only where an escape was not needed, or is not as we write it.
@@ -111,12 +89,12 @@ import Web
         let site = try await site()
         #expect(await site.get("/auth/verify" + query, cookie: site.cookie).status == .badRequest)
         #expect(await site.get("/auth/verify" + query).status == .badRequest)
-        #expect(try fast(try path(site), site, query) == nil)
+        #expect(try fast(try site.fastPath(), site, query) == nil)
     }
 
     @Test func onePathKeepsAnAssertionForEachAudience() async throws {
         let site = try await site()
-        let path = try path(site)
+        let path = try site.fastPath()
         let queries = ["?assertion=true", "?assertion=\(Self.escaped)", "?assertion=reports"]
         let first = try queries.map { try fast(path, site, $0) }
         #expect(Set(first.compactMap { $0 }).count == 3)

@@ -116,9 +116,7 @@ import Web
     func notAdmitted(_ policy: SignUpPolicy, known: User.State?, title: String) async throws {
         let site = try Site(signUp: policy)
         if let known { site.signIn(state: known) }
-        let state = try await site.state()
-        let response = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: Self.binding])
+        let response = try await site.callback()
         #expect(response.status == .forbidden)
         #expect(response.setCookies.isEmpty)
         #expect(response.text.contains(title))

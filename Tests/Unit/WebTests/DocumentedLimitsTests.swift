@@ -15,7 +15,7 @@ import Testing
         ("the name of a program", [ClientRules.nameLimit]), ("a group", [UserLimits.groupName, UserLimits.groups]),
         ("an external ID", [UserLimits.externalID]), ("a page of the API's lists", [UserLimits.pageSize]),
         ("a file of access rules", [AccessRulesFile.maximumBytes, AccessRulesFile.maximumRules]),
-        ("an app's authorization code", [NativeBody.maximumCodeSize, NativeBody.maximumTokenSize]),
+        ("an app's authorization code", [JSONBody.maximumCodeSize, JSONBody.maximumTokenSize]),
     ]
 
     @Test("each fixed limit is documented with the code's number", arguments: limits)

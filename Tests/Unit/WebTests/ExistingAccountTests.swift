@@ -60,7 +60,7 @@ import Web
         let done = await site.post(link.page, site.browser())
         let code = try #require(done.parameter("code"))
         #expect(done.location == "https://app.example.com/done?x=1&link=\(link.id)&code=\(code)#f")
-        let completed = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+        let completed = await site.complete(link.id, code, key)
         #expect(completed.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
     }
 

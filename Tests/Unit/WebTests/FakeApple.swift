@@ -20,7 +20,7 @@ final class FakeApple: IdentityProvider, Sendable {
     func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
         parsedForms.withLock { $0 += 1 }
         guard let fields = try? FormDecoder.parse(body) else { throw Failure(.malformedCallback, "no form") }
-        var form = CallbackForm()
+        var form = CallbackForm(isRepost: false)
         for field in fields {
             switch field.name {
             case "state": form.state = field.value

@@ -12,8 +12,7 @@ import Web
     private static let inactive = #"{"active":false}"#
 
     @Test func browserSession() async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff", "李"])
+        let site = try Site.signedIn(groups: ["staff", "李"])
         let response = await site.introspect(Site.browserToken, key: site.makeKey([.introspect]))
         #expect(response.fields[.contentType] == "application/json")
         #expect(response.fields[.cacheControl] == "no-store")
@@ -39,8 +38,8 @@ import Web
 
     /// An unverified address names nobody.
     @Test func usernameIsAVerifiedAddress() async throws {
-        let site = try Site()
-        site.signIn(email: EmailAddress(address: "a@school.example", isVerified: false, isPrivate: false))
+        let site = try Site.signedIn(
+            email: EmailAddress(address: "a@school.example", isVerified: false, isPrivate: false))
         let json = try #require(await site.introspect(Site.browserToken, key: site.makeKey([.introspect])).json)
         #expect(json["username"] == nil)
         #expect(json["email_verified"]?.boolValue == false)
@@ -48,8 +47,7 @@ import Web
 
     @Test("Everybody who is not active is answered alike", arguments: [User.State.pending, .disabled])
     func inactiveUsers(_ state: User.State) async throws {
-        let site = try Site()
-        site.signIn(state: state)
+        let site = try Site.signedIn(state: state)
         #expect(await site.introspect(Site.browserToken, key: site.makeKey([.introspect])).text == Self.inactive)
     }
 

@@ -50,7 +50,7 @@ import Web
         #expect(try await site.database.user(externalID: "42") == nil)
         #expect(await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"x"}"#, key).code == "code_invalid")
         for _ in 0..<2 {
-            let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+            let done = await site.complete(link.id, code, key)
             #expect(done.status == .ok)
             #expect(done.json?["result"]?.stringValue == "success")
             #expect(done.json?["user"]?.objectValue?["externalID"]?.stringValue == "42")
@@ -76,7 +76,7 @@ import Web
         let code = try #require(again.parameter("code"))
         #expect(again.setCookies.contains { $0.hasPrefix("__Host-bramley-name=;") })
         #expect(
-            await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key).status == .ok)
+            await site.complete(link.id, code, key).status == .ok)
         #expect(try await site.database.user(externalID: "42")?.name.given == "Anna")
     }
 
@@ -103,7 +103,7 @@ import Web
         let code = try #require(first.json?["code"]?.stringValue)
         #expect(await site.json(path, body, bearer).json?["code"]?.stringValue == code)
         #expect(await site.json(path, site.authorization("eve", link.nonce, code: "c2"), bearer).code == "nonce_used")
-        let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+        let done = await site.complete(link.id, code, key)
         #expect(done.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
     }
 
@@ -167,7 +167,7 @@ import Web
                 "/api/v1/links/\(link.id)/authorize", site.authorization(subject, link.nonce, code: code),
                 [.authorization: "Bearer \(link.ticket)"])
             let secret = try #require(answer.json?["code"]?.stringValue)
-            return await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(secret)"}"#, key)
+            return await site.complete(link.id, secret, key)
         }
         #expect(try await connect("ada", "c1", key: links).status == .ok)
         let refused = try await connect("eve", "c2", key: links)
@@ -209,7 +209,7 @@ import Web
         #expect(page.text.contains("Replace your password with Apple"))
         let code = try #require(try await site.callback(page).parameter("code"))
         for _ in 0..<2 {
-            let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+            let done = await site.complete(link.id, code, key)
             #expect(done.status == .ok && done.json?.members.map(\.name) == ["result", "user"])
         }
         let events = try await site.database.events(after: nil, limit: 10)
@@ -230,10 +230,9 @@ import Web
         let site = try LinkSite()
         let key = try await site.key()
         let link = try await site.link(kind: "upgrade", key: key)
-        let secret = try #require(
-            try await site.callback(await site.get(link.url, site.browser())).parameter("code"))
+        let secret = try await site.code(of: link)
         func complete() async -> ServerResponse {
-            await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(secret)"}"#, key)
+            await site.complete(link.id, secret, key)
         }
         #expect(await complete().status == .ok)
         let user = try #require(try await site.database.user(externalID: "42"))
@@ -252,8 +251,7 @@ import Web
         let site = try LinkSite()
         let key = try await site.key()
         let link = try await site.link(kind: "upgrade", key: key)
-        let code = try #require(
-            try await site.callback(await site.get(link.url, site.browser())).parameter("code"))
+        let code = try await site.code(of: link)
         let body = #"{"code":"\#(code)"}"#
         #expect(await site.json("/api/v1/links/\(link.id)/complete", body, key).status == .ok)
         site.clock.advance(seconds: 60)

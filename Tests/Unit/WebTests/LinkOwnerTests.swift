@@ -9,26 +9,21 @@ import Web
 
 /// A link belongs to the API key that began it, and to the browser that goes to it first.
 @Suite struct LinkOwnerTests {
-    private func complete(_ site: LinkSite, _ id: String, _ code: String, _ key: HTTPFields) async -> ServerResponse {
-        await site.json("/api/v1/links/\(id)/complete", #"{"code":"\#(code)"}"#, key)
-    }
-
     @Test("Another key's link is as unknown as none, and its tries are not used up")
     func belongsToItsKey() async throws {
         let site = try LinkSite()
         let (key, other) = (try await site.key(), try await site.key([.links, .linksReplace]))
         let link = try await site.link(key: key)
-        let code = try #require(
-            try await site.callback(await site.get(link.url, site.browser())).parameter("code"))
-        let unknown = await complete(site, "lnk_00000000000000000000000009", code, other)
+        let code = try await site.code(of: link)
+        let unknown = await site.complete("lnk_00000000000000000000000009", code, other)
         for guess in [code, "x", "x", "x", "x", "x", "x"] {
-            let answer = await complete(site, link.id, guess, other)
+            let answer = await site.complete(link.id, guess, other)
             #expect(answer.status == .notFound && answer.code == unknown.code)
         }
         #expect(try await site.database.user(externalID: "42") == nil)
-        #expect(await complete(site, link.id, code, key).status == .ok)
-        #expect(await complete(site, link.id, code, other).code == "link_unknown")
-        #expect(await complete(site, link.id, code, key).status == .ok)
+        #expect(await site.complete(link.id, code, key).status == .ok)
+        #expect(await site.complete(link.id, code, other).code == "link_unknown")
+        #expect(await site.complete(link.id, code, key).status == .ok)
     }
 
     @Test("With its key a link ends: its page says so, and no other key completes it")
@@ -40,12 +35,11 @@ import Web
         let open = try await site.link("1", key: key)
         let authorized = try await site.link("2", key: key)
         let kept = try await site.link("3", key: other)
-        let code = try #require(
-            try await site.callback(await site.get(authorized.url, site.browser())).parameter("code"))
+        let code = try await site.code(of: authorized)
         #expect(try await site.database.revokeAPIKey(stored.id, at: site.clock.now()))
         #expect(await site.get(open.url, site.browser()).status == .conflict)
-        #expect(await complete(site, authorized.id, code, other).status == .notFound)
-        #expect(await complete(site, authorized.id, code, key).code == "invalid_token")
+        #expect(await site.complete(authorized.id, code, other).status == .notFound)
+        #expect(await site.complete(authorized.id, code, key).code == "invalid_token")
         #expect(await site.get(kept.url, site.browser()).status == .ok)
     }
 

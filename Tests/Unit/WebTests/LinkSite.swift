@@ -47,11 +47,10 @@ final class LinkSite: Answering {
                 sessionLimits: configuration.sessions.limits, onAccountDeleted: .erase),
             keyring: keyring, runtime: runtime)
         self.database = database
-        let parts = SignInParts(
-            provider: apple, database: database, keyring: keyring, configuration: configuration.signIn,
-            returnTargets: configuration.returnTargets, runtime: runtime)
         var services = WebApplication.Services(
-            signIn: SignIn(parts, linking: Linking(parts)), database: database,
+            signIn: SignIn(
+                provider: apple, database: database, keyring: keyring, configuration: configuration.signIn,
+                returnTargets: configuration.returnTargets, runtime: runtime), database: database,
             notifications: Notifications(provider: apple, database: database, clock: clock, logger: logger),
             runtime: runtime)
         services.keyring = keyring
@@ -105,6 +104,11 @@ final class LinkSite: Answering {
             ticket: try member("ticket"), nonce: try member("nonce"))
     }
 
+    /// What a backend sends when the browser has come back with its code.
+    func complete(_ id: String, _ code: String, _ key: HTTPFields) async -> ServerResponse {
+        await json("/api/v1/links/\(id)/complete", #"{"code":"\#(code)"}"#, key)
+    }
+
     func authorization(_ subject: String, _ nonce: String, code: String = "c1") -> String {
         #"{"identityToken":"\#(subject)|\#(nonce)|\#(code)","authorizationCode":"\#(code)","user":{"givenName":"Ada"}}"#
     }
@@ -145,6 +149,11 @@ final class LinkSite: Answering {
         fields[.secFetchSite] = "cross-site"
         return await post("/apple/callback", form: form, fields)
     }
+
+    /// The code with which the browser comes back from Apple by this link.
+    func code(of link: Made) async throws -> String {
+        try #require(try await callback(await get(link.url, browser())).parameter("code"))
+    }
 }
 
 extension ServerResponse {
@@ -176,7 +185,7 @@ final class TokenApple: IdentityProvider {
         func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
         return CallbackForm(
             state: field("state"), code: field("code"), identityToken: field("id_token"),
-            name: field("user").map { PersonName(given: $0) }, error: field("error"))
+            name: field("user").map { PersonName(given: $0) }, error: field("error"), isRepost: false)
     }
 
     func claimedSubject(of identityToken: String) -> AppleSubject? {

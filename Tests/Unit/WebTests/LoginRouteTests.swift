@@ -161,10 +161,8 @@ import Web
 
     @Test func browserThatDidNotKeepItsSessionIsToldToo() async throws {
         let site = try Site()
-        let binding = "__Host-bramley-login=\(Site.binding)"
-        let state = try await site.state(returnTo: "https://app.example.com/x")
-        let done = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let binding = Site.bindingCookie
+        let done = try await site.callback(returnTo: "https://app.example.com/x")
         #expect(done.location == "https://app.example.com/x")
         for path in ["/login", "/login/apple"] {
             let target = path + "?return_to=https%3A%2F%2Fapp.example.com%2Fx"
@@ -184,10 +182,8 @@ import Web
     func signingOutAndInAgainIsNotTakenForALoop(ending: Int) async throws {
         let ending = Self.endings[ending]
         let site = try Site()
-        let binding = "__Host-bramley-login=\(Site.binding)"
-        let state = try await site.state(returnTo: "/account")
-        let done = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let binding = Site.bindingCookie
+        let done = try await site.callback(returnTo: "/account")
         let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
         let fields: HTTPFields = [.cookie: "\(binding); \(session)", .secFetchSite: "same-origin"]
         let own = try #require(site.database.sessions.first)
@@ -206,10 +202,8 @@ import Web
 
     @Test func endedSessionIsNotTakenForALoop() async throws {
         let site = try Site()
-        let binding = "__Host-bramley-login=\(Site.binding)"
-        let state = try await site.state(returnTo: "/account")
-        let done = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let binding = Site.bindingCookie
+        let done = try await site.callback(returnTo: "/account")
         let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
         site.database.execute("DELETE FROM session")
         let page = await site.get("/login?return_to=%2Faccount", cookie: "\(binding); \(session)")
@@ -228,10 +222,8 @@ import Web
     /// Signed in to the default target a moment ago: opening the login page again is no circle.
     @Test func loginPageWithoutTargetIsNotTakenForALoop() async throws {
         let site = try Site()
-        let binding = "__Host-bramley-login=\(Site.binding)"
-        let state = try await site.state()
-        let done = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let binding = Site.bindingCookie
+        let done = try await site.callback()
         #expect(done.location == "/account")
         site.signIn()
         let page = await site.get("/login", cookie: "\(binding); \(site.cookie)")
@@ -241,10 +233,8 @@ import Web
 
     @Test func comingBackAfterSigningOutIsNotTakenForALoop() async throws {
         let site = try Site()
-        let binding = "__Host-bramley-login=\(Site.binding)"
-        let state = try await site.state()
-        let done = await site.post(
-            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let binding = Site.bindingCookie
+        let done = try await site.callback()
         #expect(done.location == "/account")
         let out = await site.post("/logout", form: [], [.cookie: binding, .secFetchSite: "same-origin"])
         #expect(out.status == .seeOther)

@@ -33,8 +33,7 @@ import Web
             ("allowed_groups=staff&allowed_email_domains=example.com&allowed_emails=anna@example.com", 202),
         ])
     func demands(_ query: String, code: Int) async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff"])
+        let site = try Site.signedIn(groups: ["staff"])
         #expect(await site.get("/oauth2/auth?" + query, cookie: site.cookie).status.code == code)
         // Whoever is signed out is never let in by them.
         let nobody = await site.get("/oauth2/auth?optional=true&" + query)
@@ -44,8 +43,7 @@ import Web
 
     @Test("Demands among more parameters than are read are not dropped", arguments: [30, 31, 32, 33, 400])
     func demandsAmongMany(_ count: Int) async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff"])
+        let site = try Site.signedIn(groups: ["staff"])
         let others = String(repeating: "&x", count: count)
         for query in ["allowed_groups=other\(others)", "x\(others)&allowed_groups=other"] {
             let response = await site.get("/oauth2/auth?" + query, cookie: site.cookie)

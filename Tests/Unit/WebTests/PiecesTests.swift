@@ -9,11 +9,11 @@ import Web
 /// Answers that are made in pieces: short ones come as a whole, long ones never as one.
 @Suite struct PiecesTests {
     /// Takes what is written, and how much of it at once.
-    private final class Sink: BodyWriter {
+    private final class Sink {
         private(set) var sizes: [Int] = []
         private(set) var bytes: [UInt8] = []
 
-        func write(_ bytes: [UInt8]) async throws {
+        func write(_ bytes: [UInt8]) {
             sizes.append(bytes.count)
             self.bytes += bytes
         }
@@ -23,8 +23,8 @@ import Web
         let sink = Sink()
         switch response.body {
         case .none: break
-        case .bytes(let bytes): try await sink.write(bytes)
-        case .stream(let produce): try await produce(sink)
+        case .bytes(let bytes): sink.write(bytes)
+        case .stream(let produce): try await produce(BodyWriter { sink.write($0) })
         }
         return (sink.sizes, try JSONReader.parse(sink.bytes).objectValue)
     }

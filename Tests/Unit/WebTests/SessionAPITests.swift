@@ -10,8 +10,7 @@ import Web
 
 @Suite struct SessionAPITests {
     @Test func documentHasEveryMember() async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff", "a,b"], forwarding: nil)
+        let site = try Site.signedIn(groups: ["staff", "a,b"], forwarding: nil)
         let response = await site.get("/api/v1/session", cookie: site.cookie)
         #expect(
             response.text == #"{"user":{"id":"usr_00000000000000000000000001","externalID":null,"#
@@ -68,8 +67,7 @@ import Web
             (SessionKind.browser, true, true), (.browser, false, false), (.native, true, false), (.native, false, true),
         ])
     func kinds(_ kind: SessionKind, byCookie: Bool, works: Bool) async throws {
-        let site = try Site()
-        site.signIn(kind: kind)
+        let site = try Site.signedIn(kind: kind)
         let token = kind == .browser ? Site.browserToken : Site.nativeToken
         let fields: HTTPFields =
             byCookie ? [.cookie: "__Host-bramley=\(token)"] : [.authorization: "Bearer \(token)"]
@@ -87,8 +85,7 @@ import Web
     }
 
     @Test func deleteByBearerNeedsNoOrigin() async throws {
-        let site = try Site()
-        site.signIn(kind: .native)
+        let site = try Site.signedIn(kind: .native)
         let fields: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
         let response = await site.send(.delete, "/api/v1/session", fields)
         #expect(response.status == .noContent)

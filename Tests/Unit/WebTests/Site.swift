@@ -47,11 +47,10 @@ struct Site: Answering {
         let log = self.log
         let logger = Logger(label: "test") { _ in log.handler() }
         let signIn = SignIn(
-            SignInParts(
-                provider: apple, database: store, keyring: keyring,
-                configuration: configuration.signIn, returnTargets: configuration.returnTargets,
-                runtime: Runtime(
-                    clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() })))
+            provider: apple, database: store, keyring: keyring,
+            configuration: configuration.signIn, returnTargets: configuration.returnTargets,
+            runtime: Runtime(
+                clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
         let notifications = Notifications(
             provider: apple, database: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -60,8 +59,8 @@ struct Site: Answering {
             algorithms: SigningAlgorithm.allCases.filter { algorithm in
                 configuration.assertionAudiences.contains { $0.algorithm == algorithm }
             },
-            clock: clock,
-            logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
+            runtime: Runtime(
+                clock: clock, random: SystemRandom(), logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }))
         var services = WebApplication.Services(
             signIn: signIn, database: store, notifications: notifications,
             runtime: Runtime(clock: clock, random: random, logger: logger))
@@ -75,19 +74,26 @@ struct Site: Answering {
 
     // MARK: People
 
-    /// One that Anna is signed in to.
-    static func signedIn() throws -> Site {
+    /// One that Anna is signed in to, or somebody else.
+    static func signedIn(
+        _ name: PersonName = anna, email: EmailAddress? = annas, groups: [String] = [], state: User.State = .active,
+        kind: SessionKind = .browser, forwarding: Bool? = nil, agent: String = safari
+    ) throws -> Site {
         let site = try Site()
-        site.signIn()
+        site.signIn(name, email: email, groups: groups, state: state, kind: kind, forwarding: forwarding, agent: agent)
         return site
     }
 
+    static let anna = PersonName(given: "Anna", family: "Appleseed")
+    static let annas = EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false)
+    static let safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.0 Safari/605.1.15"
+
     @discardableResult
     func signIn(
-        _ name: PersonName = PersonName(given: "Anna", family: "Appleseed"),
-        email: EmailAddress? = EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false),
+        _ name: PersonName = anna,
+        email: EmailAddress? = annas,
         groups: [String] = [], state: User.State = .active, kind: SessionKind = .browser, forwarding: Bool? = nil,
-        agent: String = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.0 Safari/605.1.15"
+        agent: String = safari
     ) -> SignedIn {
         let user = User(
             id: UserID(unchecked: "usr_00000000000000000000000001"), state: state, groups: groups, name: name,
@@ -122,10 +128,18 @@ struct Site: Answering {
         (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
     }
 
+    static let bindingCookie = "__Host-bramley-login=\(binding)"
+
+    /// Apple's post that ends a sign-in of this site's browser.
+    func callback(returnTo: String? = nil) async throws -> ServerResponse {
+        let form = [("state", try await state(returnTo: returnTo)), ("code", "c"), ("id_token", "t")]
+        return await post("/apple/callback", form: form, [.cookie: Self.bindingCookie])
+    }
+
     /// A state sealed for the binding of this site's browser.
     func state(returnTo: String? = nil) async throws -> String {
         let query = returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0) } ?? ""
-        let response = await get("/login/attempt" + query, cookie: "__Host-bramley-login=\(Self.binding)")
+        let response = await get("/login/attempt" + query, cookie: Self.bindingCookie)
         return try JSONReader.parse(response.bytes).objectValue?["state"]?.stringValue ?? ""
     }
 }
@@ -171,19 +185,14 @@ extension Answering {
 }
 
 /// Takes what is streamed.
-private final class Sink: BodyWriter {
-    private(set) var bytes: [UInt8] = []
-    func write(_ bytes: [UInt8]) async throws { self.bytes += bytes }
-}
-
 extension ServerResponse {
     /// With its content in one piece.
     func collected() async throws -> ServerResponse {
         guard case .stream(let produce) = body else { return self }
-        let sink = Sink()
-        try await produce(sink)
+        var bytes: [UInt8] = []
+        try await produce(BodyWriter { bytes += $0 })
         var response = self
-        response.body = .bytes(sink.bytes)
+        response.body = .bytes(bytes)
         return response
     }
 

@@ -97,8 +97,7 @@ import Web
 
     @Test("A key that may only write reads nobody")
     func writingReadsNothing() async throws {
-        let site = try Site()
-        site.signIn(PersonName(given: "Secret", family: "Person"))
+        let site = try Site.signedIn(PersonName(given: "Secret", family: "Person"))
         let key = site.makeKey([.usersWrite, .usersDelete])
         let answers = [
             await site.patch(Site.userID(1), #"{"groups":["a"]}"#, key: key),

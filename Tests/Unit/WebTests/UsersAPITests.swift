@@ -14,8 +14,7 @@ import Web
     // MARK: Finding
 
     @Test func documentHasEveryMember() async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff"], forwarding: false)
+        let site = try Site.signedIn(groups: ["staff"], forwarding: false)
         let response = await site.get("/api/v1/users/\(Site.userID(1))", site.bearer(site.makeKey([.usersRead])))
         #expect(
             response.text == #"{"id":"usr_00000000000000000000000001","state":"active","externalID":null,"#
@@ -230,8 +229,7 @@ import Web
     // MARK: Their sessions
 
     @Test func sessionsAreListedWithoutTheirTokens() async throws {
-        let site = try Site()
-        site.signIn(agent: "Mozilla/5.0 <x>")
+        let site = try Site.signedIn(agent: "Mozilla/5.0 <x>")
         site.signIn(kind: .native)
         let response = await site.get(
             "/api/v1/users/\(Site.userID(1))/sessions", site.bearer(site.makeKey([.usersRead])))

@@ -13,38 +13,9 @@ import Web
 @Suite struct VerifyAssertionTests {
     static let cookie = "Cookie: __Host-bramley=\(Site.browserToken)"
 
-    private func path(_ site: Site) throws -> VerifyFastPath {
-        try VerifyFastPath(
-            configuration: site.configuration, directory: site.store,
-            issuer: AssertionIssuer(
-                configuration: site.configuration, keys: site.signingKeys, random: CountingRandom()))
-    }
-
-    /// The fields of the fast path's answer; nil when it left the request to the route.
+    /// The fields of the prepared answer; nil when the request was left to the route.
     private func fast(_ path: VerifyFastPath, _ site: Site, query: String) throws -> [String: String]? {
-        let request = ["GET /auth/verify\(query) HTTP/1.1", "Host: a.example", Self.cookie, "", ""]
-        let bytes = Array(request.joined(separator: "\r\n").utf8)
-        var parser = RequestParser()
-        #expect(try parser.parse(bytes.span) != nil)
-        var output: [UInt8] = []
-        // As a server does all the time: without, nothing is answered from memory.
-        site.store.store.tick(at: site.clock.now())
-        let isAnswered = path.answer(
-            head: parser.head, bytes: bytes.span, peerIsTrusted: false, now: site.clock.now(), date: [],
-            into: &output)
-        guard isAnswered else {
-            #expect(output.isEmpty)
-            return nil
-        }
-        let lines = String(decoding: output, as: UTF8.self).split(separator: "\r\n").map(String.init)
-        #expect(lines[0] == "HTTP/1.1 204 No Content")
-        var fields: [String: String] = [:]
-        for line in lines.dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1).map(String.init)
-            let known = fields.updateValue(String(parts[1].dropFirst()), forKey: parts[0])
-            #expect(known == nil)
-        }
-        return fields
+        try site.prepared(path, [Self.cookie], request: "GET /auth/verify\(query) HTTP/1.1").map(fields)
     }
 
     private func token(_ path: VerifyFastPath, _ site: Site) throws -> String? {
@@ -75,14 +46,14 @@ import Web
         try await site.signingKeys.maintain()
         guard let isAsked else {
             #expect(await site.get("/auth/verify" + query, cookie: site.cookie).status == .badRequest)
-            #expect(try fast(path(site), site, query: query) == nil)
+            #expect(try fast(site.fastPath(), site, query: query) == nil)
             return
         }
         let route = await site.get("/auth/verify" + query, cookie: site.cookie)
         #expect(route.status == .noContent)
         #expect(route.fields[values: .assertion].count == 1)
         #expect((route.fields[.assertion] != "") == isAsked)
-        if let fields = try fast(path(site), site, query: query) {
+        if let fields = try fast(site.fastPath(), site, query: query) {
             #expect((fields["X-Auth-Request-Assertion"] != "") == isAsked)
             var names = Set(fields.keys)
             names.remove("Date")
@@ -97,7 +68,7 @@ import Web
         let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
-        #expect(try fast(path(site), site, query: query) != nil)
+        #expect(try fast(site.fastPath(), site, query: query) != nil)
     }
 
     @Test func bothSayTheSameOfThePerson() async throws {
@@ -107,7 +78,7 @@ import Web
         let keys = try await site.publishedKeys()
         let route = await site.get("/auth/verify?assertion=true", cookie: site.cookie)
         var slow = try ReadAssertion(try #require(route.fields[.assertion]), keys).claims
-        var fast = try ReadAssertion(try #require(try token(path(site), site)), keys).claims
+        var fast = try ReadAssertion(try #require(try token(site.fastPath(), site)), keys).claims
         #expect(slow["jti"] != nil && fast["jti"] != nil)
         slow["jti"] = nil
         fast["jti"] = nil
@@ -155,7 +126,7 @@ import Web
         let site = try Site.asserting { $0.accessRules = rules }
         site.signIn(groups: ["staff"])
         try await site.signingKeys.maintain()
-        let fast = try self.path(site)
+        let fast = try site.fastPath()
         let asked = [
             "X-Forwarded-Proto: https", "X-Forwarded-Host: app.example.com", "X-Forwarded-Uri: \(path)",
             "X-Forwarded-Method: GET",
@@ -171,18 +142,11 @@ import Web
         #expect((response.fields[.assertion] ?? "").isEmpty != isSigned)
         if status == 204 { #expect(response.fields[values: .assertion].count == 1) }
         // The prepared answer leaves it, or says the same.
-        let text = [
-            "GET /auth/verify?assertion=true HTTP/1.1", "Host: a.example", isSignedIn ? Self.cookie : "Accept: */*",
-        ]
-        let bytes = Array((text + asked + ["", ""]).joined(separator: "\r\n").utf8)
-        var parser = RequestParser()
-        _ = try parser.parse(bytes.span)
-        var output: [UInt8] = []
-        if fast.answer(
-            head: parser.head, bytes: bytes.span, peerIsTrusted: true, now: site.clock.now(), date: [], into: &output)
+        let lines = [isSignedIn ? Self.cookie : "Accept: */*"] + asked
+        if let found = try site.prepared(
+            fast, lines, request: "GET /auth/verify?assertion=true HTTP/1.1", trusted: true)
         {
-            let lines = String(decoding: output, as: UTF8.self).split(separator: "\r\n")
-            let found = lines.filter { $0.hasPrefix("X-Auth-Request-Assertion:") }
+            let found = found.filter { $0.hasPrefix("X-Auth-Request-Assertion:") }
             #expect(status == 204)
             #expect(found.count == 1)
             #expect(((found.first?.count ?? 0) > 100) == isSigned)
@@ -205,7 +169,7 @@ import Web
         let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
-        let path = try path(site)
+        let path = try site.fastPath()
         let keys = try await site.publishedKeys()
         let first = try #require(try token(path, site))
         for _ in 0..<59 {
@@ -230,7 +194,7 @@ import Web
         try await site.signingKeys.maintain()
         site.clock.advance(seconds: 40)
         try await site.signingKeys.refresh()
-        let (path, keys) = (try path(site), try await site.publishedKeys())
+        let (path, keys) = (try site.fastPath(), try await site.publishedKeys())
         let first = try #require(try token(path, site))
         site.clock.advance(seconds: -1)
         try await site.signingKeys.refresh()
@@ -244,7 +208,7 @@ import Web
         let site = try Site.asserting()
         var signedIn = site.signIn(groups: ["staff"])
         try await site.signingKeys.maintain()
-        let (path, keys) = (try path(site), try await site.publishedKeys())
+        let (path, keys) = (try site.fastPath(), try await site.publishedKeys())
         #expect(try ReadAssertion(try #require(try token(path, site)), keys)["groups"] == ["staff"])
         signedIn.user.groups = []
         site.database.put(signedIn.user)
@@ -262,7 +226,7 @@ import Web
         let site = try Site.asserting()
         let signedIn = site.signIn()
         try await site.signingKeys.maintain()
-        let path = try path(site)
+        let path = try site.fastPath()
         #expect(try token(path, site) != nil)
         _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
         #expect(try token(path, site) == nil)
@@ -273,7 +237,7 @@ import Web
         let site = try Site.asserting()
         site.signIn()
         try await site.signingKeys.maintain()
-        let path = try path(site)
+        let path = try site.fastPath()
         let before = try #require(try token(path, site))
         _ = try await site.signingKeys.rotate(revoking: true)
         let after = try #require(try token(path, site))
@@ -285,7 +249,7 @@ import Web
     func unknownKeys() async throws {
         let site = try Site.asserting()
         site.signIn()
-        let path = try path(site)
+        let path = try site.fastPath()
         #expect(try token(path, site) == nil)
         try await site.signingKeys.maintain()
         #expect(try token(path, site) != nil)
@@ -303,7 +267,7 @@ import Web
         let end = site.signIn().session.expiresAt
         site.clock.advance(seconds: 2_592_000 - 30)
         try await site.signingKeys.maintain()
-        let (path, keys) = (try path(site), try await site.publishedKeys())
+        let (path, keys) = (try site.fastPath(), try await site.publishedKeys())
         _ = try token(path, site)
         let assertion = try ReadAssertion(try #require(try token(path, site)), keys)
         #expect(assertion["exp"]?.int64Value == end.seconds)

@@ -10,42 +10,12 @@ import Web
 @testable import Accounts
 
 @Suite struct VerifyFastPathTests {
-    static let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
-
-    /// The whole answer as text, nil when the fast path left the request to the route.
-    private func answer(
-        _ site: Site, _ path: VerifyFastPath, _ lines: [String], request: String = "GET /auth/verify HTTP/1.1",
-        trusted: Bool = false
-    ) throws -> String? {
-        let bytes = Array(([request, "Host: a.example"] + lines + ["", ""]).joined(separator: "\r\n").utf8)
-        var parser = RequestParser()
-        #expect(try parser.parse(bytes.span) != nil)
-        var output = Array("before".utf8)
-        // As a server does all the time: without, nothing is answered from memory.
-        site.store.store.tick(at: site.clock.now())
-        let isAnswered = path.answer(
-            head: parser.head, bytes: bytes.span, peerIsTrusted: trusted, now: site.clock.now(), date: Self.date,
-            into: &output)
-        let text = String(decoding: output, as: UTF8.self)
-        #expect(text.hasPrefix("before"))
-        #expect(isAnswered == (text != "before"))
-        return isAnswered ? String(text.dropFirst(6)) : nil
-    }
-
-    private func path(_ site: Site) throws -> VerifyFastPath {
-        try VerifyFastPath(configuration: site.configuration, directory: site.store)
-    }
-
     @Test func answersLikeTheRoute() async throws {
-        let site = try Site()
-        site.signIn(PersonName(given: "Zoë", family: nil), groups: ["a", "b c"])
-        let fast = try #require(try answer(site, path(site), ["Cookie: a=1; \(site.cookie); b=2"]))
+        let site = try Site.signedIn(PersonName(given: "Zoë", family: nil), groups: ["a", "b c"])
+        let lines = try #require(try site.prepared(site.fastPath(), ["Cookie: a=1; \(site.cookie); b=2"]))
         let route = await site.get("/auth/verify", cookie: site.cookie)
-        let lines = fast.split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
-        #expect(lines.first == "HTTP/1.1 204 No Content")
-        #expect(lines.suffix(2) == ["", ""])
         let fields = lines.dropFirst().dropLast(2).filter { !$0.hasPrefix("Date: ") }
-        #expect(lines.contains("Date: Sun, 06 Nov 1994 08:49:37 GMT"))
+        #expect(lines.contains("Date: \(Site.date)"))
         #expect(Set(fields) == Set(route.fields.map { "\($0.name.rawName): \($0.value)" }))
         #expect(fields.count == route.fields.count)
     }
@@ -67,7 +37,7 @@ import Web
     func unusual(_ lines: [String]) throws {
         let site = try Site.signedIn()
         site.signIn(kind: .native)
-        #expect(try answer(site, path(site), lines) == nil)
+        #expect(try site.prepared(site.fastPath(), lines) == nil)
     }
 
     @Test(
@@ -79,7 +49,7 @@ import Web
         ])
     func plain(_ line: String) throws {
         let site = try Site.signedIn()
-        #expect(try answer(site, path(site), [line]) != nil)
+        #expect(try site.prepared(site.fastPath(), [line]) != nil)
     }
 
     @Test(
@@ -90,9 +60,9 @@ import Web
         ])
     func otherRequests(_ line: String) throws {
         let site = try Site.signedIn()
-        #expect(try answer(site, path(site), [Self.cookie], request: line) == nil)
+        #expect(try site.prepared(site.fastPath(), [Self.cookie], request: line) == nil)
         let query = "GET /auth/verify?redirect=true HTTP/1.1"
-        #expect(try answer(site, path(site), [Self.cookie], request: query) != nil)
+        #expect(try site.prepared(site.fastPath(), [Self.cookie], request: query) != nil)
     }
 
     @Test(
@@ -108,12 +78,12 @@ import Web
     func queries(_ query: String, isPlain: Bool) throws {
         let site = try Site.signedIn()
         let request = "GET /auth/verify?\(query) HTTP/1.1"
-        #expect((try answer(site, path(site), [Self.cookie], request: request) != nil) == isPlain)
+        #expect((try site.prepared(site.fastPath(), [Self.cookie], request: request) != nil) == isPlain)
         // Nor where nobody has to be signed in.
         let rules = try AccessRulesFile.read(Array("{\"rules\": [{\"allow\": \"public\"}]}".utf8))
         let open = try Site(adjust: { $0.accessRules = rules })
         let described = ["Proto: https", "Host: app.example.com", "Uri: /x", "Method: GET"].map { "X-Forwarded-\($0)" }
-        #expect((try answer(open, path(open), described, request: request, trusted: true) != nil) == isPlain)
+        #expect((try open.prepared(open.fastPath(), described, request: request, trusted: true) != nil) == isPlain)
     }
 
     @Test(
@@ -131,17 +101,17 @@ import Web
         ])
     func description(_ line: String, isPlain: Bool) throws {
         let site = try Site.signedIn()
-        #expect((try answer(site, path(site), [Self.cookie, line], trusted: true) != nil) == isPlain)
-        #expect(try answer(site, path(site), [Self.cookie, line], trusted: false) != nil)
+        #expect((try site.prepared(site.fastPath(), [Self.cookie, line], trusted: true) != nil) == isPlain)
+        #expect(try site.prepared(site.fastPath(), [Self.cookie, line], trusted: false) != nil)
     }
 
     @Test func revokedSessionIsRefusedByTheVeryNextCheck() async throws {
         let site = try Site()
         let signedIn = site.signIn()
-        let path = try path(site)
-        #expect(try answer(site, path, [Self.cookie]) != nil)
+        let path = try site.fastPath()
+        #expect(try site.prepared(path, [Self.cookie]) != nil)
         _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
-        #expect(try answer(site, path, [Self.cookie]) == nil)
+        #expect(try site.prepared(path, [Self.cookie]) == nil)
     }
 
     @Test("Other rules are in force for the very next check, on the loop and in the route")
@@ -154,15 +124,15 @@ import Web
         let current = CurrentAccessRules(nil)
         let site = try Site(currentRules: current)
         site.signIn()
-        let path = try VerifyFastPath(configuration: site.configuration, directory: site.store, rules: current)
+        let path = try site.fastPath(rules: current)
         let described = VerifyRouteTests.original(.forwarded, "https", "app.example.com", "/x")
         let lines = described.map { "\($0.name.rawName): \($0.value)" }
         var signedIn = described
         signedIn[.cookie] = site.cookie
         func ask() async throws -> [String] {
             let fast = [
-                try answer(site, path, lines, trusted: true),
-                try answer(site, path, lines + [Self.cookie], trusted: true),
+                try site.prepared(path, lines, trusted: true),
+                try site.prepared(path, lines + [Self.cookie], trusted: true),
             ].map { $0 == nil ? "left" : "204" }
             let route = [
                 await site.get("/auth/verify", described, trusted: true),
@@ -182,32 +152,31 @@ import Web
 
     @Test func sessionDueToBeSeenGoesToTheRouteOnce() throws {
         let site = try Site.signedIn()
-        let path = try path(site)
-        #expect(try answer(site, path, [Self.cookie]) != nil)
+        let path = try site.fastPath()
+        #expect(try site.prepared(path, [Self.cookie]) != nil)
         site.clock.advance(seconds: 60)
-        #expect(try answer(site, path, [Self.cookie]) == nil)
-        #expect(try answer(site, path, [Self.cookie]) != nil)
+        #expect(try site.prepared(path, [Self.cookie]) == nil)
+        #expect(try site.prepared(path, [Self.cookie]) != nil)
     }
 
     @Test("Users who are not active go to the route", arguments: [User.State.pending, .disabled])
     func states(_ state: User.State) throws {
-        let site = try Site()
-        site.signIn(state: state)
-        #expect(try answer(site, path(site), [Self.cookie]) == nil)
+        let site = try Site.signedIn(state: state)
+        #expect(try site.prepared(site.fastPath(), [Self.cookie]) == nil)
     }
 
     @Test func storeThatDoesNotAnswerIsTheRoutesToExplain() throws {
         let site = try Site.signedIn()
-        let path = try path(site)
+        let path = try site.fastPath()
         site.database.faults.fail()
-        #expect(try answer(site, path, [Self.cookie]) == nil)
+        #expect(try site.prepared(path, [Self.cookie]) == nil)
     }
 
     @Test func worksBelowABasePathAndWithASharedCookie() throws {
         let site = try Site(publicURL: "https://example.com/in", adjust: { $0.sessions.cookieDomain = "example.com" })
         site.signIn()
         let request = "GET /in/auth/verify HTTP/1.1"
-        #expect(try answer(site, path(site), ["Cookie: \(site.cookie)"], request: request) != nil)
-        #expect(try answer(site, path(site), [Self.cookie], request: request) == nil)
+        #expect(try site.prepared(site.fastPath(), ["Cookie: \(site.cookie)"], request: request) != nil)
+        #expect(try site.prepared(site.fastPath(), [Self.cookie], request: request) == nil)
     }
 }

@@ -16,8 +16,7 @@ import Web
     }
 
     @Test func signedInIsDescribedInFiveFields() async throws {
-        let site = try Site()
-        site.signIn(PersonName(given: "Zoë", family: "O'Hara, Jr"), groups: ["staff", "a,b c"])
+        let site = try Site.signedIn(PersonName(given: "Zoë", family: "O'Hara, Jr"), groups: ["staff", "a,b c"])
         let response = await site.get("/auth/verify", cookie: site.cookie)
         #expect(response.status == .noContent)
         #expect(
@@ -36,8 +35,7 @@ import Web
             ("a b@example.com", true, false), ("a\r\nX-Evil: 1", true, false),
         ])
     func address(_ address: String, isVerified: Bool, isPassedOn: Bool) async throws {
-        let site = try Site()
-        site.signIn(email: EmailAddress(address: address, isVerified: isVerified, isPrivate: false))
+        let site = try Site.signedIn(email: EmailAddress(address: address, isVerified: isVerified, isPrivate: false))
         let fields = values(await site.get("/auth/verify", cookie: site.cookie))
         #expect(fields[1] == (isPassedOn ? address : ""))
         #expect(fields[2] == (isPassedOn ? address : "usr_00000000000000000000000001"))
@@ -61,8 +59,7 @@ import Web
             "optional=true&optional=false", "assertion=yes", String(repeating: "x&", count: 33),
         ])
     func refusedQueries(_ query: String) async throws {
-        let site = try Site()
-        site.signIn(groups: ["staff"])
+        let site = try Site.signedIn(groups: ["staff"])
         for address in ["/auth/verify", "/auth/forbidden"] {
             let response = await site.get("\(address)?\(query)", cookie: site.cookie)
             #expect(response.status == .badRequest, "\(address)")
@@ -163,8 +160,7 @@ import Web
 
     @Test("Pending and disabled people get 403", arguments: [User.State.pending, .disabled])
     func states(_ state: User.State) async throws {
-        let site = try Site()
-        site.signIn(state: state)
+        let site = try Site.signedIn(state: state)
         let response = await site.get("/auth/verify", cookie: site.cookie)
         #expect(response.status == .forbidden)
         #expect(response.text.contains(state == .pending ? "Waiting for approval" : "switched off"))

@@ -59,22 +59,13 @@ private let ruleDocument = """
         cookie: String? = nil, target: String = "/auth/verify"
     ) async throws -> ServerResponse {
         let fields = fields(style, url, method: method, cookie: cookie)
-        let path = try VerifyFastPath(configuration: site.configuration, directory: site.store)
         let lines = fields.map { "\($0.name.rawName): \($0.value)" }
-        let request = ["GET \(target) HTTP/1.1", "Host: a.example"] + lines + ["", ""]
-        let bytes = Array(request.joined(separator: "\r\n").utf8)
-        var parser = RequestParser()
-        #expect(try parser.parse(bytes.span) != nil)
-        var output: [UInt8] = []
-        let isAnswered = path.answer(
-            head: parser.head, bytes: bytes.span, peerIsTrusted: true, now: site.clock.now(),
-            date: VerifyFastPathTests.date, into: &output)
+        let prepared = try site.prepared(
+            site.fastPath(), lines, request: "GET \(target) HTTP/1.1", trusted: true)
         let response = await site.get(target, fields, trusted: true)
-        if isAnswered {
-            let prepared = String(decoding: output, as: UTF8.self).split(separator: "\r\n").map(String.init)
-            #expect(prepared.first == "HTTP/1.1 204 No Content")
+        if let prepared {
             #expect(response.status == .noContent)
-            let others = prepared.dropFirst().filter { !$0.hasPrefix("Date: ") }
+            let others = prepared.dropFirst().dropLast(2).filter { !$0.hasPrefix("Date: ") }
             #expect(Set(others) == Set(response.fields.map { "\($0.name.rawName): \($0.value)" }))
         }
         return response
@@ -271,18 +262,11 @@ private let ruleDocument = """
     @Test func preparedAnswersReallyComeFromTheFastPath() async throws {
         let site = try site()
         site.signIn()
-        let path = try VerifyFastPath(configuration: site.configuration, directory: site.store)
+        let path = try site.fastPath()
         func isPrepared(_ target: String, cookie: String?) throws -> Bool {
             let fields = fields(.forwarded, Self.app + target, method: "GET", cookie: cookie)
             let lines = fields.map { "\($0.name.rawName): \($0.value)" }
-            let text = (["GET /auth/verify HTTP/1.1", "Host: a"] + lines + ["", ""]).joined(separator: "\r\n")
-            let bytes = Array(text.utf8)
-            var parser = RequestParser()
-            #expect(try parser.parse(bytes.span) != nil)
-            var output: [UInt8] = []
-            return path.answer(
-                head: parser.head, bytes: bytes.span, peerIsTrusted: true, now: site.clock.now(),
-                date: VerifyFastPathTests.date, into: &output)
+            return try site.prepared(path, lines, trusted: true) != nil
         }
         for target in ["/assets/a.css?v=1", "/", "/x"] { #expect(try isPrepared(target, cookie: site.cookie)) }
         for target in ["/assets/a.css", "/"] { #expect(try isPrepared(target, cookie: nil)) }

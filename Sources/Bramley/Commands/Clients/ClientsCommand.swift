@@ -12,99 +12,90 @@ struct ClientsCommand: AsyncParsableCommand {
             Changes take effect at once. docs/openid.md explains how to set up a program.
             """,
         subcommands: [
-            ClientsAddCommand.self, ClientsListCommand.self, ClientsShowCommand.self, ClientsUpdateCommand.self,
-            ClientsRotateSecretCommand.self, ClientsDeleteCommand.self, ClientsApplyCommand.self,
+            Add.self, List.self, Show.self, Update.self,
+            RotateSecret.self, Delete.self, Apply.self,
         ])
-}
 
-/// `bramley clients list`
-struct ClientsListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List all clients by their id. Secrets are not shown.")
+    /// `bramley clients list`
+    struct List: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "List all clients by their id. Secrets are not shown.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var page: PageOptions
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
+        func run(on place: OperatorDatabase) async throws {
             let clients = try await place.database.openIDClients()
-            let list = CommandList<OpenIDClient, String>(
+            try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("NAME", flexible: true) { .text($0.name) },
                     .init("KIND") { .text($0.isPublic ? "public" : "secret") },
                     .init("REDIRECT URIS", flexible: true) { .text($0.redirectURIs.joined(separator: " ")) },
                     .init("GROUPS", flexible: true) { .texts($0.groups) }, .init("LAST USED") { .time($0.lastUsedAt) },
-                ], OpenIDClient.fields, .clients, empty: "No clients.")
-            try await list.show(page, json: output.json) { after, limit in
+                ], OpenIDClient.fields, .clients, empty: "No clients.", json: output.json
+            ) { after, limit in
                 Page(of: clients, after: after, limit: limit, by: \.id.rawValue)
             }
         }
     }
-}
 
-/// `bramley clients show`
-struct ClientsShowCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "show", abstract: "Show a client.")
+    /// `bramley clients show`
+    struct Show: DatabaseCommand {
+        static let configuration = CommandConfiguration(commandName: "show", abstract: "Show a client.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The client's id.") var id: ClientIDArgument
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @Argument(help: "The client's id.") var id: OpenIDClientID
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            guard let client = try await place.database.openIDClient(id.id) else { throw ClientChange.unknown(id.id) }
+        func run(on place: OperatorDatabase) async throws {
+            guard let client = try await place.database.openIDClient(id) else { throw ClientsCommand.unknown(id) }
             if output.json { return try CommandOutput.json { $0.write(client, OpenIDClient.fields) } }
             let fields = [Field<OpenIDClient>("id") { .code($0.id.rawValue) }] + OpenIDClient.fields.dropFirst()
             try CommandOutput.fields(of: client, fields, separator: " ")
         }
     }
-}
 
-/// `bramley clients rotate-secret`
-struct ClientsRotateSecretCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "rotate-secret", abstract: "Create a new secret and print it once.",
-        discussion: "The old secret stays valid for a while, so that you can change the program without an outage.")
+    /// `bramley clients rotate-secret`
+    struct RotateSecret: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "rotate-secret", abstract: "Create a new secret and print it once.",
+            discussion: "The old secret stays valid for a while, so that you can change the program without an outage.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The client's id.") var id: ClientIDArgument
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @Argument(help: "The client's id.") var id: OpenIDClientID
 
-    @Option(help: ArgumentHelp("Days for which the old secret stays valid, 0 to 90.", valueName: "days"))
-    var keepOld = 7
+        @Option(help: ArgumentHelp("Days for which the old secret stays valid, 0 to 90.", valueName: "days"))
+        var keepOld = 7
 
-    func validate() throws {
-        guard (0...90).contains(keepOld) else { throw ValidationError("--keep-old is 0 to 90 days.") }
-    }
+        func validate() throws {
+            guard (0...90).contains(keepOld) else { throw ValidationError("--keep-old is 0 to 90 days.") }
+        }
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let (id, now) = (id.id, place.now)
+        func run(on place: OperatorDatabase) async throws {
+            let now = place.now
             let seconds = Int64(keepOld) * 86_400
             let end = now.adding(seconds: seconds)
             let outcome = try await place.clients.rotateSecret(of: id, keepingOld: seconds, at: now)
-            try ClientChange.show(try ClientChange.saved(outcome, id), output)
+            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), output)
             CommandOutput.remark(
                 keepOld == 0 ? "The old secret has ended." : "The old secret stays valid until \(end.rfc3339).")
         }
     }
-}
 
-/// `bramley clients delete`
-struct ClientsDeleteCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Delete a client. Its tokens end at once.")
+    /// `bramley clients delete`
+    struct Delete: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "delete", abstract: "Delete a client. Its tokens end at once.")
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var confirmation: ConfirmationOptions
-    @Argument(help: "The client's id.") var id: ClientIDArgument
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var confirmation: ConfirmationOptions
+        @Argument(help: "The client's id.") var id: OpenIDClientID
 
-    func run() async throws {
-        try await OperatorDatabase.with(options) { place in
-            let id = id.id
-            guard let client = try await place.database.openIDClient(id) else { throw ClientChange.unknown(id) }
+        func run(on place: OperatorDatabase) async throws {
+            guard let client = try await place.database.openIDClient(id) else { throw ClientsCommand.unknown(id) }
             try confirmation.confirm(
                 "Nobody can sign in to \(client.name) (\(id)) any more, and its tokens end.", id: id.rawValue)
             _ = try await place.clients.delete(id, at: place.now)
@@ -113,18 +104,8 @@ struct ClientsDeleteCommand: AsyncParsableCommand {
     }
 }
 
-/// A client's id on the command line.
-struct ClientIDArgument: Sendable, ExpressibleByArgument {
-    let id: OpenIDClientID
-
-    init?(argument: String) {
-        guard let id = OpenIDClientID(parsing: argument) else { return nil }
-        self.id = id
-    }
-}
-
-/// What the commands that change clients have in common.
-enum ClientChange {
+// What the commands that change clients have in common.
+extension ClientsCommand {
     static func unknown(_ id: OpenIDClientID) -> CommandFailure { CommandFailure("There is no client \(id).") }
 
     /// What an operation saved.

@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import Sockets
 import Storage
 
-/// Why a command failed: one clear line for the operator.
+/// Why a command failed, or why `serve` does not start: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
     /// 1: it failed, or what it names does not exist. 64: usage error. 65: `unusableData`.
@@ -37,8 +37,11 @@ enum CommandRun {
             throw ExitCode(failure.code)
         } catch let failure as ConfigurationFailure {
             throw failure.report()
-        } catch let error as StoreError {
-            CommandOutput.remark("error: Database operation failed (\(error.text)).")
+        } catch let error as StorageOpenError {
+            CommandOutput.remark("error: \(error.description)")
+            throw ExitCode(1)
+        } catch  where error is Failure || error is StoreError {
+            CommandOutput.remark("error: Database operation failed (\(error)).")
             throw ExitCode(1)
         }
     }

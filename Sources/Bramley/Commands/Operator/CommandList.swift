@@ -1,4 +1,5 @@
 internal import Accounts
+internal import ArgumentParser
 internal import Coding
 
 /// A column of a command's table, and what it shows of each row.
@@ -25,6 +26,7 @@ extension FieldValue {
         case .time(let time): time?.shown(style)
         case .texts(let texts): texts.isEmpty ? nil : texts.joined(separator: separator)
         case .parts(let parts): parts.compactMap(\.text).joined(separator: " ")
+        case .object, .objects: nil
         }
     }
 }
@@ -36,65 +38,67 @@ extension TextTable {
     }
 }
 
-/// A list in every command's form: a table or JSON, one page or everything.
-struct CommandList<Item: Sendable, Place: Sendable> {
-    typealias Reading = (Place?, Int) async throws -> Page<Item, Place>
+/// Which part of a list is shown.
+struct PageOptions: ParsableArguments {
+    /// The most rows of one page.
+    static let maximum = 10_000
+
+    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(maximum).", valueName: "count"))
+    var limit = 50
+
+    @Option(
+        name: [.customLong("after"), .customLong("cursor")],
+        help: ArgumentHelp("Continue from a previous page's `next`.", valueName: "cursor"))
+    var cursor: String?
+
+    @Flag(help: "All rows, ignoring --limit.")
+    var all = false
+
+    func validate() throws {
+        guard (1...Self.maximum).contains(limit) else {
+            throw ValidationError("--limit is 1 to \(Self.maximum).")
+        }
+        // Of which list, is seen when it is read.
+        guard cursor.map({ PlaceMark(of: $0) != nil }) ?? true else {
+            throw ValidationError("--after is not a cursor from bramley.")
+        }
+        guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
+    }
 
     /// Rows read at once for `--all`.
-    private static var part: Int { 500 }
+    private static let part = 500
 
-    let columns: [CommandColumn<Item>]
-    /// In JSON.
-    let fields: [Field<Item>]
-    let places: Places<Place>
-    /// Shown to a person when there are no rows.
-    let empty: String
-
-    init(
-        _ columns: [CommandColumn<Item>], _ fields: [Field<Item>], _ places: Places<Place>, empty: String
-    ) {
-        self.columns = columns
-        self.fields = fields
-        self.places = places
-        self.empty = empty
-    }
-
-    /// - Parameter read: returns the items after a place, at most as many as the limit.
-    func show(_ page: PageOptions, json: Bool, read: Reading) async throws {
-        guard page.all else {
-            var place: Place?
-            if let text = page.cursor {
-                place = places.place(text)
-                if place == nil { throw CommandFailure.usage("--after is not a cursor of this list.") }
-            }
-            let found = try await read(place, page.limit)
-            let next = found.next.map(places.text)
-            if json { try CommandOutput.jsonList(found.items, next: next, fields) } else { try show(found.items) }
-            // Also into a pipe: whoever counts lines must know that there are more.
-            if let next { CommandOutput.remark("There are more: add --all, or continue with --after \(next)") }
-            return
+    /// A list in every command's form: a table or JSON, one page or everything.
+    /// - Parameters:
+    ///   - fields: in JSON.
+    ///   - empty: shown to a person when there are no rows.
+    ///   - read: returns the items after a place, at most as many as the limit.
+    func show<Item, Place>(
+        _ columns: [CommandColumn<Item>], _ fields: [Field<Item>], _ places: Places<Place>, empty: String, json: Bool,
+        read: (Place?, Int) async throws -> Page<Item, Place>
+    ) async throws {
+        func table(_ items: [Item]) throws { try CommandOutput.table(columns, items, empty: empty) }
+        if all {
+            if json { return try await writeAll(fields, read) }
+            // Page by page, so that a million rows need no more memory than one page; a table on a terminal needs all
+            // its rows to compute its widths.
+            guard CommandOutput.tableStyle != .piped else { return try await eachPage(read, table) }
+            var items: [Item] = []
+            try await eachPage(read) { items += $0 }
+            return try table(items)
         }
-        if json { try await writeAllJSON(read) } else { try await writeAll(read) }
+        let place = cursor.flatMap(places.place)
+        if cursor != nil, place == nil { throw CommandFailure.usage("--after is not a cursor of this list.") }
+        let found = try await read(place, limit)
+        let next = found.next.map(places.text)
+        if json { try CommandOutput.jsonList(found.items, next: next, fields) } else { try table(found.items) }
+        // Also into a pipe: whoever counts lines must know that there are more.
+        if let next { CommandOutput.remark("There are more: add --all, or continue with --after \(next)") }
     }
 
-    private func show(_ items: [Item]) throws {
-        try CommandOutput.table(TextTable(columns, items, CommandOutput.tableStyle))
-        if items.isEmpty { CommandOutput.hint(empty) }
-    }
-
-    /// Page by page, so that a million rows need no more memory than one page; a table on a terminal needs all its rows
-    /// to compute its widths.
-    private func writeAll(_ read: Reading) async throws {
-        guard CommandOutput.tableStyle != .piped else {
-            try await eachPage(read) { items in try show(items) }
-            return
-        }
-        var all: [Item] = []
-        try await eachPage(read) { all += $0 }
-        try show(all)
-    }
-
-    private func writeAllJSON(_ read: Reading) async throws {
+    private func writeAll<Item, Place>(
+        _ fields: [Field<Item>], _ read: (Place?, Int) async throws -> Page<Item, Place>
+    ) async throws {
         var isFirst = true
         try CommandOutput.write(Array("{\"items\":[".utf8))
         try await eachPage(read) { items in
@@ -109,7 +113,9 @@ struct CommandList<Item: Sendable, Place: Sendable> {
         try CommandOutput.write(Array("],\"next\":null}\n".utf8))
     }
 
-    private func eachPage(_ read: Reading, _ body: ([Item]) throws -> Void) async throws {
+    private func eachPage<Item, Place>(
+        _ read: (Place?, Int) async throws -> Page<Item, Place>, _ body: ([Item]) throws -> Void
+    ) async throws {
         var place: Place?
         repeat {
             let page = try await read(place, Self.part)

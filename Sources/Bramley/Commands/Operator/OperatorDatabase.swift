@@ -1,40 +1,49 @@
-package import Accounts
-package import Coding
-package import Crypto
+internal import Accounts
+internal import ArgumentParser
+internal import Coding
+internal import Crypto
 internal import Sockets
-package import Storage
+internal import Storage
+
+/// A command that uses the database.
+protocol DatabaseCommand: AsyncParsableCommand {
+    var options: OperatorOptions { get }
+
+    /// - Parameter place: closed when this returns.
+    func run(on place: OperatorDatabase) async throws
+}
+
+extension DatabaseCommand {
+    /// Every failure becomes one line on standard error and an exit code.
+    func run() async throws {
+        try await CommandRun.reporting {
+            let place = try OperatorDatabase.open(options.input)
+            defer { place.database.close() }
+            try await run(on: place)
+        }
+    }
+}
 
 /// The database for a command, opened with or without a running server.
 ///
 /// A server notices a command's writes within a quarter of a second, through the journal.
-package struct OperatorDatabase: Sendable {
-    package let configuration: DatabaseConfiguration
-    package let database: Database
-    package let keyring: SealingKeyring
-    package let runtime: Runtime
+struct OperatorDatabase: Sendable {
+    let configuration: DatabaseConfiguration
+    let database: Database
+    let keyring: SealingKeyring
+    let runtime: Runtime
     /// Held for as long as the database is open.
     private let lock: RestoreLock?
 
-    package var random: any RandomSource { runtime.random }
-    package var clock: any WallClock { runtime.clock }
-    package var now: Timestamp { clock.now() }
-    package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
-    package var team: TeamID { TeamID(configuration.teamID) }
+    var random: any RandomSource { runtime.random }
+    var clock: any WallClock { runtime.clock }
+    var now: Timestamp { clock.now() }
+    var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
+    var team: TeamID { TeamID(configuration.teamID) }
 
     /// Adds an audit line for a command whose writes do not add one themselves.
-    package func record(_ command: String) async throws(StoreError) {
+    func record(_ command: String) async throws(Failure) {
         try await database.record(.command, user: nil, object: command, at: now)
-    }
-
-    /// Opens the database for `body` and closes it; every failure becomes one line on standard error and an exit code.
-    package static func with(
-        _ options: OperatorOptions, _ body: (OperatorDatabase) async throws -> Void
-    ) async throws {
-        try await CommandRun.reporting {
-            let opened = try open(options.input)
-            defer { opened.database.close() }
-            try await body(opened)
-        }
     }
 
     /// Creates nothing: neither a database, nor a sealing key, nor a step of the schema.
@@ -42,7 +51,7 @@ package struct OperatorDatabase: Sendable {
     ///   - isExclusive: whether other commands on this machine must wait.
     ///   - admitsMoved: for `bramley move`.
     /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
-    package static func open(
+    static func open(
         _ input: ConfigurationInput, isExclusive: Bool = false, admitsMoved: Bool = false
     ) throws -> OperatorDatabase {
         Files.keepNewFilesPrivate()
@@ -55,21 +64,15 @@ package struct OperatorDatabase: Sendable {
         var lock: RestoreLock?
         if configuration.storage.postgres == nil {
             let held = isExclusive ? try RestoreLock.exclusive(directory) : try RestoreLock.shared(directory)
-            if isExclusive, let held { try RestoreLock.finishPending(directory, held) }
+            if isExclusive, let held { try PendingRestore.finish(directory, held) }
             lock = held
         }
-        do {
-            let keyring = try SealingKeyFile.load(configuration, random: runtime.random)
-            var options = configuration.databaseOptions(for: .command)
-            options.store.admitsMoved = admitsMoved
-            options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
-            let database = try Database(options: options, keyring: keyring, runtime: runtime)
-            return OperatorDatabase(
-                configuration: configuration, database: database, keyring: keyring, runtime: runtime, lock: lock)
-        } catch let failure as StartFailure {
-            throw CommandFailure(failure.description)
-        } catch let error as StorageOpenError {
-            throw CommandFailure(error.description)
-        }
+        let keyring = try SealingKeyFile.load(configuration, random: runtime.random)
+        var options = configuration.databaseOptions(for: .command)
+        options.store.admitsMoved = admitsMoved
+        options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
+        let database = try Database(options: options, keyring: keyring, runtime: runtime)
+        return OperatorDatabase(
+            configuration: configuration, database: database, keyring: keyring, runtime: runtime, lock: lock)
     }
 }

@@ -5,15 +5,15 @@ internal import Storage
 
 /// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or
 /// beginnings of words of the name. It must match exactly one person.
-package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
+struct UserReference: Hashable, Sendable, ExpressibleByArgument {
     /// For `--help`.
-    package static let help = "The user: usr_…, email address, external ID, Apple's subject, or name."
+    static let help = "The user: usr_…, email address, external ID, Apple's subject, or name."
     /// The most people listed when several match.
     private static let shown = 10
 
     let text: String
 
-    package init?(argument: String) {
+    init?(argument: String) {
         // Text that begins like an id and is not one is a typing error, not a name.
         guard !argument.isEmpty, !argument.hasPrefix("usr_") || UserID(parsing: argument) != nil else { return nil }
         text = argument

@@ -1,6 +1,9 @@
-import Accounts
+internal import Accounts
+internal import AppleID
 import ArgumentParser
 internal import Coding
+internal import Sockets
+internal import Storage
 
 /// `bramley transfer`
 struct TransferCommand: AsyncParsableCommand {
@@ -10,8 +13,181 @@ struct TransferCommand: AsyncParsableCommand {
             Run export with the old team's configuration and import with the new one's, on the same database. See \
             docs/transfer.md.
             """,
-        subcommands: [TransferExportCommand.self, TransferImportCommand.self, TransferStatusCommand.self])
+        subcommands: [Export.self, Import.self, Status.self])
 
+    /// `bramley transfer status`
+    struct Status: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "status", abstract: "Show how many people have moved, wait, or could not move.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var page: PageOptions
+
+        @Option(
+            name: .customLong("to"),
+            help: ArgumentHelp("The Team ID of the new team. (default: the configuration's)", valueName: "team"))
+        var recipient: TeamID?
+
+        @Flag(help: "List the people who could not move.")
+        var unmoved = false
+
+        func run(on place: OperatorDatabase) async throws {
+            let recipient = recipient ?? place.team
+            if unmoved { return try await showUnmoved(recipient, place) }
+            let sender = recipient == place.team ? nil : place.team
+            let counts = try await place.database.transferCounts(from: sender, to: recipient)
+            try show(counts, recipient, now: place.now)
+        }
+
+        private func show(_ counts: TransferCounts, _ recipient: TeamID, now: Timestamp) throws {
+            var lines = ["To team \(recipient.rawValue):"]
+            if let unasked = counts.unasked { lines.append("  not asked about yet   \(unasked)") }
+            lines += [
+                "  refused at export     \(counts.refusedAtExport)",
+                "  waiting for import    \(counts.exported)",
+                "  refused at import     \(counts.refusedAtImport)",
+                "  moved                 \(counts.moved)",
+            ]
+            if let first = counts.firstExportAt {
+                let days = max(0, (now.milliseconds - first.milliseconds) / 86_400_000)
+                lines.append("  first asked about     \(first.rfc3339), \(days) days ago")
+            }
+            let unasked = counts.unasked.map { [("unasked", FieldValue.number($0))] } ?? []
+            try output.show(
+                lines.joined(separator: "\n"),
+                [("target", .text(recipient.rawValue))] + unasked
+                    + [
+                        ("refusedAtExport", .number(counts.refusedAtExport)), ("waiting", .number(counts.exported)),
+                        ("refusedAtImport", .number(counts.refusedAtImport)), ("moved", .number(counts.moved)),
+                        ("firstExportAt", .text(counts.firstExportAt?.rfc3339)),
+                    ])
+            if counts.exported > 0, !output.json {
+                CommandOutput.hint("Apple answers until 60 days after the app changed hands.")
+            }
+        }
+
+        private func showUnmoved(_ recipient: TeamID, _ place: OperatorDatabase) async throws {
+            try await page.show(
+                [
+                    .init("USER") { .code($0.user.rawValue) },
+                    .init("EXTERNAL ID", flexible: true) { .text($0.externalID) },
+                    .init("AT") { .text($0.step.rawValue) }, .init("REASON", flexible: true) { .text($0.reason) },
+                    .init("ASKED", optional: true) { .time($0.place.time) },
+                ], UnmovedPerson.fields, .unmoved, empty: "Nobody.", json: output.json
+            ) { after, limit in
+                try await place.database.unmovedPeople(to: recipient, after: after, limit: limit)
+            }
+        }
+    }
+
+    /// `bramley transfer export`
+    struct Export: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export", abstract: "Old team: ask Apple for everyone's transfer_sub.",
+            discussion: """
+                Each answer is stored at once: after an interruption, or for new people, run it again. FILE is only \
+                needed if the new team uses another database.
+                """)
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @OptionGroup var transfer: TransferOptions
+
+        @Option(name: .customLong("to"), help: ArgumentHelp("The Team ID of the new team.", valueName: "team"))
+        var recipient: TeamID
+
+        @Argument(help: "The file for the new team, written when complete, or - for standard output.")
+        var file: String?
+
+        func run(on place: OperatorDatabase) async throws {
+            guard recipient != place.team else {
+                throw CommandFailure.usage("--to is the team of this configuration: export runs with the old team's.")
+            }
+            guard file != "-" || !output.json else {
+                throw CommandFailure.usage("--json and - both want standard output.")
+            }
+            let client = try transfer.client(of: place.configuration)
+            try await TransferLock.holding("export", place) {
+                try await place.record("transfer export")
+                try await export(place, client)
+            }
+        }
+
+        private func export(_ place: OperatorDatabase, _ client: ClientID) async throws {
+            let recipient = recipient
+            let before = try await place.database.transferCounts(from: place.team, to: recipient)
+            guard before.total > 0 else {
+                throw CommandFailure(
+                    """
+                    Nobody in this database is of team \(place.team.rawValue), which is this configuration's: export \
+                    runs with the old team's configuration, that is its apple.teamID, apple.keyID and \
+                    apple.privateKeyFile.
+                    """)
+            }
+            let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
+            let again = transfer.again
+            let (end, _) = try await TransferProgress.run(place, options, rate: transfer.rate, total: open) {
+                TransferExport(
+                    database: place.database, provider: $0, as: client, to: recipient, again: again, clock: place.clock)
+            }
+            let counts = try await place.database.transferCounts(from: place.team, to: recipient)
+            let isNobody = Self.exported(counts) == 0
+            if end == .complete, !isNobody, let file { try await write(file, place) }
+            try show(counts, complete: end == .complete)
+            if counts.refusedAtExport > 0 {
+                CommandOutput.remark(
+                    "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved lists "
+                        + "them; --again asks about them again.")
+            }
+            try end.check()
+            if isNobody {
+                throw CommandFailure(
+                    "No one is exported to team \(recipient.rawValue); --again retries those refused before.")
+            }
+        }
+
+        /// People who have a `transfer_sub`, whatever became of them.
+        private static func exported(_ counts: TransferCounts) -> Int {
+            counts.exported + counts.moved + counts.refusedAtImport
+        }
+
+        private func show(_ counts: TransferCounts, complete: Bool) throws {
+            let exported = Self.exported(counts)
+            let unasked = counts.unasked ?? 0
+            let text = "\(exported) exported, \(counts.refusedAtExport) refused by Apple, \(unasked) not asked yet."
+            if file == "-" { return CommandOutput.remark(text) }
+            try output.show(
+                text,
+                [
+                    ("exported", .number(exported)), ("refused", .number(counts.refusedAtExport)),
+                    ("unasked", .number(unasked)), ("complete", .flag(complete)),
+                ])
+        }
+
+        private func write(_ path: String, _ place: OperatorDatabase) async throws {
+            var bytes: [UInt8] = []
+            var last: AppleSubject?
+            while true {
+                let part = try await place.database.transferLines(
+                    from: place.team, to: recipient, after: last, limit: 1000)
+                if part.isEmpty { break }
+                last = part.last?.subject
+                for line in part { bytes += line.encoded }
+                if path == "-" {
+                    try CommandOutput.write(bytes)
+                    bytes.removeAll(keepingCapacity: true)
+                }
+            }
+            if path == "-" { return }
+            // Takes the place of what is there, for its owner alone.
+            do {
+                try Files.replace(path, mode: 0o600, bytes: bytes)
+            } catch {
+                throw CommandFailure("\(path) cannot be written: \(error).")
+            }
+        }
+    }
 }
 
 extension TeamID: ExpressibleByArgument {

@@ -39,46 +39,30 @@ package enum ConfigurationLoader {
     package static let pathHelp =
         "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"
 
-    /// The file that is read.
-    private struct Place {
-        var path: String
-        /// Nobody named it, so it may be missing.
-        var isDefault: Bool
-
-        init(_ input: ConfigurationInput) {
-            // An empty variable counts as unset, like others.
-            let named = input.environment[pathVariable].flatMap { $0.isEmpty ? nil : $0 }
-            if let path = input.path ?? named {
-                self.path = path
-                isDefault = false
-            } else {
-                let isHere = GuardedFile.exists(defaultPath)
-                path = !isHere && GuardedFile.mayExist(input.systemPath) ? input.systemPath : defaultPath
-                isDefault = true
-            }
-        }
+    /// The file that is read; it may be missing if nobody named it.
+    private static func place(_ input: ConfigurationInput) -> (path: String, isDefault: Bool) {
+        // An empty variable counts as unset, like others.
+        let named = input.environment[pathVariable].flatMap { $0.isEmpty ? nil : $0 }
+        if let path = input.path ?? named { return (path, false) }
+        let isSystem = !GuardedFile.exists(defaultPath) && GuardedFile.mayExist(input.systemPath)
+        return (isSystem ? input.systemPath : defaultPath, true)
     }
 
     /// What commands need that use the database; reads no files except the sealing key.
     /// - Throws: every problem found with that.
     package static func loadDatabase(_ input: ConfigurationInput) throws(ConfigurationFailure) -> DatabaseConfiguration
     {
-        let problems = ProblemList()
-        let builder = builder(input, problems)
+        let builder = builder(input)
         let configuration = builder.database()
-        guard let configuration, !problems.holdsErrors else {
-            throw ConfigurationFailure(problems: order(problems.problems))
-        }
+        guard let configuration, !builder.problems.holdsErrors else { throw failure(builder) }
         return configuration
     }
 
     /// Where a running server is asked. Everything else may be wrong by now: it was right when that server started.
     /// - Throws: every problem found, if the admin listener's keys cannot be read.
     static func loadAdmin(_ input: ConfigurationInput) throws(ConfigurationFailure) -> SocketAddress {
-        let problems = ProblemList()
-        guard let admin = builder(input, problems).admin() else {
-            throw ConfigurationFailure(problems: order(problems.problems))
-        }
+        let builder = builder(input)
+        guard let admin = builder.admin() else { throw failure(builder) }
         return admin
     }
 
@@ -87,50 +71,47 @@ package enum ConfigurationLoader {
     package static func load(
         _ input: ConfigurationInput, further: (Configuration) -> [ConfigurationProblem] = { _ in [] }
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
-        let problems = ProblemList()
-        let builder = builder(input, problems)
+        let builder = builder(input)
+        let problems = builder.problems
         let configuration = builder.build()
         for problem in configuration.map(further) ?? [] { problems.add(problem) }
         if let configuration, !problems.holdsErrors { builder.advise(on: configuration) }
-        let ordered = order(problems.problems)
-        guard var configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
+        guard var configuration, !problems.holdsErrors else { throw failure(builder) }
         configuration.snapshot = ConfigurationSnapshot(builder.values.used)
-        return LoadedConfiguration(configuration: configuration, warnings: ordered)
+        return LoadedConfiguration(configuration: configuration, warnings: problems.ordered)
     }
 
-    private static func builder(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationBuilder {
-        ConfigurationBuilder(values: ConfigurationValues(collect(input, problems)), input: input)
+    private static func builder(_ input: ConfigurationInput) -> ConfigurationBuilder {
+        ConfigurationBuilder(values: ConfigurationValues(collect(input)), input: input)
     }
 
-    /// The result of flags alone, complete or not.
-    struct Judgement {
-        /// Everything `bramley check` would report, including missing keys.
-        let problems: [ConfigurationProblem]
-        /// The readable values, by key, in the file's form.
-        let values: [String: FileValue]
+    private static func failure(_ builder: ConfigurationBuilder) -> ConfigurationFailure {
+        ConfigurationFailure(problems: builder.problems.ordered)
     }
 
-    static func judge(flags: [String]) -> Judgement {
-        let problems = ProblemList()
-        let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags), problems)
+    /// The result of flags alone, complete or not: everything `bramley check` would report, including missing keys, and
+    /// the readable values, by key, in the file's form.
+    static func judge(flags: [String]) -> (problems: [ConfigurationProblem], values: [String: FileValue]) {
+        let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags))
         _ = builder.build()
-        return Judgement(problems: order(problems.problems), values: builder.values.used)
+        return (builder.problems.ordered, builder.values.used)
     }
 
     /// The names of the keys that a load reads; a test compares them with the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
-        let builder = builder(input, ProblemList())
+        let builder = builder(input)
         _ = builder.build()
         return builder.values.asked
     }
 
-    private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> GivenValues {
-        let place = Place(input)
+    private static func collect(_ input: ConfigurationInput) -> GivenValues {
+        let place = place(input)
+        let problems = ProblemList()
         var given = GivenValues(file: place.path, problems: problems)
         if let content = input.content {
             given.read(file: content)
         } else {
-            readFile(place, systemPath: input.systemPath, into: &given, problems)
+            readFile(place, systemPath: input.systemPath, into: &given)
         }
         let isBlank = given.values.isEmpty
         given.read(environment: input.environment)
@@ -154,16 +135,15 @@ package enum ConfigurationLoader {
     }
 
     private static func readFile(
-        _ place: Place, systemPath: String, into given: inout GivenValues, _ problems: ProblemList
+        _ place: (path: String, isDefault: Bool), systemPath: String, into given: inout GivenValues
     ) {
         let path = place.path
         do {
             let content = try GuardedFile.read(path, maximumBytes: GivenValues.maximumFileBytes)
             given.read(file: content.bytes)
             let holdsSecret = given.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
-            for problem in FileModeRule.problems(of: content, at: path, key: "", source: nil, holdsSecret: holdsSecret)
-            {
-                problems.add(problem)
+            if let problem = content.modeProblem(at: path, key: "", source: nil, holdsSecret: holdsSecret) {
+                given.problems.add(problem)
             }
         } catch {
             // Everything may come from the environment.
@@ -172,57 +152,12 @@ package enum ConfigurationLoader {
             // A folder that this user may not enter hides its content.
             let fault = GuardedFile.isHidden(path) ? GuardedFile.unreadable : error.fault
             let isOthers = path == systemPath && fault == GuardedFile.unreadable
-            problems.add(
+            given.problems.add(
                 ConfigurationProblem(
                     key: "", source: path, fault: fault,
                     remedy: (isOthers
                         ? "Run the command as the server's user (sudo -u bramley bramley …), or name" : "Name")
                         + " a readable file with --config FILE or \(pathVariable)."))
         }
-    }
-
-    /// Problems of the whole first, then in the order of the table, unknown names in between.
-    private static func order(_ problems: [ConfigurationProblem]) -> [ConfigurationProblem] {
-        var ranks: [String: Int] = [:]
-        for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
-        func rank(_ problem: ConfigurationProblem) -> Int { problem.key.isEmpty ? -2 : ranks[problem.key] ?? -1 }
-        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(
-            \.element)
-    }
-}
-
-/// Who else may read a file with a secret.
-enum FileModeRule {
-    /// Refuses world-readable secrets and files that others can write; warns about group-readable ones.
-    static func problems(
-        of file: GuardedFile, at path: String, key: String, source: String?, holdsSecret: Bool
-    ) -> [ConfigurationProblem] {
-        let place = source ?? path
-        let subject = key.isEmpty ? "" : "\(path.quoted) "
-        let octal = "0" + String(file.mode & 0o777, radix: 8)
-        if file.isWritableByOthers {
-            return [
-                ConfigurationProblem(
-                    key: key, source: place, fault: "\(subject)can be changed by other users (mode \(octal)).",
-                    remedy: "Run: chmod 600 \(path)")
-            ]
-        }
-        if file.isWorldReadable {
-            return [
-                ConfigurationProblem(
-                    holdsSecret ? .error : .warning, key: key, source: place,
-                    fault: "\(subject)can be read by every user of this machine (mode \(octal)).",
-                    remedy: "Run: chmod 600 \(path)")
-            ]
-        }
-        if file.isGroupReadable, !file.isGivenToGroup {
-            return [
-                ConfigurationProblem(
-                    .warning, key: key, source: place,
-                    fault: "\(subject)can be read by its group (mode \(octal)).",
-                    remedy: "Unless that is meant, run: chmod 600 \(path)")
-            ]
-        }
-        return []
     }
 }

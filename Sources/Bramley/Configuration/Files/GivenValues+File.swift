@@ -11,9 +11,8 @@ extension GivenValues {
             document = try JSONReader.parse(
                 bytes, limits: JSONLimits(maximumBytes: Self.maximumFileBytes, maximumDepth: 8))
         } catch {
-            let place = TextPosition(of: error.offset, in: bytes)
             isComplete = false
-            let start = "line \(place.line), column \(place.column): "
+            let start = "\(error.place(in: bytes)): "
             if error.reason == .trailingComma {
                 add("", start + "trailing comma.", "Remove it: JSON has a comma only between two values.")
             } else {
@@ -110,19 +109,12 @@ extension GivenValues {
     }
 }
 
-/// A position in a text, as editors count it.
-struct TextPosition {
-    var line = 1
-    var column = 1
-
-    init(of offset: Int, in bytes: [UInt8]) {
-        for byte in bytes.prefix(offset) {
-            if byte == 0x0A {
-                line += 1
-                column = 1
-            } else if byte & 0xC0 != 0x80 {
-                column += 1
-            }
-        }
+extension JSONError {
+    /// As editors count it: `line 3, column 5`.
+    func place(in bytes: [UInt8]) -> String {
+        let before = bytes.prefix(offset)
+        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let characters = before[start...].count { $0 & 0xC0 != 0x80 }
+        return "line \(before.count { $0 == 0x0A } + 1), column \(characters + 1)"
     }
 }

@@ -10,6 +10,10 @@ struct GuardedFile {
     /// Owned by root with a group other than root's: root has chosen who may read it, such as a service's own user.
     var isGivenToGroup = false
 
+    /// The most that is read of a file with a key or a certificate, in bytes.
+    static let longestKey = 65_536
+
+    var holdsPrivateKey: Bool { String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") }
     var isWorldReadable: Bool { mode & 0o004 != 0 }
     var isGroupReadable: Bool { mode & 0o040 != 0 }
     var isWritableByOthers: Bool { mode & 0o022 != 0 }
@@ -42,7 +46,7 @@ struct GuardedFile {
     }
 
     /// - Throws: why it cannot be read, and what to do about it where the configuration names the file.
-    static func read(_ path: String, maximumBytes: Int) throws(KeyFlaw) -> GuardedFile {
+    static func read(_ path: String, maximumBytes: Int = longestKey) throws(KeyFlaw) -> GuardedFile {
         // attributesOfItem does not follow links, and secrets are often mounted as links.
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
         let manager = FileManager.default
@@ -72,10 +76,61 @@ struct GuardedFile {
         }
     }
 
+    /// Who else may read or change it: an error for a secret that all users can read and for a file that others can
+    /// change, a warning for a group.
+    /// - Parameter key: empty for the configuration file.
+    func modeProblem(at path: String, key: String, source: String?, holdsSecret: Bool) -> ConfigurationProblem? {
+        func problem(
+            _ severity: ConfigurationProblem.Severity, _ fault: String, _ remedy: String = "Run: chmod 600 "
+        ) -> ConfigurationProblem {
+            let octal = "0" + String(mode & 0o777, radix: 8)
+            return ConfigurationProblem(
+                severity, key: key, source: source ?? path,
+                fault: "\(key.isEmpty ? "" : "\(path.quoted) ")can be \(fault) (mode \(octal)).", remedy: remedy + path)
+        }
+        if isWritableByOthers { return problem(.error, "changed by other users") }
+        if isWorldReadable { return problem(holdsSecret ? .error : .warning, "read by every user of this machine") }
+        guard isGroupReadable, !isGivenToGroup else { return nil }
+        return problem(.warning, "read by its group", "Unless that is meant, run: chmod 600 ")
+    }
+
     /// Attributes have whatever integer type the platform uses.
     private static func integer(_ value: Any?) -> Int? {
         if let value = value as? Int { return value }
         if let value = value as? UInt { return Int(exactly: value) }
         return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
+    }
+}
+
+/// The folder of the configuration file, against which its relative paths are resolved.
+struct ConfigurationFolder {
+    /// Empty for the working directory, otherwise with a trailing slash.
+    private let prefix: Substring
+
+    /// - Parameter file: as it was named. Links are not followed: what belongs to a linked file is next to the link.
+    init(of file: String) {
+        prefix = file.lastIndex(of: "/").map { file[...$0] } ?? ""
+    }
+
+    func resolving(_ path: String) -> String {
+        // An empty path is reported as a mistake elsewhere.
+        path.isEmpty || path.hasPrefix("/") ? path : prefix + path
+    }
+
+    /// Converts a path relative to the working directory to one for the file.
+    func relative(_ path: String) -> String {
+        guard !prefix.isEmpty, !path.isEmpty, !path.hasPrefix("/") else { return path }
+        let (file, folder) = (Self.absolute(path), Self.absolute(String(prefix)))
+        let inner = folder.hasSuffix("/") ? folder : folder + "/"
+        return file.hasPrefix(inner) ? String(file.dropFirst(inner.count)) : file
+    }
+
+    private static func absolute(_ path: String) -> String {
+        let start = path.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath
+        var parts: [Substring] = []
+        for part in "\(start)/\(path)".split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
     }
 }

@@ -41,8 +41,7 @@ package struct ConfigurationKey: Sendable {
         into property: any WritableKeyPath<Configuration, Value> & Sendable, example: String? = nil, _ meaning: String
     ) {
         self.init(
-            name, kind.type, presence ?? .default(kind.write(Self.initial[keyPath: property])), example: example,
-            pattern: kind.pattern, entries: kind.entries, meaning)
+            name, kind, presence ?? .default(kind.write(Self.initial[keyPath: property])), example: example, meaning)
         store = { builder, configuration in
             guard let value = builder.values.value(name).flatMap({ kind.parse(builder, name, $0) }) else { return }
             configuration[keyPath: property] = value
@@ -54,24 +53,26 @@ package struct ConfigurationKey: Sendable {
         _ name: String, _ kind: KeyKind<Value>,
         into property: any WritableKeyPath<Configuration, Value?> & Sendable, example: String? = nil, _ meaning: String
     ) {
-        self.init(name, kind.type, .optional, example: example, pattern: kind.pattern, entries: kind.entries, meaning)
+        self.init(name, kind, .optional, example: example, meaning)
         store = { builder, configuration in
             configuration[keyPath: property] = builder.values.value(name).flatMap { kind.parse(builder, name, $0) }
         }
     }
 
     /// A key that a step of `ConfigurationBuilder` reads.
-    init(
-        _ name: String, _ type: KeyType, _ presence: KeyPresence = .optional, example: String? = nil,
-        pattern: String? = nil, entries: [String]? = nil, acceptsOneText: Bool = false, _ meaning: String
+    init<Value: Sendable>(
+        _ name: String, _ kind: KeyKind<Value>, _ presence: KeyPresence, example: String? = nil,
+        acceptsOneText: Bool = false, _ meaning: String
     ) {
+        self.init(name, kind.type, presence, meaning)
+        (self.example, pattern, entries) = (example, kind.pattern, kind.entries)
+        self.acceptsOneText = acceptsOneText
+    }
+
+    private init(_ name: String, _ type: KeyType, _ presence: KeyPresence, _ meaning: String) {
         self.name = name
         self.type = type
         self.presence = presence
-        self.example = example
-        self.pattern = pattern
-        self.entries = entries
-        self.acceptsOneText = acceptsOneText
         self.meaning = meaning
     }
 
@@ -85,10 +86,11 @@ package struct ConfigurationKey: Sendable {
     ) -> [ConfigurationKey] {
         let inlinePresence: KeyPresence =
             if case .derived = presence { .optional } else { presence }
-        var file = ConfigurationKey(name, type, presence, example: example, acceptsOneText: isEachSeveral, meaning)
-        var inline = ConfigurationKey(
-            name.replacing("File", with: ""), type, inlinePresence, acceptsOneText: isEachSeveral, inlineMeaning)
+        var file = ConfigurationKey(name, type, presence, meaning)
+        var inline = ConfigurationKey(name.replacing("File", with: ""), type, inlinePresence, inlineMeaning)
+        file.example = example
         (file.twin, inline.twin) = (inline.name, file.name)
+        (file.acceptsOneText, inline.acceptsOneText) = (isEachSeveral, isEachSeveral)
         (file.mayRepeat, inline.mayRepeat) = (isEachSeveral, isEachSeveral)
         (inline.isSecret, inline.holdsLines) = (isSecret, holdsLines)
         return [file, inline]

@@ -1,4 +1,5 @@
 import Accounts
+import AppleID
 import HTTP
 import Web
 
@@ -18,14 +19,14 @@ extension ConfigurationTable {
             "apple.teamID", .teamID, .required, into: \.apple.teamID, example: "\"A1B2C3D4E5\"",
             "The ten characters under Membership details in Apple's developer account.")
         Key(
-            "apple.keyID", .keyID, .required, into: \.apple.keyID, example: "\"F6G7H8I9J0\"",
+            "apple.keyID", .keyID, .required, into: \.apple.key.id, example: "\"F6G7H8I9J0\"",
             "The ten characters of the Sign in with Apple key; they are in the name of its .p8 file.")
         Key.twins(
             "apple.privateKeyFile", presence: .requiredUnlessTwin,
             "The .p8 file of the Sign in with Apple key. Only Bramley's user may read it (`chmod 600`).",
             inline: "The text of that file, with its line breaks as `\\n`.")
         Key(
-            "apple.nextKeyID", .text, pattern: "^[A-Z0-9]{10}$",
+            "apple.nextKeyID", .keyID, .optional,
             """
             The ID of a second key, while you replace one key with the other: when Apple refuses one as \
             `invalid_client`, Bramley tries the other and keeps the one that works.

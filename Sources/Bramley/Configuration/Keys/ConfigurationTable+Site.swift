@@ -195,8 +195,7 @@ extension ConfigurationTable {
             file for all addresses of `webhooks.url`, or one for each, in the same order. Required with `webhooks.url`.
             """, inline: "The same, inline; `\\n` between two secrets of one address.")
         Key(
-            "webhooks.events", .list, .default(.list(JournalEntry.Kind.allCases.map(\.rawValue))),
-            pattern: #"^https?://\S+( +[a-z]+\.[a-z]+)+ *$"#, entries: JournalEntry.Kind.allCases.map(\.rawValue),
+            "webhooks.events", .webhookEvents, .default(.list(JournalEntry.Kind.allCases.map(\.rawValue))),
             """
             The types of events to send. To choose types for one address, write the address and its types in one entry, \
             separated by spaces, such as `"https://audit.example.com/in account.deleted user.created"`. Other entries \

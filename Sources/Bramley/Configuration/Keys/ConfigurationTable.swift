@@ -36,10 +36,26 @@ package enum ConfigurationTable {
         let wanted = Array(name.lowercased().utf8)
         var best: (name: String, distance: Int)?
         for candidate in candidates {
-            let distance = EditDistance.between(wanted, Array(candidate.lowercased().utf8))
+            let distance = distance(wanted, Array(candidate.lowercased().utf8))
             if distance <= max(2, wanted.count / 4), distance < best?.distance ?? .max { best = (candidate, distance) }
         }
         return best?.name
+    }
+
+    /// Levenshtein's distance in single-byte edits, for "did you mean". Names longer than 128 bytes are not compared.
+    package static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        guard left.count <= 128, right.count <= 128 else { return .max }
+        var row = Array(0...right.count)
+        for (i, a) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, b) in right.enumerated() {
+                let substituted = diagonal + (a == b ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
+            }
+        }
+        return row[right.count]
     }
 }
 

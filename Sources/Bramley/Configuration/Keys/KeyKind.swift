@@ -1,3 +1,4 @@
+import Accounts
 import Coding
 import HTTP
 import Sockets
@@ -118,6 +119,13 @@ extension KeyKind where Value == [String] {
     static var clientIDs: Self { list(AppleIdentifier.client) }
     static var scopes: Self { list(entries: ["name", "email"], AppleIdentifier.scope) }
     static var issuers: Self { list { text throws(KeyFlaw) in try WebAddress.secure(text).text } }
+
+    /// Types of events, and addresses followed by types.
+    static var webhookEvents: Self {
+        var kind = list(entries: JournalEntry.Kind.allCases.map(\.rawValue)) { $0 }
+        kind.pattern = #"^https?://\S+( +[a-z]+\.[a-z]+)+ *$"#
+        return kind
+    }
 
     private static func list(
         entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> String

@@ -1,5 +1,7 @@
 import Accounts
+import AppleID
 import Coding
+import Crypto
 import FoundationEssentials
 import Web
 
@@ -62,6 +64,81 @@ extension ConfigurationBuilder {
     private func isDoubtfulIssuer(_ address: WebAddress) -> Bool {
         if AppleHosts.serves(address) { return !AppleHosts.issuers.contains(where: address.text.isExactly) }
         return address.path.hasSuffix("/")
+    }
+}
+
+// Our keys at Apple: `apple.keyID`, `apple.nextKeyID` and their files or texts.
+extension ConfigurationBuilder {
+    func readAppleKeys(_ apple: inout AppleSettings) {
+        if values.areGood("apple.keyID", "apple.teamID"), apple.key.id.isExactly(apple.teamID) {
+            values.report(
+                "apple.keyID", "is \(apple.key.id.quoted), as apple.teamID is, and no key has the ID of its team.",
+                "Copy the key ID from the name of the .p8 file, and the Team ID from Membership details.")
+        }
+        if let key = privateKey("apple.privateKeyFile") {
+            apple.key.pem = Secret(key.text)
+            apple.key.file = key.path
+        } else if isMissing("apple.privateKeyFile") {
+            values.failMissing(
+                "apple.privateKeyFile",
+                "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
+        }
+        if values.areGood("apple.keyID") { compareWithFileName(apple.key, "apple.keyID") }
+        apple.nextKey = nextKey(apple)
+    }
+
+    /// The second key; nil when there is none, or when it has a problem, which is then reported.
+    private func nextKey(_ apple: AppleSettings) -> AppleSettings.Key? {
+        let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
+        let keyID = values.text(name).flatMap { text in
+            values.reading(name) { () throws(KeyFlaw) in try AppleIdentifier.key(text) }
+        }
+        let key = privateKey(file)
+        if values.isGiven(name), isMissing(file) {
+            values.report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")
+        }
+        if !values.isGiven(name), !values.isRefused(name), !isMissing(file) {
+            values.report(
+                values.isGiven(file) ? file : "apple.nextPrivateKey", "is given without \(name).",
+                "Give the ID of that key in \(name): the ten characters in the name of its file.")
+        }
+        guard let keyID, let key else { return nil }
+        var next = AppleSettings.Key()
+        (next.id, next.pem, next.file) = (keyID, Secret(key.text), key.path)
+        compareWithFileName(next, name)
+        if values.areGood("apple.keyID"), apple.key.id.isExactly(keyID) {
+            values.report(name, "is the same as apple.keyID.", "Give the ID of the other key, or remove \(name).")
+            return nil
+        }
+        if let one = try? ClientSecretKey(apple.key), let other = try? ClientSecretKey(next),
+            one.holdsSameKey(as: other)
+        {
+            values.report(
+                key.key, "holds the key that apple.keyID has already.",
+                "Name the other key's .p8 file: one key has one ID.")
+            return nil
+        }
+        return next
+    }
+
+    /// Nil when it is not given, or not a P-256 key.
+    private func privateKey(_ fileKey: String) -> GivenText? {
+        guard let given = given(fileKey, readSecret) else { return nil }
+        guard let flaw = AppleKeyFile.flaw(in: given.text) else { return given }
+        values.fail(
+            given.key, given.subject + flaw,
+            "Use the .p8 file as downloaded from Apple: it begins with -----BEGIN PRIVATE KEY-----.")
+        return nil
+    }
+
+    /// Apple names the file after the key: a different ID probably belongs to another key.
+    private func compareWithFileName(_ key: AppleSettings.Key, _ name: String) {
+        guard let path = key.file, let named = AppleKeyFile.keyID(inNameOf: path), !named.isExactly(key.id) else {
+            return
+        }
+        values.warn(
+            name, "is \(key.id.quoted), but the name of \(path.quoted) says \(named).",
+            "Unless the file was renamed, write \(named.quoted).")
     }
 }
 

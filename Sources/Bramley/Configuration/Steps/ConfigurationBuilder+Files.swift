@@ -53,20 +53,17 @@ extension ConfigurationBuilder {
     }
 
     /// The text of a file with a secret, or nil and a problem. Checks its mode as well.
-    func readSecret(_ key: String, _ path: String) -> [UInt8]? {
-        readFile(key, path, maximumBytes: AppleKeyFile.maximumBytes) { _ in true }
-    }
+    func readSecret(_ key: String, _ path: String) -> [UInt8]? { readFile(key, path) { _ in true } }
 
     /// Nobody else may change the file, nor read one with a secret.
     func readFile(
-        _ key: String, _ path: String, maximumBytes: Int, holdsSecret: (GuardedFile) -> Bool
+        _ key: String, _ path: String, maximumBytes: Int = GuardedFile.longestKey, holdsSecret: (GuardedFile) -> Bool
     ) -> [UInt8]? {
         do throws(KeyFlaw) {
             let file = try GuardedFile.read(path, maximumBytes: maximumBytes)
             if holdsSecret(file) {
-                for problem in FileModeRule.problems(
-                    of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true)
-                {
+                let source = values.source(of: key)
+                if let problem = file.modeProblem(at: path, key: key, source: source, holdsSecret: true) {
                     values.problems.add(problem)
                 }
             } else if file.isWritableByOthers {

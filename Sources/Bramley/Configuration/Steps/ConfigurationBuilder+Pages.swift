@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Web
 
 extension ConfigurationBuilder {
@@ -58,4 +59,90 @@ extension ConfigurationBuilder {
 extension PageProblem {
     /// What is wrong, beginning with the file's path below the directory.
     var sentence: String { path.isEmpty ? fault : "\(path.quoted) \(fault)" }
+}
+
+/// `pages.directory`: the operator's own page files, read at start.
+private struct PageDirectory {
+    private(set) var files: [String: [UInt8]] = [:]
+    private(set) var problems: [PageProblem] = []
+
+    /// Reads every page file below `path`. Ignores names that begin with a dot: editors, version control and Kubernetes
+    /// use them.
+    /// - Throws: why the directory cannot be read.
+    init(_ path: String) throws(KeyFlaw) {
+        let root = Self.resolved(path)
+        for name in try Self.names(in: root) {
+            guard PageOverrides.folders.contains(name) else {
+                report(
+                    name, "is not one of \(PageOverrides.folders.joined(separator: ", ")).",
+                    "Remove it; `bramley pages export DIR` shows what belongs where.")
+                continue
+            }
+            readFolder(name, below: root)
+        }
+        let languages = files.keys.filter { $0.hasPrefix("strings/") }
+        if languages.count > PageOverrides.maximumLanguages {
+            report(
+                "strings", "holds \(languages.count) languages.", "Keep at most \(PageOverrides.maximumLanguages).")
+        }
+    }
+
+    private mutating func report(_ path: String, _ fault: String, _ remedy: String) {
+        problems.append(PageProblem(path: path, fault: fault, remedy: remedy))
+    }
+
+    private mutating func readFolder(_ folder: String, below root: String) {
+        let names: [String]
+        do {
+            names = try Self.names(in: "\(root)/\(folder)")
+        } catch {
+            return report(folder, error.fault, "Make it a folder of files.")
+        }
+        for name in names {
+            let path = "\(folder)/\(name)"
+            if let problem = PageOverrides.fault(inPath: path) {
+                problems.append(problem)
+            } else if let bytes = read(path, below: root) {
+                files[path] = bytes
+            }
+        }
+    }
+
+    /// The bytes of one file, or nil and a problem.
+    private mutating func read(_ path: String, below root: String) -> [UInt8]? {
+        let place = "\(root)/\(path)"
+        // A link may lead to a neighbour, as in a mounted volume, but not outside: what is read here is published.
+        guard Self.resolved(place).hasPrefix(root == "/" ? "/" : root + "/") else {
+            report(path, "is a link that leads out of the directory.", "Put the file itself there.")
+            return nil
+        }
+        do {
+            let file = try GuardedFile.read(place, maximumBytes: PageOverrides.maximumBytes)
+            if file.mode & 0o002 != 0 {
+                report(path, "can be changed by every user of this machine.", "Run: chmod 644 \(place)")
+                return nil
+            }
+            return file.bytes
+        } catch {
+            report(path, error.fault, "Make it a readable file, or remove it.")
+            return nil
+        }
+    }
+
+    private static func names(in directory: String) throws(KeyFlaw) -> [String] {
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else {
+            throw KeyFlaw("does not exist.")
+        }
+        guard isDirectory else { throw KeyFlaw("is not a directory.") }
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
+        } catch {
+            throw KeyFlaw(GuardedFile.unreadable)
+        }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        URL(filePath: path).resolvingSymlinksInPath().path
+    }
 }

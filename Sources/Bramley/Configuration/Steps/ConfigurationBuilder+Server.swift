@@ -1,4 +1,6 @@
 import Accounts
+import Coding
+import Crypto
 import Sockets
 import Web
 
@@ -40,5 +42,69 @@ extension ConfigurationBuilder {
         let (host, other) = (server.listener.ip, admin.ip)
         guard host == other || everywhere.contains(host) || everywhere.contains(other) else { return }
         values.report("admin.port", "is \(admin.port), as \(name) is.", "Write another port.")
+    }
+}
+
+// Bramley's own TLS: `server.certificateFile`, `server.privateKeyFile` and their twins.
+extension ConfigurationBuilder {
+    func readTLS(_ configuration: inout Configuration) {
+        let (certificateKey, privateKeyKey) = ("server.certificateFile", "server.privateKeyFile")
+        let certificate = given(certificateKey, readCertificate)
+        let key = given(privateKeyKey, readSecret)
+        guard certificate != nil || isMissing(certificateKey), key != nil || isMissing(privateKeyKey) else { return }
+        guard let certificate else {
+            guard let key else { return }
+            return values.fail(
+                certificateKey, "is missing, and \(key.key) is given.",
+                "Name the file with the chain; or remove both, and let a proxy hold the certificate.")
+        }
+        let publicURL = values.areGood("publicURL") ? configuration.web.publicURL : nil
+        if key != nil, let publicURL, !publicURL.isSecure {
+            return values.fail(
+                certificate.key, "is given, but publicURL begins with http://.",
+                "Begin publicURL with https://, or remove the certificate.")
+        }
+        let isGood = judge(
+            certificate, key, host: publicURL?.host, isDirect: configuration.server.trustedProxies.isEmpty)
+        guard let key else {
+            return values.fail(
+                privateKeyKey, "is missing, and \(certificate.key) is given.",
+                "Name the key's file; or remove both, and let a proxy hold the certificate.")
+        }
+        guard isGood else { return }
+        configuration.server.tls = Configuration.TLS(
+            certificate: certificate.bytes, certificateFile: certificate.path, privateKey: Secret(key.text),
+            privateKeyFile: key.path)
+    }
+
+    /// Everybody may read a certificate. Whoever can write it can take the site down; and the file may contain a key
+    /// too.
+    private func readCertificate(_ key: String, _ path: String) -> [UInt8]? {
+        readFile(key, path, holdsSecret: \.holdsPrivateKey)
+    }
+
+    /// False after an error, which is then reported.
+    private func judge(_ certificate: GivenText, _ key: GivenText?, host: String?, isDirect: Bool) -> Bool {
+        let judgement = CertificateJudgement(
+            certificate: certificate.bytes, privateKey: key.map { Secret($0.text) }, host: host,
+            isDirect: isDirect, now: input.clock.now())
+        for finding in judgement.findings {
+            let part = finding.isOfKey ? key ?? certificate : certificate
+            values.problems.add(
+                ConfigurationProblem(
+                    finding.severity, key: part.key, source: values.source(of: part.key),
+                    fault: part.subject + finding.fault, remedy: finding.remedy))
+        }
+        guard judgement.errors.isEmpty, let key else { return false }
+        // Finally the module that will serve them, which may be stricter.
+        do throws(TLSConfigurationError) {
+            _ = try TLSAcceptor(certificate: certificate.bytes, privateKey: key.bytes)
+            return true
+        } catch {
+            values.fail(
+                certificate.key, "and its private key cannot be served: \(error).",
+                "Get a certificate from a public authority for a P-256 key, or RSA with 2048 bits.")
+            return false
+        }
     }
 }

@@ -1,4 +1,6 @@
 import Accounts
+import Coding
+import Crypto
 import Web
 
 // `login` and `sessions`, where keys depend on each other.
@@ -68,7 +70,7 @@ extension ConfigurationBuilder {
         let key = "sessions.cookieDomain"
         if domain.hasPrefix(".") {
             values.fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
-        } else if PublicSuffix.contains(domain) {
+        } else if WebAddress.isPublicSuffix(domain) {
             values.fail(
                 key, "is \(domain.quoted), which many owners share: browsers refuse such a cookie.",
                 "Write your own domain below it, or remove the key.")
@@ -80,6 +82,49 @@ extension ConfigurationBuilder {
                 "Write a domain that host ends in, or remove the key.")
         } else if !publicURL.isSecure {
             values.fail(key, "needs https.", "Remove the key, or begin publicURL with https://.")
+        }
+    }
+}
+
+// `forwardAuth`.
+extension ConfigurationBuilder {
+    /// Whoever can write the file decides who is admitted; whoever can read it learns little.
+    func readRules(_ configuration: inout Configuration) {
+        let file = given("forwardAuth.rulesFile") { key, path in
+            readFile(key, path, maximumBytes: AccessRulesFile.maximumBytes) { _ in false }
+        }
+        guard let file, let rules = rules(file.bytes, key: file.key, subject: file.subject) else { return }
+        if values.areGood("server.trustedProxies"), configuration.server.trustedProxies.isEmpty {
+            values.report(
+                file.key, "is given, but no proxy is trusted to tell the original request, so nobody could pass.",
+                "Name the proxy in server.trustedProxies.")
+        }
+        configuration.web.accessRules = rules
+        configuration.rulesDigest = SHA256.hash(file.bytes)
+    }
+
+    private func rules(_ bytes: [UInt8], key: String, subject: String) -> AccessRules? {
+        do throws(AccessRulesFile.Refusal) {
+            let rules = try AccessRulesFile.read(bytes)
+            for (rule, behind) in rules.unreachable {
+                values.warn(
+                    key, "\(subject)rule \(rule + 1) is never reached: rule \(behind + 1) matches everything first.",
+                    "Put it first, or remove it; the first matching rule decides.")
+            }
+            return rules
+        } catch {
+            switch error {
+            case .json(let flaw):
+                values.fail(
+                    key, "\(subject)\(flaw.place(in: bytes)): \(flaw.reason.rawValue).",
+                    "Write JSON as docs/proxies/rules.md shows.")
+            case .problems(let problems):
+                for problem in problems {
+                    let place = problem.place.isEmpty ? "" : "\(problem.place): "
+                    values.fail(key, "\(subject)\(place)\(problem.fault)", problem.remedy)
+                }
+            }
+            return nil
         }
     }
 }

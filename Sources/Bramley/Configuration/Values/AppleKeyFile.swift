@@ -3,9 +3,6 @@ internal import Crypto
 
 /// The key file, which Apple offers for download only once.
 enum AppleKeyFile {
-    /// The most that is read of it, in bytes.
-    static let maximumBytes = 65_536
-
     /// The ten characters in a name such as `AuthKey_F6G7H8I9J0.p8`; nil for other names.
     static func keyID(inNameOf path: String) -> String? {
         let name = path.split(separator: "/").last ?? ""
@@ -26,11 +23,11 @@ enum AppleKeyFile {
         func has(_ labels: String...) -> Bool { labels.contains { pem.contains("-----BEGIN \($0)-----") } }
         if pem.allSatisfy(\.isWhitespace) { return "is empty." }
         if error == .encrypted { return "is encrypted with a password; Apple's keys are not." }
-        if has("RSA PRIVATE KEY") || algorithm(in: pem) == .rsa { return "is an RSA key; Apple's keys are P-256." }
+        if has("RSA PRIVATE KEY") || isRSA(pem) == true { return "is an RSA key; Apple's keys are P-256." }
         let blocks = pem.ranges(of: "-----BEGIN ").count - pem.ranges(of: "-----BEGIN EC PARAMETERS-----").count
         if blocks > 1 { return "holds more than one key or certificate." }
         if has("PRIVATE KEY", "EC PRIVATE KEY") {
-            guard algorithm(in: pem) == nil, error != .wrongKind else {
+            guard isRSA(pem) == nil, error != .wrongKind else {
                 return "is a private key of another kind; Apple's keys are P-256."
             }
             return damage(in: pem)
@@ -85,12 +82,9 @@ enum AppleKeyFile {
         }
     }
 
-    private enum Algorithm {
-        case rsa, other
-    }
-
-    /// The algorithm that PKCS#8 names (RFC 5208 §5): its object identifier is in the first bytes.
-    private static func algorithm(in pem: String) -> Algorithm? {
+    /// By the algorithm that PKCS#8 names (RFC 5208 §5), whose object identifier is in the first bytes; nil for P-256
+    /// and where none is named.
+    private static func isRSA(_ pem: String) -> Bool? {
         let lines = pem.split(whereSeparator: \.isNewline)
         guard let begin = lines.firstIndex(of: "-----BEGIN PRIVATE KEY-----"),
             let end = lines[begin...].firstIndex(of: "-----END PRIVATE KEY-----"),
@@ -98,7 +92,7 @@ enum AppleKeyFile {
         else { return nil }
         let start = bytes.prefix(40)
         // 1.2.840.113549.1.1, and 1.2.840.10045.3.1.7 with the curve.
-        if start.contains([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01]) { return .rsa }
-        return start.contains([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]) ? nil : .other
+        if start.contains([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01]) { return true }
+        return start.contains([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]) ? nil : false
     }
 }

@@ -22,15 +22,12 @@ struct CertificateJudgement {
         case selfSigned = "self_signed"
     }
 
-    enum Part: Hashable, Sendable {
-        case certificate, privateKey
-    }
-
     struct Finding: Hashable, Sendable {
         var severity: ConfigurationProblem.Severity
         var reason: Reason
-        var part: Part
-        /// The end of a sentence about the part.
+        /// About the key, not about the certificate.
+        var isOfKey: Bool
+        /// The end of a sentence about it.
         var fault: String
         var remedy: String
     }
@@ -57,7 +54,7 @@ struct CertificateJudgement {
         if let key, let place = Self.place(of: key, in: chain) {
             // The first certificate is not the one to judge.
             fail(
-                .wrongOrder, .certificate, "holds the certificate of the key as number \(place).",
+                .wrongOrder, "holds the certificate of the key as number \(place).",
                 "Put it first, and its intermediates after it (fullchain.pem).")
             return
         }
@@ -77,11 +74,11 @@ struct CertificateJudgement {
             switch error {
             case .encrypted:
                 fail(
-                    .encryptedKey, .privateKey, "is protected by a passphrase, which nobody can enter at a restart.",
+                    .encryptedKey, ofKey: true, "is protected by a passphrase, which nobody can enter at a restart.",
                     "Store it without: openssl pkey -in KEY -out NEW, mode 600.")
             default:
                 fail(
-                    .unreadableKey, .privateKey, "holds no readable private key.",
+                    .unreadableKey, ofKey: true, "holds no readable private key.",
                     "Use one PEM block that begins with -----BEGIN PRIVATE KEY-----, or RSA or EC PRIVATE KEY.")
             }
             return nil
@@ -94,14 +91,14 @@ struct CertificateJudgement {
             return try CertificateChain(pem: bytes)
         } catch {
             switch error {
-            case .empty: fail(.noCertificate, .certificate, "holds no certificate.", remedy)
+            case .empty: fail(.noCertificate, "holds no certificate.", remedy)
             case .malformed(let place):
                 fail(
-                    .unreadableCertificate, .certificate, "holds a certificate (number \(place)) that cannot be read.",
+                    .unreadableCertificate, "holds a certificate (number \(place)) that cannot be read.",
                     remedy)
             case .tooLong:
                 fail(
-                    .unreadableCertificate, .certificate,
+                    .unreadableCertificate,
                     "holds more than \(CertificateChain.maximum) certificates, more than browsers accept.", remedy)
             }
             return nil
@@ -111,22 +108,19 @@ struct CertificateJudgement {
     // MARK: Judging
 
     private mutating func judgeKind(of leaf: CertificateSummary) {
+        let reason: Reason
+        let kind: String
         switch leaf.keyKind {
         case .rsa(let bits) where bits < 2048:
-            fail(
-                .weakKey, .certificate, "is for an RSA key of \(bits) bits, which is weak, and browsers refuse it.",
-                "Get one for a P-256 key, or RSA with 2048 bits.")
-        case .rsa, .elliptic(curve: "prime256v1"), .elliptic(curve: "secp384r1"), .elliptic(curve: "secp521r1"): break
+            (reason, kind) = (.weakKey, "an RSA key of \(bits) bits, which is weak, and browsers refuse it")
+        case .rsa, .elliptic(curve: "prime256v1"), .elliptic(curve: "secp384r1"), .elliptic(curve: "secp521r1"): return
         case .elliptic(let curve):
-            fail(
-                .unsuitableKey, .certificate,
-                "is for a key on the curve \(curve.isEmpty ? "of no name" : curve), "
-                    + "which browsers do not support.", "Get one for a P-256 key, or RSA with 2048 bits.")
-        case .other(let kind):
-            fail(
-                .unsuitableKey, .certificate, "is for a key of the kind \(kind), which browsers do not support.",
-                "Get one for a P-256 key, or RSA with 2048 bits.")
+            reason = .unsuitableKey
+            kind = "a key on the curve \(curve.isEmpty ? "of no name" : curve), which browsers do not support"
+        case .other(let other):
+            (reason, kind) = (.unsuitableKey, "a key of the kind \(other), which browsers do not support")
         }
+        fail(reason, "is for \(kind).", "Get one for a P-256 key, or RSA with 2048 bits.")
     }
 
     /// The position of the key's certificate, from 1, if it is not the first; otherwise nil.
@@ -138,7 +132,7 @@ struct CertificateJudgement {
     private mutating func compare(_ leaf: CertificateSummary, with key: CertificateKey) {
         guard !key.belongs(to: leaf) else { return }
         fail(
-            .mismatch, .privateKey, "is not the key of the certificate.",
+            .mismatch, ofKey: true, "is not the key of the certificate.",
             "Name the two files that were issued together (fullchain.pem and privkey.pem).")
     }
 
@@ -147,10 +141,10 @@ struct CertificateJudgement {
         let names = leaf.names.isEmpty ? "no name at all" : leaf.names.prefix(5).joined(separator: ", ")
         let fault = "is for \(names), and publicURL's host is \(host)."
         if isDirect {
-            fail(.wrongName, .certificate, fault, "Get one whose subjectAltName holds \(host).")
+            fail(.wrongName, fault, "Get one whose subjectAltName holds \(host).")
         } else {
             warn(
-                .wrongName, .certificate, fault,
+                .wrongName, fault,
                 "If visitors reach this server past the proxy of server.trustedProxies, get one whose subjectAltName "
                     + "holds \(host).")
         }
@@ -160,17 +154,17 @@ struct CertificateJudgement {
         let end = Timestamp(seconds: leaf.notAfter)
         if now.seconds > leaf.notAfter {
             warn(
-                .expired, .certificate, "expired at \(end.rfc3339): browsers refuse it.",
+                .expired, "expired at \(end.rfc3339): browsers refuse it.",
                 "Renew it, and find out why that did not happen automatically. A running server loads the new one by itself."
             )
         } else if now.seconds < leaf.notBefore {
             warn(
-                .notYetValid, .certificate,
+                .notYetValid,
                 "is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339).",
                 "Check this machine's clock, or use the previous certificate until then.")
         } else if Self.isExpiring(leaf, at: now) {
             warn(
-                .expiresSoon, .certificate, "expires at \(end.rfc3339), in \(Self.left(of: leaf, at: now)).",
+                .expiresSoon, "expires at \(end.rfc3339), in \(Self.left(of: leaf, at: now)).",
                 "Renew it, and find out why that did not happen automatically.")
         }
     }
@@ -178,18 +172,18 @@ struct CertificateJudgement {
     private mutating func judgeOrder(of chain: CertificateChain) {
         if let place = chain.misplaced {
             warn(
-                .wrongOrder, .certificate,
+                .wrongOrder,
                 "has as number \(place) a certificate that did not issue number \(place - 1): some clients stop there.",
                 "Put each certificate after the one it issued, and remove unrelated ones (fullchain.pem).")
         }
         guard chain.certificates.count == 1 else { return }
         if chain.leaf.isSelfSigned {
             warn(
-                .selfSigned, .certificate, "is self-signed, which no browser trusts.",
+                .selfSigned, "is self-signed, which no browser trusts.",
                 "That is fine for tests. Otherwise get one from a public authority.")
         } else {
             warn(
-                .incompleteChain, .certificate,
+                .incompleteChain,
                 "holds no intermediate certificate, so that clients may not know who issued it (\(chain.leaf.issuer)).",
                 "Name the file with the whole chain (fullchain.pem), unless browsers know that authority itself.")
         }
@@ -209,11 +203,11 @@ struct CertificateJudgement {
 
     // MARK: Saying
 
-    private mutating func fail(_ reason: Reason, _ part: Part, _ fault: String, _ remedy: String) {
-        findings.append(Finding(severity: .error, reason: reason, part: part, fault: fault, remedy: remedy))
+    private mutating func fail(_ reason: Reason, ofKey: Bool = false, _ fault: String, _ remedy: String) {
+        findings.append(Finding(severity: .error, reason: reason, isOfKey: ofKey, fault: fault, remedy: remedy))
     }
 
-    private mutating func warn(_ reason: Reason, _ part: Part, _ fault: String, _ remedy: String) {
-        findings.append(Finding(severity: .warning, reason: reason, part: part, fault: fault, remedy: remedy))
+    private mutating func warn(_ reason: Reason, _ fault: String, _ remedy: String) {
+        findings.append(Finding(severity: .warning, reason: reason, isOfKey: false, fault: fault, remedy: remedy))
     }
 }

@@ -30,7 +30,7 @@ extension ServerParts {
             await loop.every(1_000, startsNow: false) { await lookAtFiles() }
         }
         loop.spawn { [self] in
-            var changes = KeyChanges(base, provider.secrets, reload)
+            var changes = KeyChanges(base, reload)
             await loop.every(1_000, startsNow: false) { await changes.check() }
         }
         loop.spawn { [self] in
@@ -79,7 +79,7 @@ extension ServerParts {
     /// The files of signing secrets, and of the certificate.
     private func lookAtFiles() async {
         for file in webhookSecrets where file.check() {
-            do throws(StoreError) {
+            do throws(Failure) {
                 try await database.record(
                     .webhookSecretChanged, user: nil, object: file.key, at: runtime.clock.now())
             } catch {
@@ -148,9 +148,9 @@ extension EventLoop {
 
 extension Logger {
     /// A line of the audit log was not written.
-    func auditFailed(_ kind: AuditEntry.Kind, _ object: String, _ failure: StoreError) {
+    func auditFailed(_ kind: AuditEntry.Kind, _ object: String, _ failure: Failure) {
         error(
             "audit log write failed",
-            metadata: ["type": "\(kind.rawValue)", "object": "\(object)", "cause": "\(failure.text)"])
+            metadata: ["type": "\(kind.rawValue)", "object": "\(object)", "cause": "\(failure)"])
     }
 }

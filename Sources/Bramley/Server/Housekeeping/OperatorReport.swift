@@ -29,19 +29,19 @@ final class OperatorReport: Sendable {
 
     /// Reports at once, each minute, and when the loop drains.
     func write() async {
-        do throws(StoreError) {
+        do throws(Failure) {
             try await report()
         } catch {
             runtime.logger.warning(
-                "numbers for the operator's page not written", metadata: ["cause": "\(error.text)"])
+                "numbers for the operator's page not written", metadata: ["cause": "\(error)"])
         }
     }
 
-    func report() async throws(StoreError) {
+    func report() async throws(Failure) {
         let now = runtime.clock.now()
         try await database.reportServer(
             RunningServer(
-                id: id, host: ProcessInfo.processInfo.hostName, version: BramleyVersion.current, startedAt: startedAt,
+                id: id, host: ProcessInfo.processInfo.hostName, version: Build.version, startedAt: startedAt,
                 seenAt: now))
         let new = unwritten()
         guard !new.isEmpty else { return }

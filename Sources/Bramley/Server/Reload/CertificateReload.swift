@@ -82,15 +82,12 @@ final class CertificateReload: Sendable {
     }
 
     /// The state of the files before something else reads them.
-    struct Glance: Sendable {
-        fileprivate var files: [String?]
-        fileprivate var stamps: [FileStamp?]
-    }
+    typealias Glance = (files: [String?], stamps: [FileStamp?])
 
     /// Before the configuration is loaded, so that later writes are not mistaken for what was read.
     func glance() -> Glance {
         let settings = state.withLock { $0.settings }
-        return Glance(files: Self.files(settings), stamps: Self.stamps(settings))
+        return (Self.files(settings), Self.stamps(settings))
     }
 
     /// Applies the present configuration, at SIGHUP: found valid when it was loaded.
@@ -156,11 +153,11 @@ final class CertificateReload: Sendable {
     private static func bytes(of path: String, _ key: String, isSecret: Bool) throws(KeyFlaw) -> [UInt8] {
         let file: GuardedFile
         do throws(KeyFlaw) {
-            file = try CertificateFile.read(path)
+            file = try GuardedFile.read(path)
         } catch {
             throw KeyFlaw("\(key): \(path) \(error.fault)")
         }
-        let holdsKey = isSecret || CertificateFile.holdsKey(file)
+        let holdsKey = isSecret || file.holdsPrivateKey
         guard !file.isWritableByOthers, !(holdsKey && file.isWorldReadable) else {
             throw KeyFlaw("\(key): \(path) is open to others.")
         }
@@ -188,7 +185,7 @@ final class CertificateReload: Sendable {
             state.retry = Timestamp(seconds: leaf.notBefore)
         }
         if let fault {
-            let key = fault.part == .certificate ? "server.certificateFile" : "server.privateKeyFile"
+            let key = fault.isOfKey ? "server.privateKeyFile" : "server.certificateFile"
             return refuse(fault.reason.rawValue, "\(key): \(fault.fault)")
         }
         do {

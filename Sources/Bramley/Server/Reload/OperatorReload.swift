@@ -1,36 +1,42 @@
 internal import AppleID
+internal import Coding
+internal import Crypto
 internal import Logging
 internal import Storage
+internal import Synchronization
+internal import Web
 
-/// SIGHUP: reads the configuration again, and applies its Apple keys, access rules and certificate.
-struct OperatorReload: Sendable {
+/// SIGHUP: reads the configuration again, and applies its Apple keys, access rules and certificate, each as a whole or
+/// not at all, and nothing else of it.
+final class OperatorReload: Sendable {
     /// The sources of the configuration.
-    let input: ConfigurationInput
-    let appleKeys: AppleKeyReload
-    let accessRules: AccessRulesReload
+    private let input: ConfigurationInput
+    /// The configuration the server was started with.
+    private let started: Configuration
+    private let logger: Logger
+    /// Signs with our keys at Apple.
+    let secrets: ClientSecretMint
+    /// The access rules that every loop uses.
+    let rules: CurrentAccessRules
+    private let digest: Mutex<Digest256?>
     /// Nil: the server speaks plain HTTP.
     let certificate: CertificateReload?
-    /// The values the server was started with.
-    let snapshot: ConfigurationSnapshot
-    let logger: Logger
 
     init(_ base: ServerBase, _ input: ConfigurationInput, secrets: ClientSecretMint, certificate: CertificateReload?) {
-        let configuration = base.configuration
-        logger = base.runtime.logger
         self.input = input
-        appleKeys = AppleKeyReload(teamID: configuration.apple.teamID, secrets: secrets, logger: logger)
-        accessRules = AccessRulesReload(configuration, logger: logger)
+        started = base.configuration
+        logger = base.runtime.logger
+        self.secrets = secrets
+        rules = CurrentAccessRules(started.web.accessRules)
+        digest = Mutex(started.rulesDigest)
         self.certificate = certificate
-        snapshot = configuration.snapshot
     }
 
-    /// The keys that are applied.
-    private static let taken: Set<String> = [
+    private static let appleKeys: Set<String> = [
         "apple.keyID", "apple.privateKeyFile", "apple.privateKey", "apple.nextKeyID", "apple.nextPrivateKeyFile",
-        "apple.nextPrivateKey", "forwardAuth.rulesFile", "forwardAuth.rules",
+        "apple.nextPrivateKey",
     ]
-    /// These too, where there is a certificate already.
-    private static let takenWithCertificate: Set<String> = [
+    private static let certificateKeys: Set<String> = [
         "server.certificateFile", "server.certificate", "server.privateKeyFile", "server.privateKey",
     ]
 
@@ -38,13 +44,20 @@ struct OperatorReload: Sendable {
         let glance = certificate?.glance()
         do throws(ConfigurationFailure) {
             let loaded = try ConfigurationLoader.load(input)
-            accessRules.apply(loaded)
-            appleKeys.apply(loaded)
+            applyRules(loaded)
+            applyAppleKeys(loaded)
             if let certificate, let glance { certificate.apply(loaded.configuration, since: glance) }
             reportOthers(loaded.configuration)
         } catch {
-            accessRules.refuse(error)
-            appleKeys.refuse(error)
+            // The present configuration is invalid: nothing changes.
+            for problem in error.problems where problem.severity == .error {
+                if Self.isAboutRules(problem) || rules.current != nil {
+                    refuseRules(problem.key, problem.description)
+                }
+            }
+            for problem in error.problems where problem.severity == .error {
+                refuseAppleKeys(problem.key, problem.description)
+            }
             // A mistake elsewhere is no reason to serve a certificate that expires.
             certificate?.checkNow()
         }
@@ -52,10 +65,82 @@ struct OperatorReload: Sendable {
 
     /// Logs which keys have changed since the start and are not applied.
     private func reportOthers(_ configuration: Configuration) {
-        let taken = certificate == nil ? Self.taken : Self.taken.union(Self.takenWithCertificate)
-        let names = configuration.snapshot.changes(since: snapshot).filter { !taken.contains($0) }
+        let taken = Self.appleKeys.union(["forwardAuth.rulesFile", "forwardAuth.rules"])
+            .union(certificate == nil ? [] : Self.certificateKeys)
+        let names = configuration.snapshot.changes(since: started.snapshot).filter { !taken.contains($0) }
         guard !names.isEmpty else { return }
         logger.warning(
             "configuration change needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
+    }
+
+    // MARK: Apple keys
+
+    private func applyAppleKeys(_ loaded: LoadedConfiguration) {
+        let apple = loaded.configuration.apple
+        guard apple.teamID.isExactly(started.apple.teamID) else {
+            return refuseAppleKeys(
+                "apple.teamID", "apple.teamID: is another than the server was started with. Restart it.")
+        }
+        let keys: ClientSecretKeys
+        do throws(KeyError) {
+            keys = try apple.signingKeys()
+        } catch {
+            return refuseAppleKeys("apple.privateKeyFile", "a key that was judged good does not parse: \(error)")
+        }
+        for warning in loaded.warnings where Self.appleKeys.contains(warning.key) {
+            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+        }
+        let isChanged = secrets.replaceKeys(keys)
+        logger.info(
+            "Apple client keys reloaded",
+            metadata: [
+                "key": .string(keys.current.id), "next": .string(keys.next?.id ?? "none"), "changed": "\(isChanged)",
+            ])
+    }
+
+    /// - Parameter detail: never contains a secret.
+    private func refuseAppleKeys(_ key: String, _ detail: String) {
+        logger.error(
+            "Apple client keys not reloaded; the previous keys stay in use",
+            metadata: ["key": .string(key), "detail": .string(detail)])
+    }
+
+    // MARK: Access rules
+
+    /// SHA-256 of the text of the rules in force; nil without rules.
+    var rulesFingerprint: Digest256? { digest.withLock { $0 } }
+
+    private func applyRules(_ loaded: LoadedConfiguration) {
+        let configuration = loaded.configuration
+        let new = configuration.web.accessRules
+        guard new != nil || rules.current != nil else { return }
+        // Rules for a proxy that is not trusted yet, or uses another style, would refuse everybody.
+        guard configuration.server.trustedProxies == started.server.trustedProxies,
+            configuration.web.forwardAuth == started.web.forwardAuth
+        else {
+            return refuseRules(
+                "forwardAuth.rulesFile",
+                "server.trustedProxies or forwardAuth.style has changed as well: restart bramley serve")
+        }
+        for warning in loaded.warnings where Self.isAboutRules(warning) {
+            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+        }
+        let isChanged = rules.replace(with: new)
+        digest.withLock { $0 = configuration.rulesDigest }
+        logger.info(
+            "access rules reloaded",
+            metadata: [
+                "rules": .string(new.map { "\($0.rules.count)" } ?? "none"), "changed": "\(isChanged)",
+            ])
+    }
+
+    private func refuseRules(_ key: String, _ detail: String) {
+        logger.error(
+            "access rules not reloaded; the previous rules stay in force",
+            metadata: ["key": .string(key), "detail": .string(detail)])
+    }
+
+    private static func isAboutRules(_ problem: ConfigurationProblem) -> Bool {
+        problem.key.hasPrefix("forwardAuth.")
     }
 }

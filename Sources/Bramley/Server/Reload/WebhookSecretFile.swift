@@ -21,10 +21,10 @@ final class WebhookSecretFile: Sendable {
     private let state: Mutex<State>
 
     /// - Parameter key: of the configuration; for the log.
-    /// - Throws: `StartFailure`.
+    /// - Throws: `CommandFailure`.
     init(
-        _ source: Configuration.WebhookSecretSource, key: String = "webhooks.secretFile", logger: Logger
-    ) throws(StartFailure) {
+        _ source: Configuration.SecretSource<WebhookSecrets>, key: String = "webhooks.secretFile", logger: Logger
+    ) throws(CommandFailure) {
         self.key = key
         self.logger = logger
         switch source {
@@ -37,7 +37,7 @@ final class WebhookSecretFile: Sendable {
                 let bytes = try Self.bytes(of: path)
                 state = Mutex(State(secrets: try Self.parse(bytes), digest: SHA256.hash(bytes)))
             } catch {
-                throw StartFailure("\(key): \(path) \(error.fault)")
+                throw CommandFailure("\(key): \(path) \(error.fault)")
             }
         }
     }
@@ -92,14 +92,14 @@ final class WebhookSecretFile: Sendable {
     }
 }
 
-extension Configuration.Webhooks {
+extension [Configuration.Webhook] {
     /// The endpoints, and the files with their secrets, each once.
-    /// - Throws: `StartFailure`.
-    func targets(logger: Logger) throws(StartFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
+    /// - Throws: `CommandFailure`.
+    func targets(logger: Logger) throws(CommandFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
         var files: [String: WebhookSecretFile] = [:]
         var all: [WebhookSecretFile] = []
         var targets: [WebhookTarget] = []
-        for endpoint in endpoints {
+        for endpoint in self {
             var path: String?
             if case .file(let named) = endpoint.secrets { path = named }
             let secrets: WebhookSecretFile

@@ -67,7 +67,7 @@ extension FuzzTarget {
             }
         }
         let query = Query(head.query.map { Array(bytes[$0.range]) } ?? [])
-        do throws(WebFailure) {
+        do throws(Failure) {
             try VerifyQuery.checkFlags(query)
             try VerifyQuery.checkNothingNarrows(query)
         } catch {

@@ -21,23 +21,22 @@ struct Apple {
 
     init(archive: MemoryArchive = MemoryArchive(), scopes: [String] = ["name", "email"]) throws {
         self.archive = archive
-        configuration = try Self.configuration(scopes: scopes)
+        configuration = try Self.configuration { $0.scopes = scopes }
         provider = AppleIdentityProvider(
-            configuration: configuration, transport: transport, archive: archive, clock: clock, logger: silentLogger)
+            configuration: configuration, transport: transport, archive: archive, runtime: testRuntime(clock))
         try publish([IndependentSigner.firstKey])
     }
 
     static func configuration(
-        servicesID: String = servicesID, bundleIDs: [String] = [bundleID], teamID: String = "TEAM123456",
-        keyID: String = "KEY1234567", privateKeyPEM: String? = nil,
-        issuers: [String] = [AppleConfiguration.defaultIssuer],
-        endpoint: String = AppleConfiguration.defaultEndpoint, redirectURI: String = redirectURI,
-        scopes: [String] = ["name", "email"], userAgent: String = AppleConfiguration.defaultUserAgent
+        redirectURI: String = redirectURI, userAgent: String = AppleConfiguration.defaultUserAgent,
+        _ change: (inout AppleSettings) -> Void = { _ in }
     ) throws -> AppleConfiguration {
-        let pem = try privateKeyPEM ?? clientSecretPEM.get()
-        return try AppleConfiguration(
-            servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: Secret(pem),
-            issuers: issuers, endpoint: endpoint, redirectURI: redirectURI, scopes: scopes, userAgent: userAgent)
+        var settings = AppleSettings()
+        (settings.servicesID, settings.bundleIDs, settings.teamID) = (servicesID, [bundleID], "TEAM123456")
+        (settings.key.id, settings.key.pem) = ("KEY1234567", Secret(try clientSecretPEM.get()))
+        settings.scopes = ["name", "email"]
+        change(&settings)
+        return try AppleConfiguration(settings, redirectURI: redirectURI, userAgent: userAgent)
     }
 
     /// The .p8 of every test, known to the signer by this name.

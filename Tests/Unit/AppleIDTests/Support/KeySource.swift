@@ -1,10 +1,15 @@
 import AppleID
 import Synchronization
 
+/// What a key set is fetched from.
+protocol KeySetSource: Sendable {
+    func fetch() async throws(TokenRefusal) -> [UInt8]
+}
+
 /// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
 final class KeySource: KeySetSource {
     private struct State {
-        var answer: Result<[UInt8], KeySetFailure>
+        var answer: Result<[UInt8], TokenRefusal>
         var fetches = 0
         var isOpen = true
         var tickets = 0
@@ -16,7 +21,7 @@ final class KeySource: KeySetSource {
     init(_ bytes: [UInt8]) { state = Mutex(State(answer: .success(bytes))) }
     init(failing text: String) { state = Mutex(State(answer: .failure(.unavailable(text)))) }
 
-    var answer: Result<[UInt8], KeySetFailure> {
+    var answer: Result<[UInt8], TokenRefusal> {
         get { state.withLock { $0.answer } }
         set { state.withLock { $0.answer = newValue } }
     }
@@ -34,7 +39,7 @@ final class KeySource: KeySetSource {
         for continuation in waiting { continuation.resume() }
     }
 
-    func fetch() async throws(KeySetFailure) -> [UInt8] {
+    func fetch() async throws(TokenRefusal) -> [UInt8] {
         let ticket = state.withLock { state in
             state.fetches += 1
             state.tickets += 1

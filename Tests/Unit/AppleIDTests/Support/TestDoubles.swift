@@ -4,6 +4,7 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
+import Storage
 import Synchronization
 
 @testable import Accounts
@@ -67,13 +68,17 @@ final class ScriptedTransport: HTTPTransport {
 
 /// An archive in memory.
 final class MemoryArchive: KeySetArchive {
-    private let state: Mutex<ArchivedKeySet?>
+    private let state: Mutex<StoredKeySet?>
 
-    init(_ kept: ArchivedKeySet? = nil) { state = Mutex(kept) }
+    init(_ kept: StoredKeySet? = nil) { state = Mutex(kept) }
 
-    var kept: ArchivedKeySet? { state.withLock { $0 } }
-    func load() async -> ArchivedKeySet? { kept }
-    func save(_ keySet: ArchivedKeySet) async { state.withLock { $0 = keySet } }
+    var kept: StoredKeySet? { state.withLock { $0 } }
+    func loadKeySet() async -> StoredKeySet? { kept }
+    func saveKeySet(_ keySet: StoredKeySet) async { state.withLock { $0 = keySet } }
 }
 
 let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+func testRuntime(_ clock: TestClock, _ logger: Logger = silentLogger) -> Runtime {
+    Runtime(clock: clock, random: SystemRandom(), logger: logger)
+}

@@ -1,0 +1,168 @@
+internal import Accounts
+import ArgumentParser
+internal import Coding
+internal import Storage
+
+extension ClientsCommand {
+    /// `bramley clients add`
+    struct Add: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "add", abstract: "Register a program, and print its id and secret once.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens and underscores.")
+        var id: OpenIDClientID
+        @OptionGroup(title: "Client options") var client: ClientOptions
+
+        @Flag(
+            name: .customLong("public"),
+            help: "A program that cannot keep a secret: in a browser, on a phone, on a desktop. It must use PKCE.")
+        var isPublic = false
+
+        func run(on place: OperatorDatabase) async throws {
+            let (id, now, isPublic) = (id, place.now, isPublic)
+            let apply = try client.changes()
+            let outcome = try await place.clients.change(id, isNew: true, at: now) { client, secret in
+                if !isPublic { client.replaceSecret(by: secret, keepingOldUntil: now, at: now) }
+                apply(&client)
+            }
+            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), output)
+        }
+    }
+
+    /// `bramley clients update`
+    struct Update: DatabaseCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "update", abstract: "Change a client.",
+            discussion: "Changes only what you name. A list replaces the previous one.")
+
+        @OptionGroup var options: OperatorOptions
+        @OptionGroup var output: OutputOptions
+        @Argument(help: "The client's id.") var id: OpenIDClientID
+        @OptionGroup(title: "Client options") var client: ClientOptions
+
+        @Flag(help: "Remove all groups: everybody may use the program.")
+        var everyone = false
+
+        @Flag(name: .customLong("no-logout-uris"), help: "Remove all addresses after signing out.")
+        var noLogoutURIs = false
+
+        @Flag(name: .customLong("no-back-channel-logout-uri"), help: "Remove the back-channel logout URI.")
+        var noBackChannelLogoutURI = false
+
+        func validate() throws {
+            if noBackChannelLogoutURI, client.backChannelLogoutURI != nil {
+                throw ValidationError("Give --back-channel-logout-uri or --no-back-channel-logout-uri, not both.")
+            }
+            if everyone, !client.groups.isEmpty { throw ValidationError("Give --group or --everyone, not both.") }
+            if noLogoutURIs, !client.logoutURIs.isEmpty {
+                throw ValidationError("Give --logout-uri or --no-logout-uris, not both.")
+            }
+        }
+
+        func run(on place: OperatorDatabase) async throws {
+            let (id, now, apply) = (id, place.now, try client.changes())
+            let (everyone, noLogoutURIs, noBackChannel) = (everyone, noLogoutURIs, noBackChannelLogoutURI)
+            let outcome = try await place.clients.change(id, isNew: false, at: now) { client, _ in
+                apply(&client)
+                if everyone { client.groups = [] }
+                if noLogoutURIs { client.logoutURIs = [] }
+                if noBackChannel { client.nameBackChannel(nil, by: .command) }
+            }
+            let saved = try ClientsCommand.saved(outcome, id)
+            guard saved.client != saved.before else {
+                throw CommandFailure.usage("Nothing changes: name what shall be different.")
+            }
+            try ClientsCommand.show(saved, output)
+        }
+    }
+}
+
+/// What is registered of a client, as options.
+struct ClientOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The program's name, as pages show it. By default its id.", valueName: "text"))
+    var name: String?
+
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp(
+            """
+            Where the program receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] \
+            or localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. \
+            Repeatable.
+            """, valueName: "uri"))
+    var redirectURIs: [String] = []
+
+    @Option(
+        name: .customLong("logout-uri"),
+        help: ArgumentHelp("Where people return after signing out. Repeatable.", valueName: "uri"))
+    var logoutURIs: [String] = []
+
+    @Option(
+        name: .customLong("back-channel-logout-uri"),
+        help: ArgumentHelp(
+            "Where the program learns that a person's session has ended (Back-Channel Logout). https, or http on this machine.",
+            valueName: "uri"))
+    var backChannelLogoutURI: String?
+
+    @Option(
+        name: .customLong("group"),
+        help: ArgumentHelp(
+            "A group whose members may use the program. Repeatable. Without any, everybody may.",
+            valueName: "group"))
+    var groups: [String] = []
+
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            """
+            What the program may ask for, comma-separated: \
+            \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). By default \
+            \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")).
+            """, valueName: "scopes"))
+    var scopes: [String] = []
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Allow refresh tokens, which outlive a sign-out. Adds the scope offline_access.")
+    var offline: Bool?
+
+    @Flag(
+        name: .customLong("require-pkce"), inversion: .prefixedNo,
+        help: "Require a code challenge (RFC 7636). Public clients always need one.")
+    var requirePKCE: Bool?
+
+    func validate() throws { _ = try named() }
+
+    /// The scopes named, in order; nil when none are.
+    private func named() throws -> [OpenIDScope]? {
+        guard !scopes.isEmpty else { return nil }
+        let words = scopes.flatMap { $0.split(separator: ",").map(String.init) } + ["openid"]
+        for word in words where OpenIDScope(rawValue: word) == nil {
+            throw ValidationError("\(LogEscaping.escaped(word).quoted) is not a scope.")
+        }
+        return OpenIDScope.parse(words.joined(separator: " "))
+    }
+
+    /// What is given, applied to a client.
+    func changes() throws -> @Sendable (inout OpenIDClient) -> Void {
+        let (options, scopes) = (self, try named())
+        return { options.apply(scopes, to: &$0) }
+    }
+
+    private func apply(_ scopes: [OpenIDScope]?, to client: inout OpenIDClient) {
+        if let name { client.name = name }
+        if !redirectURIs.isEmpty { client.redirectURIs = redirectURIs }
+        if !logoutURIs.isEmpty { client.logoutURIs = logoutURIs }
+        if let backChannelLogoutURI { client.nameBackChannel(backChannelLogoutURI, by: .command) }
+        if !groups.isEmpty { client.groups = groups }
+        if let scopes { client.scopes = scopes }
+        if let offline {
+            client.scopes = OpenIDScope.allCases.filter {
+                $0 == .offlineAccess ? offline : client.scopes.contains($0)
+            }
+        }
+        if let requirePKCE { client.requiresPKCE = requirePKCE }
+    }
+}

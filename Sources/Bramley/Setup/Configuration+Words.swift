@@ -1,0 +1,49 @@
+internal import AppleID
+internal import Web
+
+extension Configuration {
+    /// What to enter in Apple's portal about this server, and where; shared by `bramley init` and `bramley check`.
+    var portalLines: [String] {
+        let url = web.publicURL
+        guard !apple.isSimulated else {
+            return ["Apple is simulated by \(apple.endpoint). Nothing needs to be registered there."]
+        }
+        guard url.isSecure, !url.isForTests else {
+            return [
+                "Apple accepts neither http nor a host such as \(url.host). For the real Apple, publicURL has to be a",
+                "public https address; to try things out, let apple.endpoint name a simulated Apple.",
+            ]
+        }
+        return [
+            "Paste into Apple's portal, https://developer.apple.com/account/resources:",
+            "",
+            "  Identifiers, Services IDs, \(apple.servicesID), Sign in with Apple, Configure:",
+            "    Domains and Subdomains    \(url.host)",
+            "    Return URLs               \(url.callbackURL)",
+            "  Identifiers, App IDs, the primary App ID of that Services ID, Sign in with Apple, Edit:",
+            "    Server-to-Server Notification Endpoint",
+            "                              \(url.notificationURL)",
+            "  Services, Sign in with Apple for Email Communication, Configure:",
+            "    Register the domains and addresses your site writes from, if it writes to people who hide theirs.",
+            "    Apple's relay refuses all others. Bramley itself sends no e-mail.",
+        ]
+    }
+
+    /// What is left to do after `bramley init`: three things.
+    func nextSteps(_ output: ConfigurationOutput) -> [String] {
+        let isFound = output.path == ConfigurationLoader.defaultPath || output.isOfPackage
+        let config = isFound ? "" : " --config \(output.path)"
+        let serve = output.isOfPackage ? "sudo systemctl enable --now bramley" : "bramley serve\(config)"
+        let first =
+            apple.isSimulated
+            ? "Start the simulated Apple: apple-simulator --help." : "Enter the values above in Apple's portal."
+        let doctor = (output.isOfPackage ? "sudo -u bramley " : "") + "bramley doctor\(config)"
+        let login = web.publicURL.origin + web.publicURL.path("/login")
+        return [
+            "", "Three things are left:",
+            "  1. \(first)",
+            "  2. Start the server: \(serve)",
+            "  3. Sign in at \(login), then check everything: \(doctor)",
+        ]
+    }
+}

@@ -1,0 +1,57 @@
+package import HTTPTypes
+
+/// The content type of a message (RFC 9110 §8.3).
+package enum MediaType {
+    /// Type and subtype in lower case, without parameters; nil when there is no `Content-Type`, or more than one.
+    package static func essence(of fields: HTTPFields) -> String? {
+        let values = fields[values: .contentType]
+        guard values.count == 1 else { return nil }
+        var essence: [UInt8] = []
+        for byte in values[0].utf8 {
+            switch byte {
+            case UInt8(ascii: ";"): return essence.isEmpty ? nil : String(decoding: essence, as: UTF8.self)
+            case UInt8(ascii: " "), UInt8(ascii: "\t"): continue
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): essence.append(byte | 0x20)
+            default: essence.append(byte)
+            }
+        }
+        return essence.isEmpty ? nil : String(decoding: essence, as: UTF8.self)
+    }
+}
+
+/// Content types by file name extension, with the charset where text needs one.
+package enum ContentType {
+    private static let byExtension = [
+        "html": "text/html; charset=utf-8",
+        "css": "text/css; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
+        "mjs": "text/javascript; charset=utf-8",
+        "json": "application/json",
+        "map": "application/json",
+        "webmanifest": "application/manifest+json",
+        "txt": "text/plain; charset=utf-8",
+        "xml": "application/xml",
+        "svg": "image/svg+xml",
+        "png": "image/png",
+        "jpg": "image/jpeg",
+        "jpeg": "image/jpeg",
+        "gif": "image/gif",
+        "webp": "image/webp",
+        "avif": "image/avif",
+        "ico": "image/x-icon",
+        "woff": "font/woff",
+        "woff2": "font/woff2",
+        "ttf": "font/ttf",
+        "otf": "font/otf",
+        "pdf": "application/pdf",
+        "wasm": "application/wasm",
+    ]
+
+    /// The content type for a file name; `application/octet-stream` for an unknown extension.
+    package static func forFile(named name: String) -> String {
+        guard let dot = name.lastIndex(of: "."), name[dot...].firstIndex(of: "/") == nil else {
+            return "application/octet-stream"
+        }
+        return byExtension[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+    }
+}

@@ -1,0 +1,32 @@
+"""What the kernel tells of a running process: proc(5)."""
+
+import os
+import re
+from pathlib import Path
+
+
+def memory(process: int, figure: str = "VmRSS") -> int:
+    """A figure of its status, in bytes."""
+    text = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(rf"^{figure}:\s+(\d+) kB", text, re.MULTILINE)[1]) * 1024
+
+
+def descriptors(process: int) -> int:
+    return len(os.listdir(f"/proc/{process}/fd"))
+
+
+def fields(process: int) -> list[str]:
+    """Of its `stat`, from the state on."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def cpu_seconds(process: int) -> float:
+    """Of user and system together."""
+    return sum(map(int, fields(process)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_running(process: int) -> bool:
+    try:
+        return fields(process)[0] not in "ZX"
+    except OSError:
+        return False
