@@ -47,7 +47,7 @@ uninstall: ## remove the installed files; configuration and data stay
 dist: build ## build, and pack an archive of each program for other machines, with sums, below .build/dist
 	@scripts/dist.sh
 
-deb: build ## build, and pack a Debian package of each program below .build/dist (docs/deploying.md)
+deb: build ## build, and pack a Debian package of each program below .build/dist (docs/start/install.md)
 	@scripts/packages.sh build dpkg-dev
 	@scripts/deb.sh
 
@@ -58,7 +58,7 @@ bench: ## measure beside nginx and Hummingbird, and print a table; BENCH_ONLY=ve
 kill-test: ## kill -9 the server 200 times under load and look for lost sign-ins
 	KILL_TEST_ROUNDS=200 swift test --filter KillTests
 
-chaos: ## run people, a failing Apple, operators and kills for SECONDS=600, then compare with Apple (docs/chaos.md)
+chaos: ## run people, a failing Apple, operators and kills for SECONDS=600, then compare with Apple (docs/contribute/testing.md)
 	@scripts/packages.sh test
 	swift build --product bramley
 	swift build --product apple-simulator
@@ -66,13 +66,13 @@ chaos: ## run people, a failing Apple, operators and kills for SECONDS=600, then
 
 ROUNDS ?= 100
 STORED ?= 200000
-chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and its standby, with STORED=200000 people (docs/chaos.md)
+chaos-cluster: ## run ROUNDS=100 of failures over three servers, a primary and its standby, with STORED=200000 people (docs/contribute/testing.md)
 	@scripts/packages.sh test
 	swift build --product bramley
 	swift build --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Load/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS) $(STORED)
 
-fuzz: ## fuzz every reader of untrusted bytes with libFuzzer, SECONDS=600 in all; TARGETS="request json" selects (docs/fuzzing.md)
+fuzz: ## fuzz every reader of untrusted bytes with libFuzzer, SECONDS=600 in all; TARGETS="request json" selects (docs/contribute/testing.md)
 	@scripts/packages.sh build
 	python3 -B Tests/Load/Fuzzing/fuzz.py run $(SECONDS) $(TARGETS)
 
@@ -86,7 +86,7 @@ test-asan: ## run the Swift tests under the address sanitizer
 test-tsan: ## run the Swift tests under the thread sanitizer
 	@scripts/sanitize.sh thread
 
-tls-scan: ## scan a Bramley that has a certificate with testssl.sh (docs/tls.md explains its findings)
+tls-scan: ## scan a Bramley that has a certificate with testssl.sh; it fails on findings that Tests/System/TLS/scan.py does not answer
 	@scripts/packages.sh test testssl.sh
 	swift build --product bramley
 	swift build --product apple-simulator
@@ -98,14 +98,14 @@ format: ## format the sources
 lint: ## check the format of the sources
 	swift format lint --strict --parallel --recursive $(SOURCES)
 
-docs: ## write the pages that are printed from tables: configuration keys and their schema, reason codes
+docs: ## write the pages that are printed from tables (configuration keys, reason codes); list the translations that are stale
 	swift build --product bramley
 	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
-	"$$(swift build --show-bin-path)/bramley" explain --reference > .build/reason-codes.md
-	sed '/^| Code | Status |/,$$d' docs/api.md > .build/api.md
-	"$$(swift build --show-bin-path)/bramley" explain --table >> .build/api.md
-	mv .build/configuration.md .build/config.schema.json .build/reason-codes.md .build/api.md docs/
+	"$$(swift build --show-bin-path)/bramley" explain --reference > .build/failures.md
+	mv .build/config.schema.json docs/
+	mv .build/configuration.md .build/failures.md docs/reference/
+	-@scripts/translations.py
 
 test-postgres: ## run the tests of the store, and those from outside, on PostgreSQL
 	@scripts/packages.sh test
@@ -121,7 +121,7 @@ faults: ## run the Swift tests while the kernel interrupts, shortens and refuses
 	swift build --build-tests
 	Tests/Load/Faults/run.sh "$$(swift build --show-bin-path)"
 
-hostile: ## run slowhttptest with 1,000 connections; the server must keep answering (docs/hostile-clients.md)
+hostile: ## run slowhttptest with 1,000 connections; the server must keep answering (docs/operate/limits.md#hostile-clients)
 	@scripts/packages.sh test slowhttptest
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
@@ -133,7 +133,7 @@ soak: ## mix honest and hostile traffic for SECONDS=600, then compare memory and
 	swift build -c release --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Load/Hostile/soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
 
-soak-operations: ## run half of the maximum load for SECONDS=600, with operations and notifications (docs/chaos.md)
+soak-operations: ## run half of the maximum load for SECONDS=600, with operations and notifications (docs/contribute/testing.md)
 	@scripts/packages.sh test
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
@@ -142,7 +142,7 @@ soak-operations: ## run half of the maximum load for SECONDS=600, with operation
 test-operations: ## simulate a year of traffic, and kill a backup and a restore 60 times each
 	RETENTION_SCALE=20 BACKUP_KILL_ROUNDS=60 swift test --filter 'RetentionYearTests|BackupKillTests'
 
-image: ## build the images bramley and apple-simulator with buildah, without a daemon or a registry (docs/deploying.md)
+image: ## build the images bramley and apple-simulator with buildah, without a daemon or a registry (docs/start/install.md)
 	@scripts/image.sh
 
 test-deb: deb ## build the Debian packages, and install, upgrade, downgrade and purge them in a folder and a virtual machine; as root

@@ -17,7 +17,7 @@ let ours: [SwiftSetting] =
     house + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
 // Swift's own link line exports each symbol of a program. Nothing looks them up: without, what is unused is dropped, and
-// 1.4 MiB less are resident (docs/performance.md).
+// 1.4 MiB less are resident (docs/contribute/performance.md).
 let programs: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(platforms: [.linux], configuration: .release))
 ]
@@ -103,7 +103,7 @@ let package = Package(
             ],
             swiftSettings: ours, linkerSettings: programs),
 
-        // http-echo: the HTTP server with nothing behind it (docs/conformance.md).
+        // http-echo: the HTTP server with nothing behind it (docs/contribute/testing.md).
         .executableTarget(
             name: "HTTPEcho",
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
@@ -179,7 +179,7 @@ let package = Package(
     ]
 )
 
-// `make fuzz` alone sets this (docs/fuzzing.md): then the targets of fuzzing are a program, with libFuzzer's `main` around
+// `make fuzz` alone sets this (docs/contribute/testing.md): then the targets of fuzzing are a program, with libFuzzer's `main` around
 // them. Bramley is a library there, its own `main` under another name, since no program is linked into another.
 if Context.environment["FUZZING_BUILD"] != nil {
     package.products = []

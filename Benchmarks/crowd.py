@@ -2,7 +2,7 @@
 
     python3 -B Benchmarks/crowd.py BINARY [PEOPLE [SESSIONS [ENGINE...]]]
 
-Prints the figures of docs/performance.md. A page is what one request answers, medians of nine. While something long
+Prints the figures of docs/contribute/performance.md. A page is what one request answers, medians of nine. While something long
 runs, a backend writes every 20 ms: what it waits, the median, the 99th percentile and the longest, says for how long
 others were kept from writing. The row `nothing else` says what the machine does to them.
 """

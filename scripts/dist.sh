@@ -50,7 +50,8 @@ pack bramley
 
 mkdir -p "$work/apple-simulator-$target/bin"
 scripts/strip.sh "$built/apple-simulator" "$work/apple-simulator-$target/bin/apple-simulator"
-cp docs/apple-simulator.md "$work/apple-simulator-$target/"
+cp docs/reference/simulator.md "$work/apple-simulator-$target/apple-simulator.md"
+cp docs/examples/simulator/app.py "$work/apple-simulator-$target/"
 pack apple-simulator
 
 (cd "$dist" && sha256sum "apple-simulator-$target.tar.gz" "bramley-$target.tar.gz" >SHA256SUMS)

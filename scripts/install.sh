@@ -45,7 +45,7 @@ install)
     done
     echo "installed $("$built/bramley" --version) below $root"
     if [ -z "${DESTDIR:-}" ] && [ -d /run/systemd/system ]; then
-        echo "next: systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload (docs/deploying.md)"
+        echo "next: systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload (docs/start/install.md)"
     fi
     ;;
 uninstall)

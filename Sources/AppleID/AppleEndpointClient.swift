@@ -32,9 +32,9 @@ struct AppleEndpointClient: Sendable {
     }
 
     /// The bytes of Apple's key set.
-    func keySet() async throws(TokenRefusal) -> [UInt8] {
+    func keySet() async throws(Failure) -> [UInt8] {
         try await translating(await get("/auth/keys")) { (error: HTTPClientError) in
-            TokenRefusal.unavailable("key endpoint: \(error)")
+            Failure.withoutKeys("key endpoint: \(error)")
         }.keySet()
     }
 
@@ -70,9 +70,9 @@ struct AppleEndpointClient: Sendable {
 
 extension ClientResponse {
     /// The bytes of a valid answer with a key set.
-    func keySet() throws(TokenRefusal) -> [UInt8] {
-        guard status.code == 200 else { throw .unavailable("key endpoint: status \(status.code)") }
-        guard looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }
+    func keySet() throws(Failure) -> [UInt8] {
+        guard status.code == 200 else { throw .withoutKeys("key endpoint: status \(status.code)") }
+        guard looksLikeJSONObject else { throw .withoutKeys("key endpoint: content is not JSON") }
         return body
     }
 

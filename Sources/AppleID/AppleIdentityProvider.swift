@@ -58,9 +58,7 @@ package final class AppleIdentityProvider: IdentityProvider {
     package func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(Failure) -> IdentityClaims {
-        try await translating(
-            await verify(identityToken, for: clientIDs, .front(nonce: nonce, authorizationCode: authorizationCode))
-        ) { (refusal: TokenRefusal) in refusal.signInFailure }
+        try await verify(identityToken, for: clientIDs, .front(nonce: nonce, authorizationCode: authorizationCode))
     }
 
     package func exchange(
@@ -77,9 +75,8 @@ package final class AppleIdentityProvider: IdentityProvider {
             keys.beginRenewal()
             ? try await redeemAndRenew(code: authorizationCode, for: clientID)
             : try await redeem(code: authorizationCode, for: clientID)
-        let claims = try await translating(
-            await verify(answer.identityToken, for: [clientID], .back(nonce: nonce, accessToken: answer.accessToken))
-        ) { (refusal: TokenRefusal) in refusal.signInFailure }
+        let claims = try await verify(
+            answer.identityToken, for: [clientID], .back(nonce: nonce, accessToken: answer.accessToken))
         return VerifiedIdentity(claims: claims, refreshToken: answer.refreshToken)
     }
 
@@ -92,11 +89,11 @@ package final class AppleIdentityProvider: IdentityProvider {
         return try redeemed.get()
     }
 
-    package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
-        let notification = try await translating(await notification(in: body)) { (refusal: TokenRefusal) in
-            refusal.notificationFailure
+    package func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
+        let notification = try await translating(await notification(in: body)) { (failure: Failure) in
+            failure.ofNotification
         }
-        await keys.renewIfDue()
+        if case .ours = notification { await keys.renewIfDue() }
         return notification
     }
 }

@@ -18,14 +18,14 @@ package final class AppleKeySet: Sendable {
     private let policy: KeySetPolicy
     private let runtime: Runtime
     private let pause: KeySetPause
-    private let fetchBytes: @Sendable () async throws(TokenRefusal) -> [UInt8]
+    private let fetchBytes: @Sendable () async throws(Failure) -> [UInt8]
     private let state = Mutex(KeySetState())
 
     /// - Parameter fetch: the content of one answer, already bounded and declared as JSON.
     package init(
         archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(), runtime: Runtime,
         pause: @escaping KeySetPause = { _ in false },
-        fetch: @escaping @Sendable () async throws(TokenRefusal) -> [UInt8]
+        fetch: @escaping @Sendable () async throws(Failure) -> [UInt8]
     ) {
         self.archive = archive
         self.policy = policy
@@ -42,7 +42,7 @@ package final class AppleKeySet: Sendable {
     /// - Parameter known: a key with this kid that did not verify: looks for another one, within the same bounds.
     package func key(
         for kid: String, otherThan known: RSAPublicKey? = nil
-    ) async throws(TokenRefusal) -> RSAPublicKey {
+    ) async throws(Failure) -> RSAPublicKey {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while true {
             let step = state.withLock {
@@ -55,11 +55,11 @@ package final class AppleKeySet: Sendable {
             case .lead: await fetch()
             case .wait, .waitForArchive: if await wait() == .lead { await fetch() }
             case .pause(let milliseconds, let failure):
-                guard await pause(milliseconds) else { throw .unavailable("the key set cannot be fetched") }
+                guard await pause(milliseconds) else { throw .withoutKeys("the key set cannot be fetched") }
                 visit.paused += milliseconds
                 visit.pausedAfter = failure
             }
-            if Task.isCancelled { throw .unavailable("the request was cancelled") }
+            if Task.isCancelled { throw .withoutKeys("the request was cancelled") }
         }
     }
 
@@ -105,7 +105,7 @@ package final class AppleKeySet: Sendable {
 
     /// Leads: the fetch has begun and is ours to end, whatever happens.
     private func fetch() async {
-        do throws(TokenRefusal) {
+        do throws(Failure) {
             let fetched = try await fetchBytes()
             let now = clock.now()
             let keys = try Self.parse(fetched)
@@ -121,7 +121,7 @@ package final class AppleKeySet: Sendable {
             // Logged first, so that the cause comes before the sign-ins that failed because of it.
             let isTold = state.withLock { $0.isFailureToTell(at: clock.now()) }
             logger.log(
-                level: isTold ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error.cause)"]
+                level: isTold ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error)"]
             )
             let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
             resumption.resume()
@@ -141,10 +141,10 @@ package final class AppleKeySet: Sendable {
         var loaded: (keys: JWKSet, fetchedAt: Timestamp)?
         do {
             let archived = try await archive.loadKeySet()
-            do throws(TokenRefusal) {
+            do throws(Failure) {
                 if let archived { loaded = (try Self.parse(archived.document), archived.fetchedAt) }
             } catch {
-                logger.warning("Apple's stored keys not usable", metadata: ["cause": "\(error.cause)"])
+                logger.warning("Apple's stored keys not usable", metadata: ["cause": "\(error)"])
             }
         } catch {
             logger.warning("Apple's stored keys not readable", metadata: ["cause": "\(error)"])
@@ -154,11 +154,11 @@ package final class AppleKeySet: Sendable {
     }
 
     /// A set without a usable key is no key set: it never replaces a good one.
-    static func parse(_ bytes: [UInt8]) throws(TokenRefusal) -> JWKSet {
+    static func parse(_ bytes: [UInt8]) throws(Failure) -> JWKSet {
         let keys = try translating(try JWKSet.parse(bytes)) { (error: JOSEError) in
-            TokenRefusal.unavailable("the key set is unusable: \(error)")
+            Failure.withoutKeys("the key set is unusable: \(error)")
         }
-        guard !keys.rs256Keys.isEmpty else { throw .unavailable("the key set holds no usable RSA key") }
+        guard !keys.rs256Keys.isEmpty else { throw .withoutKeys("the key set holds no usable RSA key") }
         return keys
     }
 

@@ -9,11 +9,18 @@ extension AppleIdentityProvider {
     private static let maximumNotificationSize = 65_536
 
     /// Parses and verifies.
-    func notification(in body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
+    func notification(in body: [UInt8]) async throws(Failure) -> VerifiedNotification {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims
         _ = try ClaimRules.validateIssuer(claims, issuers: configuration.issuers)
-        let audience = try await validateAudience(of: token)
+        let allowed = configuration.clientIDs.map(\.rawValue)
+        let audience: String
+        do throws(Failure) {
+            audience = try ClaimRules.validateAudience(claims, allowed: allowed)
+        } catch {
+            guard let other = await otherApp(of: token, than: allowed) else { throw error }
+            return .ofOtherApp(other)
+        }
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys and must never end a session (RFC 8725 §3.11).
         guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is not a notification") }
@@ -21,28 +28,24 @@ extension AppleIdentityProvider {
         let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
 
         let verified = try await keys.verifySignature(of: token)
-        return AppleNotification(
-            id: id, kind: event.kind, type: event.type, clientID: ClientID(audience), subject: event.subject,
-            eventTime: event.time, email: event.email,
+        var notification = AppleNotification(
+            id: id, type: event.type, clientID: ClientID(audience), eventTime: event.time,
             payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
+        notification.subject = event.subject
+        notification.email = event.email
+        return .ours(notification)
     }
 
-    /// Apple addresses the App ID: any client of ours.
+    /// The app that Apple addresses, if that is none of ours; nil for what anybody could have made.
     ///
-    /// A notification for another app is usually for the primary App ID, which is not configured: this distinguishes it
-    /// from forgeries. It is refused anyway, so the distinction may only cost a limited number of signatures per
-    /// second, and no fetch except the renewal that is due.
-    private func validateAudience(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> String {
-        let allowed = configuration.clientIDs.map(\.rawValue)
-        do throws(TokenRefusal) {
-            return try ClaimRules.validateAudience(token.claims, allowed: allowed)
-        } catch {
-            guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
-                isCurrentNotification(token.claims), unlistedChecks.consume(at: clock.now()),
-                await keys.isSignedByHeldKey(token)
-            else { throw error }
-            throw .otherAudience(other)
-        }
+    /// It is usually the primary App ID, which is not configured. The notification is refused anyway, so this may only
+    /// cost a limited number of signatures per second, and no fetch except the renewal that is due.
+    private func otherApp(of token: UnverifiedAppleToken, than allowed: [String]) async -> String? {
+        guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
+            isCurrentNotification(token.claims), unlistedChecks.consume(at: clock.now()),
+            await keys.isSignedByHeldKey(token)
+        else { return nil }
+        return other
     }
 
     private func isCurrentNotification(_ claims: JSONObject) -> Bool {
@@ -50,11 +53,11 @@ extension AppleIdentityProvider {
             && (try? ClaimRules.validateTimes(claims, at: clock.now())) != nil
     }
 
-    private static func payload(of body: [UInt8]) throws(TokenRefusal) -> String {
+    private static func payload(of body: [UInt8]) throws(Failure) -> String {
         guard body.count <= maximumNotificationSize else { throw .refused("body too large") }
         let limits = JSONLimits(maximumBytes: maximumNotificationSize, maximumDepth: 4)
         let value = try translating(try JSONReader.parse(body, limits: limits)) { (error: JSONError) in
-            TokenRefusal.refused("body is not strict JSON: \(error)")
+            Failure.refused("body is not strict JSON: \(error)")
         }
         guard let payload = value.objectValue?["payload"]?.stringValue else { throw .refused("payload is missing") }
         return payload
@@ -78,13 +81,11 @@ final class UnlistedAudienceChecks: Sendable {
     }
 }
 
-/// The event of a notification.
 struct AppleEvent: Sendable {
     /// Longest `type` accepted, in bytes.
     private static let maximumTypeSize = 128
 
     let type: String
-    let kind: AppleNotification.Kind
     let subject: AppleSubject?
     let time: Timestamp
     let email: EmailAddress?
@@ -93,16 +94,15 @@ struct AppleEvent: Sendable {
     ///
     /// An event of a type that we act on needs `sub` and `event_time`; one of an unknown type is recorded with what it
     /// has.
-    init(claims: JSONObject, issuedAt: Timestamp) throws(TokenRefusal) {
+    init(claims: JSONObject, issuedAt: Timestamp) throws(Failure) {
         let event = try Self.object(claims["events"])
         guard let type = event["type"]?.stringValue, !type.isEmpty,
             type.utf8.count <= Self.maximumTypeSize
         else { throw .refused("the event's type is missing or unusable") }
         self.type = type
-        kind = AppleNotification.Kind(type: type)
         email = EmailClaims.read(event)
         let time = Self.time(event["event_time"])
-        if case .unknown = kind {
+        if case .unknown = AppleNotification.Kind(type: type) {
             subject = event["sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? AppleSubject($0) : nil }
             self.time = min(time ?? issuedAt, Self.latest(issuedAt))
         } else {
@@ -118,7 +118,7 @@ struct AppleEvent: Sendable {
         issuedAt.adding(seconds: ClaimRules.maximumSkew)
     }
 
-    private static func object(_ events: JSONValue?) throws(TokenRefusal) -> JSONObject {
+    private static func object(_ events: JSONValue?) throws(Failure) -> JSONObject {
         switch events {
         case nil: throw .refused("events is missing")
         case .object(let object): return object

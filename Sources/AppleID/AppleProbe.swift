@@ -47,11 +47,11 @@ package struct AppleProbe: Sendable {
             }
         }
         let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: runtime.clock.now())
-        do throws(TokenRefusal) {
+        do throws(Failure) {
             let keys = try AppleKeySet.parse(try response.keySet())
             return KeySetProbe(outcome: .usable(keys: keys.rs256Keys.count), offset: offset)
         } catch {
-            return KeySetProbe(outcome: .unusable(error.cause), offset: offset)
+            return KeySetProbe(outcome: .unusable("\(error)"), offset: offset)
         }
     }
 

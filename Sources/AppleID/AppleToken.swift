@@ -1,60 +1,28 @@
-import Accounts
+package import Accounts
 import Coding
 import Crypto
 
-/// Why one of Apple's tokens was refused, or no key is there to verify it with; mapped in one file to the domain's
-/// errors.
-package enum TokenRefusal: Error, Hashable, Sendable {
-    /// The text names the check, never a value of the token.
-    case refused(String)
+// Why one of Apple's tokens was refused, or no key is there to verify it with: as a sign-in fails by it.
+extension Failure {
+    /// - Parameter check: names the check, never a value of the token.
+    static func refused(_ check: String) -> Failure { Failure(.identityToken, check) }
     /// A time claim is outside the tolerance.
-    case clock(String)
-    /// Apple's notification for a client that is not ours, by its ID.
-    case otherAudience(String)
+    static func clock(_ check: String) -> Failure { Failure(.clock, check) }
     /// The key set is unavailable, and none is held.
-    case unavailable(String)
+    package static func withoutKeys(_ cause: String) -> Failure { Failure(.keysUnavailable, cause) }
     /// The kid is not in the set, and the set may not be fetched again yet.
-    case coolingDown
+    package static var coolingDown: Failure { withoutKeys("unknown kid within the cool-down") }
     /// A set that was just fetched does not contain the kid: the token is not Apple's, and waiting would not help.
-    case unknownKey
-}
-
-extension TokenRefusal {
-    /// The failure of a sign-in.
-    var signInFailure: Failure {
-        switch self {
-        case .refused, .otherAudience, .unknownKey: Failure(.identityToken, cause)
-        case .clock: Failure(.clock, cause)
-        case .unavailable, .coolingDown: Failure(.keysUnavailable, cause)
-        }
-    }
+    package static var unknownKey: Failure { refused("unknown kid") }
 
     /// The failure of a check of a refresh token, which Apple has accepted.
-    var tokenFailure: TokenFailure {
-        switch self {
-        case .refused, .clock, .otherAudience, .unknownKey: .unverified(cause)
-        case .unavailable, .coolingDown: .unavailable(cause, mayHaveActed: true)
-        }
+    var ofCheck: TokenFailure {
+        code == .keysUnavailable
+            ? .unavailable(description, mayHaveActed: true) : .unverified(description)
     }
 
     /// The failure of a notification: 400 for what is not Apple's, 503 where a later delivery may succeed.
-    var notificationFailure: NotificationFailure {
-        switch self {
-        case .refused, .clock, .unknownKey: .refused(cause)
-        case .otherAudience(let audience): .otherAudience(audience)
-        case .unavailable, .coolingDown: .keysUnavailable(cause)
-        }
-    }
-
-    /// For the log.
-    var cause: String {
-        switch self {
-        case .refused(let text), .clock(let text), .unavailable(let text): text
-        case .otherAudience: "aud is not ours"
-        case .coolingDown: "unknown kid within the cool-down"
-        case .unknownKey: "unknown kid"
-        }
-    }
+    var ofNotification: Failure { code == .keysUnavailable ? self : Failure(.notificationRefused, detail) }
 }
 
 /// A parsed JWT whose signature has not been verified: only the cheap checks read its claims.
@@ -66,28 +34,28 @@ struct UnverifiedAppleToken: Sendable {
     let claims: JSONObject
 
     /// Strict compact form (RFC 7515 §7.1), only RS256 (RFC 8725 §3.1), claims in a JSON object.
-    static func parse(_ text: String) throws(TokenRefusal) -> UnverifiedAppleToken {
+    static func parse(_ text: String) throws(Failure) -> UnverifiedAppleToken {
         guard text.utf8.count <= maximumSize else { throw .refused("token too long") }
         let jws = try translating(try CompactJWS.parse(text, maximumBytes: maximumSize)) { (error: JOSEError) in
-            TokenRefusal.refused("not a compact JWS: \(error)")
+            Failure.refused("not a compact JWS: \(error)")
         }
         // The header chooses nothing: it names what we would have done anyway, or the token is refused.
         guard jws.algorithm == "RS256" else { throw .refused("alg is not RS256") }
         let limits = JSONLimits(maximumBytes: maximumSize, maximumDepth: 16)
         let value = try translating(try JSONReader.parse(jws.payload, limits: limits)) { (error: JSONError) in
-            TokenRefusal.refused("claims are not strict JSON: \(error)")
+            Failure.refused("claims are not strict JSON: \(error)")
         }
         guard let claims = value.objectValue else { throw .refused("claims are not an object") }
         return UnverifiedAppleToken(jws: jws, claims: claims)
     }
 
-    fileprivate func keyID() throws(TokenRefusal) -> String {
+    fileprivate func keyID() throws(Failure) -> String {
         guard let kid = jws.keyID, !kid.isEmpty, kid.utf8.count <= 128 else { throw .refused("kid is missing") }
         return kid
     }
 
     /// - Returns: the claims, now Apple's.
-    fileprivate func verified(with key: RSAPublicKey) throws(TokenRefusal) -> JSONObject {
+    fileprivate func verified(with key: RSAPublicKey) throws(Failure) -> JSONObject {
         guard (try? RS256.verify(jws, with: key)) != nil else { throw .refused("signature is wrong") }
         return claims
     }
@@ -100,10 +68,10 @@ extension AppleKeySet {
     /// A key that does not verify may have been replaced under its kid: the set is fetched again, within the bounds for
     /// an unknown kid, and the signature is verified once more if the key is different.
     /// - Returns: the claims, now Apple's.
-    func verifySignature(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> JSONObject {
+    func verifySignature(of token: UnverifiedAppleToken) async throws(Failure) -> JSONObject {
         let kid = try token.keyID()
         let key = try await self.key(for: kid)
-        do throws(TokenRefusal) {
+        do throws(Failure) {
             return try token.verified(with: key)
         } catch {
             guard let other = try? await self.key(for: kid, otherThan: key) else { throw error }

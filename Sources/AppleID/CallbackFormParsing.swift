@@ -18,8 +18,9 @@ enum CallbackFormParser {
 
     /// - Throws: `.malformedCallback` when the body is not a form, is too large, or repeats or overfills a field.
     static func parse(_ body: [UInt8]) throws(Failure) -> CallbackForm {
-        let limits = FormLimits(maximumBytes: maximumBodySize, maximumFields: maximumFields)
-        let fields = try translating(try FormDecoder.parse(body, limits: limits)) { (error: FormError) in
+        let fields = try translating(
+            try FormDecoder.parse(body, maximumBytes: maximumBodySize, maximumFields: maximumFields)
+        ) { (error: FormError) in
             Failure(.malformedCallback, "not a form within its limits: \(error)")
         }
         var form = CallbackForm(isRepost: false)
@@ -39,8 +40,8 @@ enum CallbackFormParser {
 
     /// `sub` of an unverified token.
     static func claimedSubject(of token: String) -> AppleSubject? {
-        guard let payload = (try? CompactJWS.parse(token))?.payload, let claims = try? JWTClaims.parse(payload),
-            let subject = claims.string("sub"), !subject.isEmpty
+        guard let payload = (try? CompactJWS.parse(token))?.payload, let claims = try? JSONObject.claims(payload),
+            let subject = claims["sub"]?.stringValue, !subject.isEmpty
         else { return nil }
         return AppleSubject(subject)
     }

@@ -10,14 +10,14 @@ enum ClaimRules {
     static let maximumIdentifierSize = 255
 
     /// `iss` is exactly one of `issuers`.
-    static func validateIssuer(_ claims: JSONObject, issuers: [String]) throws(TokenRefusal) -> String {
+    static func validateIssuer(_ claims: JSONObject, issuers: [String]) throws(Failure) -> String {
         guard let issuer = claims["iss"]?.stringValue else { throw .refused("iss is missing") }
         guard issuers.contains(where: issuer.isExactly) else { throw .refused("iss is not Apple's") }
         return issuer
     }
 
     /// `aud` is one of `allowed`, as a string or as an array that names no other; `azp`, if present, is that client.
-    static func validateAudience(_ claims: JSONObject, allowed: [String]) throws(TokenRefusal) -> String {
+    static func validateAudience(_ claims: JSONObject, allowed: [String]) throws(Failure) -> String {
         let audiences: [String]
         switch claims["aud"] {
         case .string(let audience): audiences = [audience]
@@ -51,13 +51,12 @@ enum ClaimRules {
     }
 
     /// `exp` and `iat` are required, `nbf` is honoured; each within the tolerance.
-    static func validateTimes(_ claims: JSONObject, at now: Timestamp) throws(TokenRefusal) -> Timestamp {
-        let times = JWTClaims(claims)
-        guard let expiry = times.numericDate("exp") else { throw .refused("exp is missing or mistyped") }
-        guard let issuedAt = times.numericDate("iat") else { throw .refused("iat is missing or mistyped") }
+    static func validateTimes(_ claims: JSONObject, at now: Timestamp) throws(Failure) -> Timestamp {
+        guard let expiry = claims.numericDate("exp") else { throw .refused("exp is missing or mistyped") }
+        guard let issuedAt = claims.numericDate("iat") else { throw .refused("iat is missing or mistyped") }
         guard expiry > issuedAt else { throw .refused("exp is not after iat") }
         if claims["nbf"] != nil {
-            guard let notBefore = times.numericDate("nbf") else { throw .refused("nbf is mistyped") }
+            guard let notBefore = claims.numericDate("nbf") else { throw .refused("nbf is mistyped") }
             guard notBefore <= now.adding(seconds: maximumSkew) else { throw .clock("nbf is in the future") }
         }
         guard issuedAt <= now.adding(seconds: maximumSkew) else { throw .clock("iat is in the future") }
@@ -66,7 +65,7 @@ enum ClaimRules {
     }
 
     /// A required opaque identifier: a non-empty string of bounded length, printable ASCII.
-    static func identifier(_ name: String, in claims: JSONObject) throws(TokenRefusal) -> String {
+    static func identifier(_ name: String, in claims: JSONObject) throws(Failure) -> String {
         guard let value = claims[name] else { throw .refused("\(name) is missing") }
         guard let text = value.stringValue, isIdentifier(text) else { throw .refused("\(name) is unusable") }
         return text

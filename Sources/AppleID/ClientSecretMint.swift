@@ -64,7 +64,7 @@ package final class ClientSecretMint: Sendable {
     @discardableResult
     package func replaceKeys(_ keys: ClientSecretKeys) -> Bool {
         state.withLock { state in
-            guard !state.keys.isSame(as: keys) else { return false }
+            guard state.keys.fingerprint != keys.fingerprint else { return false }
             state = State(keys: keys, generation: state.generation + 1)
             return true
         }
@@ -148,11 +148,6 @@ package struct ClientSecretKey: Sendable {
         self.init(id: settings.id, key: try P256PrivateKey(pem: settings.pem.reveal()))
     }
 
-    /// Whether both are the same key with the same ID.
-    func isSame(as other: ClientSecretKey) -> Bool {
-        id.isExactly(other.id) && holdsSameKey(as: other)
-    }
-
     /// Whether both are the same key, whatever their IDs.
     package func holdsSameKey(as other: ClientSecretKey) -> Bool {
         guard let ours = key.publicKey.coordinates, let theirs = other.key.publicKey.coordinates else { return false }
@@ -190,15 +185,6 @@ package struct ClientSecretKeys: Sendable {
         switch role {
         case .current: current
         case .next: next
-        }
-    }
-
-    func isSame(as other: ClientSecretKeys) -> Bool {
-        guard current.isSame(as: other.current) else { return false }
-        return switch (next, other.next) {
-        case (nil, nil): true
-        case (let ours?, let theirs?): ours.isSame(as: theirs)
-        default: false
         }
     }
 }

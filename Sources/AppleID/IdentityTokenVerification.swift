@@ -19,7 +19,7 @@ extension AppleIdentityProvider {
     /// - Parameter clientIDs: any of these.
     func verify(
         _ text: String, for clientIDs: [ClientID], _ channel: IdentityTokenChannel
-    ) async throws(TokenRefusal) -> IdentityClaims {
+    ) async throws(Failure) -> IdentityClaims {
         let token = try UnverifiedAppleToken.parse(text)
         let claims = token.claims
         let issuer = try ClaimRules.validateIssuer(claims, issuers: configuration.issuers)
@@ -31,14 +31,17 @@ extension AppleIdentityProvider {
         try validateBinding(claims, channel)
 
         let verified = try await keys.verifySignature(of: token)
-        return IdentityClaims(
-            issuer: issuer, clientID: ClientID(audience), subject: AppleSubject(subject), issuedAt: issuedAt,
-            email: EmailClaims.read(verified), realUserStatus: realUserStatus(verified["real_user_status"]),
-            transferSubject: verified["transfer_sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? $0 : nil })
+        var identity = IdentityClaims(
+            issuer: issuer, clientID: ClientID(audience), subject: AppleSubject(subject), issuedAt: issuedAt)
+        identity.email = EmailClaims.read(verified)
+        identity.realUserStatus = realUserStatus(verified["real_user_status"])
+        identity.transferSubject =
+            verified["transfer_sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? $0 : nil }
+        return identity
     }
 
     /// Checks that the token belongs to this attempt and to its code or access token. `nonce_supported` waives nothing.
-    private func validateBinding(_ claims: JSONObject, _ channel: IdentityTokenChannel) throws(TokenRefusal) {
+    private func validateBinding(_ claims: JSONObject, _ channel: IdentityTokenChannel) throws(Failure) {
         switch channel {
         case .front(let nonce, let code):
             try require(claims, "nonce", toBe: nonce)
@@ -51,7 +54,7 @@ extension AppleIdentityProvider {
         }
     }
 
-    private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(TokenRefusal) {
+    private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(Failure) {
         guard let value = claims[name] else { throw .refused("\(name) is missing") }
         // An empty expected value would match an empty claim.
         guard let text = value.stringValue, !expected.isEmpty, ClaimRules.isSame(text, expected) else {

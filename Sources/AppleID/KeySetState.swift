@@ -1,3 +1,4 @@
+import Accounts
 import Coding
 import Crypto
 
@@ -14,7 +15,7 @@ struct KeySetState {
     /// What a caller that needs a key does next.
     enum Step {
         case found(RSAPublicKey)
-        case refused(TokenRefusal)
+        case refused(Failure)
         case loadArchive, waitForArchive
         case lead, wait
         /// Nothing may be fetched for this many milliseconds; then ask again, with the number of the failure that
@@ -107,7 +108,7 @@ struct KeySetState {
         }
         if let pause = pause(after: visit, policy: policy, at: now) {
             guard visit.allows(pause: pause, policy: policy, at: now) else {
-                return .refused(keys == nil ? .unavailable("the key set cannot be fetched") : .coolingDown)
+                return .refused(keys == nil ? .withoutKeys("the key set cannot be fetched") : .coolingDown)
             }
             return .pause(milliseconds: pause, after: failureNumber)
         }

@@ -64,7 +64,7 @@ extension AppleIdentityProvider {
     ) async throws(TokenFailure) {
         let claims = try await translating(
             await verify(answer.identityToken, for: [clientID], .back(nonce: nil, accessToken: answer.accessToken))
-        ) { (refusal: TokenRefusal) in refusal.tokenFailure }
+        ) { (failure: Failure) in failure.ofCheck }
         guard claims.subject.rawValue.isExactly(subject.rawValue) else { throw .unverified("sub is wrong") }
     }
 

@@ -11,7 +11,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple-simulator",
         abstract: "A local stand-in for Apple's Sign in with Apple servers.",
-        discussion: "Controls and documentation: open the printed address in a browser; docs/apple-simulator.md.",
+        discussion: "Controls and documentation: open the printed address in a browser; docs/reference/simulator.md.",
         version: Build.description(of: "apple-simulator"))
 
     @Option(help: "The address to listen on.") var host = "127.0.0.1"

@@ -52,8 +52,7 @@ extension [FormField] {
     ///   `/auth/authorize`, where Apple requires a space as `%20`.
     init(parsing text: some StringProtocol, plusIsSpace: Bool) {
         let text = plusIsSpace ? String(text) : String(text).replacing("+", with: "%2B")
-        let limits = FormLimits(maximumBytes: .max, maximumFields: .max)
-        self = (try? FormDecoder.parse([UInt8](text.utf8), limits: limits)) ?? []
+        self = (try? FormDecoder.parse([UInt8](text.utf8), maximumBytes: .max, maximumFields: .max)) ?? []
     }
 
     /// The first value with that name.

@@ -2,7 +2,7 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// The JSON interface under `/simulator/api/`; docs/apple-simulator.md has every operation.
+/// The JSON interface under `/simulator/api/`; docs/reference/simulator.md has every operation.
 extension Simulator {
     func control(_ request: ServerRequest) async -> ServerResponse {
         guard isOwn(request) else {

@@ -18,7 +18,6 @@ package struct AbsoluteURL: Hashable, Sendable {
     }
 
     package var scheme: String { isSecure ? "https" : "http" }
-    /// The port of the scheme.
     package var defaultPort: UInt16 { isSecure ? 443 : 80 }
     /// Scheme and authority, as written.
     package var origin: String { "\(scheme)://\(authority)" }

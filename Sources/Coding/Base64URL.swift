@@ -18,10 +18,6 @@ package enum Base64URL {
         Base64Alphabet.url.decode(text.utf8.span)
     }
 
-    package static func decode(_ text: [UInt8]) -> [UInt8]? {
-        Base64Alphabet.url.decode(text.span)
-    }
-
     package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Alphabet.url.decode(text.span)
     }

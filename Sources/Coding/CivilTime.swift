@@ -129,9 +129,4 @@ struct TextScanner {
         for (index, choice) in choices.enumerated() where consume(choice) { return index }
         return nil
     }
-
-    /// Takes a digit, if there is one.
-    mutating func digit() -> Int? {
-        digits(1)
-    }
 }

@@ -9,18 +9,7 @@ package struct FormField: Hashable, Sendable {
     }
 }
 
-/// What a form may cost.
-package struct FormLimits: Hashable, Sendable {
-    /// Bytes of the whole body.
-    package var maximumBytes: Int
-    package var maximumFields: Int
-
-    package init(maximumBytes: Int = 65_536, maximumFields: Int = 64) {
-        self.maximumBytes = maximumBytes
-        self.maximumFields = maximumFields
-    }
-}
-
+/// Which limit of a form was exceeded.
 package enum FormError: Error, Hashable, Sendable {
     case tooLarge
     case tooManyFields
@@ -31,10 +20,11 @@ package enum FormError: Error, Hashable, Sendable {
 /// No text is malformed there: a lone `%` stands for itself and bytes that are not UTF-8 become U+FFFD. Order and
 /// duplicates are kept; whether a duplicate is acceptable is for the caller to say.
 package enum FormDecoder {
+    /// - Parameter maximumBytes: of the whole body.
     package static func parse(
-        _ bytes: [UInt8], limits: FormLimits = FormLimits()
+        _ bytes: [UInt8], maximumBytes: Int = 65_536, maximumFields: Int = 64
     ) throws(FormError) -> [FormField] {
-        guard bytes.count <= limits.maximumBytes else { throw .tooLarge }
+        guard bytes.count <= maximumBytes else { throw .tooLarge }
         var fields: [FormField] = []
         let bytes = bytes.span
         var start = 0
@@ -46,7 +36,7 @@ package enum FormDecoder {
                 end += 1
             }
             if end > start {
-                guard fields.count < limits.maximumFields else { throw .tooManyFields }
+                guard fields.count < maximumFields else { throw .tooManyFields }
                 let name = bytes.extracting(start..<(equals < 0 ? end : equals))
                 let value = bytes.extracting((equals < 0 ? end : equals + 1)..<end)
                 fields.append(FormField(name: decode(name), value: decode(value)))

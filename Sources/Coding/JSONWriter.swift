@@ -72,13 +72,11 @@ package struct JSONWriter: Sendable {
         if let value { write(value) } else { writeNull() }
     }
 
-    /// A member; null when the value is nil.
     package mutating func member(_ name: String, _ value: Int64?) {
         self.name(name)
         if let value { write(value) } else { writeNull() }
     }
 
-    /// A member; null when the value is nil.
     package mutating func member(_ name: String, _ value: Bool?) {
         self.name(name)
         if let value { write(value) } else { writeNull() }
@@ -96,7 +94,6 @@ package struct JSONWriter: Sendable {
         return writer.bytes
     }
 
-    /// One complete object.
     package static func encode(_ object: JSONObject) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(object)

@@ -81,10 +81,10 @@ extension Timestamp {
     /// Milliseconds of an optional fraction; nil for a dot without digits.
     private static func fraction(_ scanner: inout TextScanner) -> Int? {
         guard scanner.consume(".") else { return 0 }
-        guard let first = scanner.digit() else { return nil }
+        guard let first = scanner.digits(1) else { return nil }
         var millisecond = first * 100
         var weight = 10
-        while let digit = scanner.digit() {
+        while let digit = scanner.digits(1) {
             millisecond += digit * weight
             weight /= 10
         }

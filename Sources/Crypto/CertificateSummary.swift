@@ -27,7 +27,6 @@ package struct CertificateSummary: Hashable, Sendable {
     package let isSelfSigned: Bool
     /// SHA-256 of the certificate.
     package let fingerprint: Digest256
-    /// The certificate in DER.
     package let der: [UInt8]
 
     /// - Parameter der: exactly one certificate.
@@ -104,7 +103,6 @@ package struct CertificateKey: Sendable {
         self.key = key
     }
 
-    /// Whether it is the key of a certificate.
     package func belongs(to certificate: CertificateSummary) -> Bool {
         X509Certificate(der: certificate.der)?.certifies(key) == true
     }

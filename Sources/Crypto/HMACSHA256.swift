@@ -3,11 +3,6 @@ internal import COpenSSL
 /// HMAC with SHA-256 (RFC 2104, FIPS 198-1).
 package enum HMACSHA256 {
     /// - Returns: 32 bytes.
-    package static func authenticate(key: [UInt8], message: [UInt8]) -> [UInt8] {
-        authenticate(key: SecretBytes(key), message: message)
-    }
-
-    /// - Returns: 32 bytes.
     package static func authenticate(key: SecretBytes, message: [UInt8]) -> [UInt8] {
         // Safe: `message` is valid for its count during the call.
         unsafe message.withUnsafeBytes { unsafe authenticate(key: key, message: $0) }

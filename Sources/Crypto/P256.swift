@@ -39,7 +39,6 @@ extension P256PrivateKey {
         self.init(key: parsed)
     }
 
-    /// Generates a key.
     package static func generate() throws(KeyError) -> P256PrivateKey {
         unsafe P256PrivateKey(
             key: try EVPKey.generate(type: "EC") { context in

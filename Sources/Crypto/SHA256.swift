@@ -35,7 +35,7 @@ package enum SHA256 {
         unsafe EVP_MD_CTX_free(context)
     }
 
-    package func hash(_ span: RawSpan) -> Digest256 {
+    package func hash(_ span: Span<UInt8>) -> Digest256 {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         // Safe: `output` has the 32 bytes SHA-256 writes, `input` is valid for `count` bytes, both during the calls.
         let done = unsafe withUnsafeMutableBytes(of: &words) { output in
@@ -48,15 +48,6 @@ package enum SHA256 {
         }
         precondition(done, "SHA-256 failed: out of memory")
         return Digest256(bigEndian: words)
-    }
-
-    package func hash(_ span: Span<UInt8>) -> Digest256 {
-        // Safe: UInt8 has no padding, which is what `bytes` warns of.
-        hash(unsafe span.bytes)
-    }
-
-    package func hash(_ bytes: [UInt8]) -> Digest256 {
-        hash(bytes.span)
     }
 }
 

@@ -9,8 +9,6 @@ package enum SealingPurpose: Hashable, Sendable {
     case refreshToken
     /// The nonce of an app's sign-in, made in this hour since 1970: its key is used for one hour only.
     case nativeChallenge(hour: Int64)
-    /// A notification's payload in the database.
-    case notificationPayload
     /// The private key for assertions, in the database.
     case signingKey
     /// Anything else, by its own name.
@@ -22,7 +20,6 @@ package enum SealingPurpose: Hashable, Sendable {
         case .attempt(let hour): "attempt/\(hour)"
         case .refreshToken: "refresh-token"
         case .nativeChallenge(let hour): "native-challenge/\(hour)"
-        case .notificationPayload: "notification-payload"
         case .signingKey: "signing-key"
         case .other(let name): "other/\(name)"
         }
@@ -54,7 +51,6 @@ package struct SealingKey: Sendable {
         derived = DerivedKeys()
     }
 
-    /// Generates a key.
     package static func generate() -> SealingKey {
         SealingKey(material: .random(count: materialCount))
     }

@@ -70,22 +70,15 @@ package final class AdminApplication: RequestHandler {
         let problems = checks.compactMap(\.problem)
         let status: HTTPResponse.Status = problems.isEmpty ? .ok : .serviceUnavailable
         if MediaType.accepts(request.fields, "application/json") {
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.member("status", problems.isEmpty ? good : bad)
-            writer.name("checks")
-            writer.beginArray()
-            for check in checks {
-                writer.beginObject()
-                writer.member("name", check.name)
-                writer.member("ok", check.problem == nil)
-                writer.member("problem", check.problem)
-                writer.member("warning", check.warning)
-                writer.endObject()
+            let list = checks.map { check -> JSONValue in
+                [
+                    "name": .string(check.name), "ok": .bool(check.problem == nil),
+                    "problem": check.problem.map { .string($0) } ?? .null,
+                    "warning": check.warning.map { .string($0) } ?? .null,
+                ]
             }
-            writer.endArray()
-            writer.endObject()
-            return response(status, "application/json", writer.bytes)
+            let document: JSONObject = ["status": .string(problems.isEmpty ? good : bad), "checks": .array(list)]
+            return response(status, "application/json", JSONWriter.encode(document))
         }
         let verdict = problems.isEmpty ? good : "\(bad): \(problems.joined(separator: "; "))"
         let lines =

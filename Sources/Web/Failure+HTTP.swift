@@ -151,6 +151,10 @@ extension Failure {
     ///   - target: what was requested, if it is ours.
     ///   - person: who asked, if signed in.
     static func notAllowed(rule: Int?, target: ReturnTarget?, person: User?) -> Failure {
-        Failure(.notAllowed, rule.map { "rule \($0)" }, visit: FailedVisit(returnTo: target, person: person))
+        let visit = FailedVisit {
+            $0.returnTo = target
+            $0.person = person
+        }
+        return Failure(.notAllowed, rule.map { "rule \($0)" }, visit: visit)
     }
 }

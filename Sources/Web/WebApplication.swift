@@ -40,7 +40,9 @@ package final class WebApplication: RequestHandler {
         var logger: Logger { runtime.logger }
     }
 
-    private let router: MeasuredRouter
+    private let router: Router
+    /// Counts of the requests.
+    package let metrics: RequestMetrics
     private let policy: ContentSecurityPolicy
     private let publicURL: PublicURL
     private let inspection: Inspection?
@@ -62,7 +64,7 @@ package final class WebApplication: RequestHandler {
             logger: services.logger)
         largeHeadPage = responses.largeHeadPage()
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
-            let reader = RouteTable.Reader(ofUnroutedPath: request.path, configuration.publicURL)
+            let reader = RouteEntry.Reader(ofUnroutedPath: request.path, configuration.publicURL)
             var response = responses.failure(Failure(routing: failure), route: "", reader: reader, request: request)
             response.fields.append(contentsOf: failure.fields)
             return response
@@ -99,11 +101,9 @@ package final class WebApplication: RequestHandler {
             }
         }
         frequentPatterns = Set(routes.filter(\.isFrequent).map(\.pattern))
-        self.router = MeasuredRouter(router)
+        self.router = router
+        metrics = RequestMetrics(router.routes)
     }
-
-    /// Counts of the requests.
-    package var metrics: RequestMetrics { router.metrics }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
         let start = stopwatch.milliseconds
@@ -122,18 +122,20 @@ package final class WebApplication: RequestHandler {
     private func answer(_ request: ServerRequest, _ id: RequestID) async -> (ServerResponse, pattern: String?) {
         if let answer = inspection?.answer(request) { return (answer, nil) }
         let match = router.match(request.method, path: OAuth2ProxyPath.full(request.path, publicURL))
+        let start = ContinuousClock.now
         var response = await router.respond(to: request, match)
+        metrics.count(match.route, request.method, response.status, since: start)
         // Added to every response, whatever made it.
         SecurityHeaders.add(
             to: &response.fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
         // Of a visitor who came to the proxy by plain http (RFC 6797 §7.2); the answers of verify go to the proxy alone.
-        if match.pattern != VerifyRoute.pattern, request.isFromTrustedProxy,
+        if match.pattern != WebRoutes.verifyPattern, request.isFromTrustedProxy,
             request.fields[KnownField.xForwardedProto.name]?.lowercased() == "http"
         {
             response.fields[.strictTransportSecurity] = nil
         }
         // Verify's good answers are the same bytes on the fast path, which makes no ids.
-        if match.pattern != VerifyRoute.pattern || response.status != .noContent {
+        if match.pattern != WebRoutes.verifyPattern || response.status != .noContent {
             response.fields[RequestID.field] = id.text
         }
         return (response, match.pattern)

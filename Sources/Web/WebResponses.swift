@@ -38,92 +38,79 @@ struct WebResponses: Sendable {
     /// A page without scripts, unless `policy` says otherwise.
     func page(
         _ bytes: [UInt8], locale: PageLocale, status: HTTPResponse.Status = .ok, policy: String? = nil,
-        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [],
-        fields: HTTPFields = HTTPFields()
+        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         var fields = fields
         fields[.contentType] = "text/html; charset=utf-8"
         describe(locale, in: &fields)
         SecurityHeaders.add(
             to: &fields, policy: policy ?? self.policy.plain, isSecure: self.policy.isSecure, referrer: referrer)
-        add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
     }
 
     func message(
         _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status = .ok, errorID: String? = nil,
-        cookies: [String] = [], fields: HTTPFields = HTTPFields()
+        fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         page(
-            message.render(pages, locale: locale, errorID: errorID), locale: locale, status: status, cookies: cookies,
-            fields: fields)
+            message.render(pages, locale: locale, errorID: errorID), locale: locale, status: status, fields: fields)
     }
 
-    /// A page with scripts of its own, whose nonce its values hold.
+    /// A page with scripts of its own.
     func scripted(
-        _ template: String, locale: PageLocale, status: HTTPResponse.Status = .ok,
-        _ values: (_ nonce: String) -> PageValue
+        _ template: String, locale: PageLocale, status: HTTPResponse.Status = .ok, _ values: PageValue
     ) -> ServerResponse {
         let nonce = Base64URL.encode(random.bytes(16))
         return page(
-            pages.render(template, locale: locale, values(nonce)), locale: locale, status: status,
+            pages.render(template, locale: locale, values.scripted(nonce)), locale: locale, status: status,
             policy: policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
     /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
-    func redirect(to location: String, cookies: [String] = [], status: HTTPResponse.Status = .seeOther)
-        -> ServerResponse
-    {
-        var fields: HTTPFields = [.location: location]
-        SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
-        add(cookies, to: &fields)
-        return ServerResponse(status: status, fields: fields)
+    func redirect(to location: String, status: HTTPResponse.Status = .seeOther) -> ServerResponse {
+        empty(status, fields: [.location: location])
     }
 
     /// A page that posts a form to a program at once (OAuth 2.0 Form Post Response Mode §2).
     func posting(_ fields: [FormField], to address: String) -> ServerResponse {
         let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
         let nonce = Base64URL.encode(random.bytes(16))
-        let values = PageValue.repost(
-            fields: fields.map { ($0.name, $0.value) }, to: address, scriptNonce: nonce)
+        let values = PageValue.repost(fields: fields.map { ($0.name, $0.value) }, to: address).scripted(nonce)
         return page(
-            pages.render("repost", locale: locale, values), locale: locale,
-            policy: policy.posting(nonce: nonce))
+            pages.render("repost", locale: locale, values), locale: locale, policy: policy.posting(nonce: nonce))
     }
 
-    func empty(_ status: HTTPResponse.Status, fields: HTTPFields = HTTPFields(), cookies: [String] = [])
-        -> ServerResponse
-    {
+    func empty(_ status: HTTPResponse.Status, fields: HTTPFields = HTTPFields()) -> ServerResponse {
         var fields = fields
         SecurityHeaders.add(to: &fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
-        add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields)
     }
 
     func json(
-        _ bytes: [UInt8], status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(), cookies: [String] = []
+        _ bytes: [UInt8], as type: String = "application/json", status: HTTPResponse.Status = .ok,
+        fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
-        var response = empty(status, fields: fields, cookies: cookies)
-        response.fields[.contentType] = "application/json"
+        var response = empty(status, fields: fields)
+        response.fields[.contentType] = type
         response.body = .bytes(bytes)
         return response
     }
 
     /// One JSON object.
     func json(
-        status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(), cookies: [String] = [],
+        as type: String = "application/json", status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(),
         _ write: (inout JSONWriter) -> Void
     ) -> ServerResponse {
         var writer = JSONWriter(reserving: 512)
         writer.beginObject()
         write(&writer)
         writer.endObject()
-        return json(writer.bytes, status: status, fields: fields, cookies: cookies)
+        return json(writer.bytes, as: type, status: status, fields: fields)
     }
 
     /// The failure in its reader's form: a page for a visitor, RFC 9457 for others.
     func failure(
-        _ failure: Failure, route: String, reader: RouteTable.Reader, request: ServerRequest
+        _ failure: Failure, route: String, reader: RouteEntry.Reader, request: ServerRequest
     ) -> ServerResponse {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
@@ -136,7 +123,8 @@ struct WebResponses: Sendable {
         }
         return self.message(
             message, locale: locale, status: failure.answerStatus, errorID: failure.showsErrorID ? errorID : nil,
-            cookies: failure.visit?.cookies ?? [], fields: failure.fields)
+            fields: failure.fields
+        ).setting(failure.visit?.cookies ?? [])
     }
 
     /// A failure that a proxy may pass on, on a site without our styles: for a visitor a page that needs no other file,
@@ -186,7 +174,7 @@ struct WebResponses: Sendable {
         var response = empty(failure.answerStatus, fields: fields)
         var lines = [message.title, "", message.what, message.next]
         if failure.showsErrorID {
-            lines.append("\(pages.strings(locale)?["message.errorID"] ?? "Error number") \(errorID)")
+            lines.append("\(pages.strings(locale)["message.errorID"]) \(errorID)")
         }
         response.body = .bytes(Array((lines.joined(separator: "\n") + "\n").utf8))
         return response
@@ -197,32 +185,24 @@ struct WebResponses: Sendable {
         let strings = pages.defaultStrings
         let key =
             MessagePage.page(of: failure.code).map { "pages.\($0).title" } ?? "errors.\(failure.code.rawValue).title"
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("type", "about:blank")
-        writer.member("title", strings?.has(key) == true ? strings?[key] : failure.answerStatus.reasonPhrase)
-        writer.member("status", Int64(failure.status))
-        writer.member("code", failure.code.rawValue)
-        if let explanation = failure.explanation { writer.member("detail", explanation) }
-        writer.member("errorID", errorID)
-        if let id = RequestID.current { writer.member("requestID", id.text) }
-        writer.endObject()
-        var fields = failure.fields
-        fields[.contentType] = "application/problem+json"
-        var response = empty(failure.answerStatus, fields: fields)
-        response.body = .bytes(writer.bytes)
-        return response
+        return json(as: "application/problem+json", status: failure.answerStatus, fields: failure.fields) { writer in
+            writer.member("type", "about:blank")
+            writer.member("title", strings.has(key) ? strings[key] : failure.answerStatus.reasonPhrase)
+            writer.member("status", Int64(failure.status))
+            writer.member("code", failure.code.rawValue)
+            if let explanation = failure.explanation { writer.member("detail", explanation) }
+            writer.member("errorID", errorID)
+            if let id = RequestID.current { writer.member("requestID", id.text) }
+        }
     }
 
     /// RFC 6749 §5.2.
     private func providerError(_ failure: Failure) -> ServerResponse {
         let error = failure.providerError
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("error", error.code.rawValue)
-        writer.member("error_description", error.text)
-        writer.endObject()
-        return json(writer.bytes, status: failure.answerStatus, fields: failure.fields)
+        return json(status: failure.answerStatus, fields: failure.fields) { writer in
+            writer.member("error", error.code.rawValue)
+            writer.member("error_description", error.text)
+        }
     }
 
     /// Logs a failure that a dedicated page reports to the visitor.
@@ -248,10 +228,6 @@ struct WebResponses: Sendable {
     private func makeErrorID() -> String {
         let digits = Hexadecimal.encode(random.bytes(5)).uppercased()
         return "\(digits.prefix(5))-\(digits.dropFirst(5))"
-    }
-
-    private func add(_ cookies: [String], to fields: inout HTTPFields) {
-        for cookie in cookies { fields.append(HTTPField(name: .setCookie, value: cookie)) }
     }
 }
 

@@ -104,7 +104,7 @@ class Program:
 
 
 class Simulator:
-    """The simulated Apple, and its JSON interface (docs/apple-simulator.md)."""
+    """The simulated Apple, and its JSON interface (docs/reference/simulator.md)."""
 
     def __init__(self, binaries: Path, folder: Path, server_url: str, bundle_ids: list[str] = ()):
         self.port = free_port()

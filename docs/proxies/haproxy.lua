@@ -75,7 +75,7 @@ core.register_action("bramley", { "http-req" }, function(txn, scheme, host)
     elseif status >= 300 and status < 600 then
         answer(txn, status, response.headers, response.body)
     else
-        -- Bramley is not reachable: nobody passes.
+        -- Bramley is not reachable: deny access.
         answer(txn, 503, { ["retry-after"] = { "5" } }, "")
     end
 end, 2)

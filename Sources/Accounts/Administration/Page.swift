@@ -30,7 +30,6 @@ extension Page where Place == String {
 /// How the place where a page ended is written for whoever asks for the next: base64url of bytes, the first of which
 /// names the list. Nothing in it is secret and any well-formed one is a place, so it needs no signature.
 package struct Places<Place: Sendable>: Sendable {
-    /// The text of a place.
     package let text: @Sendable (Place) -> String
     /// Nil for what is no place of this list.
     package let place: @Sendable (String) -> Place?

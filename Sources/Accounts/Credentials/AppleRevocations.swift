@@ -66,10 +66,10 @@ package final class AppleRevocations: Sendable {
         let deadline = now.adding(seconds: Self.flightTime)
         guard try await database.beginRevocation(entry.id, at: now, until: deadline) else { return }
         let token: RefreshToken
-        do throws(QueuedToken.Fault) {
+        do throws(SealingError) {
             token = try open(entry)
         } catch {
-            return try await postpone(entry, reason: Self.unreadable, detail: Self.detail(error), level: .error)
+            return try await postpone(entry, reason: Self.unreadable, detail: detail(error, entry), level: .error)
         }
         do throws(TokenFailure) {
             try await provider.revoke(token, clientID: entry.clientID)
@@ -110,20 +110,19 @@ package final class AppleRevocations: Sendable {
 
     private static let unreadable = "unreadable"
 
-    private func open(_ entry: QueuedRevocation) throws(QueuedToken.Fault) -> RefreshToken {
-        let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
-        let bytes = try QueuedToken.open(entry.sealedRefreshToken, context: context, keyring: keyring)
-        guard let token = RefreshToken(opened: bytes) else {
-            throw QueuedToken.Fault(reason: .malformed, keyID: nil)
-        }
+    private func open(_ entry: QueuedRevocation) throws(SealingError) -> RefreshToken {
+        let bytes = try QueuedToken.open(entry.sealedRefreshToken, context: entry.context, keyring: keyring)
+        guard let token = RefreshToken(opened: bytes) else { throw .malformed }
         return token
     }
 
-    private static func detail(_ fault: QueuedToken.Fault) -> String {
-        switch fault.reason {
-        case .unknownKey: "sealed by the key \(fault.keyID ?? "?"), which this server does not have"
-        case .notAuthentic: "its sealing key is here, and does not open it: it was changed"
-        case .malformed: "of no form this version knows"
+    private func detail(_ error: SealingError, _ entry: QueuedRevocation) -> String {
+        switch error {
+        case .unknownKey:
+            let id = QueuedToken.keyID(of: entry.sealedRefreshToken, context: entry.context, keyring: keyring)
+            return "sealed by the key \(id ?? "?"), which this server does not have"
+        case .notAuthentic: return "its sealing key is here, and does not open it: it was changed"
+        case .malformed: return "of no form this version knows"
         }
     }
 }

@@ -27,7 +27,6 @@ package struct DueCheck: Hashable, Sendable {
     package var failures: Int
 }
 
-/// The result of a check.
 package enum CheckAnswer: Hashable, Sendable {
     case alive
     case dead
@@ -77,16 +76,16 @@ package struct CheckGate: Hashable, Sendable {
 /// The daily checks, as the operator sees them.
 package struct CheckStatus: Hashable, Sendable {
     /// Credentials with a refresh token.
-    package var live: Int
+    package var live = 0
     /// Credentials whose check is due, and since when the first one is.
-    package var due: Int
+    package var due = 0
     package var dueSince: Timestamp?
     /// Of the last hour's answers.
-    package var alive: Int
-    package var dead: Int
+    package var alive = 0
+    package var dead = 0
     /// Dead answers that were not applied.
-    package var heldBack: Int
-    package var gate: CheckGate
+    package var heldBack = 0
+    package var gate = CheckGate()
     /// Until then nothing is held back: the operator confirmed the wave.
     package var acceptsUntil: Timestamp?
 }
@@ -96,20 +95,20 @@ package struct CheckResumption: Hashable, Sendable {
     /// What had stopped the checks.
     package var gate: CheckGate
     /// Held-back answers that were applied, and the sessions that ended with them.
-    package var died: Int
-    package var sessions: Int
+    package var died = 0
+    package var sessions = 0
     /// Held-back answers that were discarded: those credentials are checked again when their day is over.
-    package var forgotten: Int
+    package var forgotten = 0
 }
 
 // The daily checks, as the operator controls them.
 extension Database {
     package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(Failure) -> CheckStatus {
         try await read(at: now) { snapshot in
-            var status = CheckStatus(
-                live: 0, due: 0, dueSince: nil, alive: 0, dead: 0,
-                heldBack: try snapshot.count("SELECT count(*) \(CheckedCredential.heldBack)"),
-                gate: try snapshot.checkGate(), acceptsUntil: try snapshot.acceptsWaves())
+            var status = CheckStatus()
+            status.heldBack = try snapshot.count("SELECT count(*) \(CheckedCredential.heldBack)")
+            status.gate = try snapshot.checkGate()
+            status.acceptsUntil = try snapshot.acceptsWaves()
             (status.alive, status.dead) = try snapshot.checkCounts()
             for client in scope.clients {
                 let row = try snapshot.firstRow(
@@ -135,7 +134,7 @@ extension Database {
     ///   for `CheckGate.Brake.exemption`. Otherwise such answers are discarded.
     package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(Failure) -> CheckResumption {
         try await write(at: now) { transaction in
-            var resumption = CheckResumption(gate: try transaction.checkGate(), died: 0, sessions: 0, forgotten: 0)
+            var resumption = CheckResumption(gate: try transaction.checkGate())
             let held = try transaction.rows(
                 "SELECT c.identity, c.client_id, c.issued_at, i.user \(CheckedCredential.heldBack)"
             ).map { try CheckedCredential($0) }

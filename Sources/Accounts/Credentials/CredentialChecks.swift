@@ -43,12 +43,12 @@ package final class CredentialChecks: Sendable {
     ///   - rate: checks per second, at most.
     ///   - concurrency: checks in flight, at most.
     package init(
-        database: Database, provider: any IdentityProvider, scope: CheckScope, keyring: SealingKeyring, rate: Int,
-        concurrency: Int = 16, runtime: Runtime
+        database: Database, provider: any IdentityProvider, keyring: SealingKeyring, rate: Int, concurrency: Int = 16,
+        runtime: Runtime
     ) {
         self.database = database
         self.provider = provider
-        self.scope = scope
+        scope = CheckScope(team: provider.team, clients: [provider.servicesID] + provider.bundleIDs)
         self.keyring = keyring
         self.concurrency = max(1, concurrency)
         self.schedule = CheckSchedule(random: runtime.random)

@@ -35,7 +35,7 @@ package struct CredentialStatus: Hashable, Sendable {
 
 /// What happens to an identity, as far as it affects the credential state.
 ///
-/// A sign-in that lost against a notification is refused earlier (`SignInResult.revoked`), and a notification with a
+/// A sign-in that lost against a notification is refused earlier (`SignInRefusal.revoked`), and a notification with a
 /// known jti is not an event.
 package enum CredentialEvent: Hashable, Sendable {
     /// `iat` of the identity token, by Apple's clock.
@@ -154,9 +154,9 @@ extension CredentialStatus {
     ]
 }
 
-// The life of a credential: docs/credential-states.md draws it, and a test compares the drawing with this function.
+// The life of a credential: docs/apps/credential-states.md draws it, and a test compares the drawing with this function.
 extension CredentialStatus {
-    /// An identity's status after an event. Every store uses this function.
+    /// An identity's status after an event.
     ///
     /// By Apple's clock, in whatever order events arrive: an end counts unless a sign-in is later, ties included; of
     /// two ends of one kind the earlier made the change; a deleted Apple Account outweighs a withdrawn consent.

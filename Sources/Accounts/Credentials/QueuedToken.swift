@@ -6,25 +6,13 @@ package import Crypto
 /// A token that no sealing key opens when its person is deleted goes whole into a second seal, with the context of its
 /// own: its key may come back, and by then what the context names is erased everywhere else.
 package enum QueuedToken {
-    /// Why a token cannot be opened.
-    package struct Fault: Error, Hashable, Sendable {
-        package var reason: SealingError
-        /// The ID of the key that is needed, read from the seal; nil when the seal has an unknown form.
-        package var keyID: String?
-
-        package init(reason: SealingError, keyID: String?) {
-            self.reason = reason
-            self.keyID = keyID
-        }
-    }
-
     /// What `reseal` has to do with an entry.
     package enum Resealed {
         /// Under the current key already.
         case current
         case sealed([UInt8])
-        /// No key opens the token; if given, `kept` replaces what is stored.
-        case unreadable(Fault, kept: [UInt8]?)
+        /// No key opens the token, which needs the named one; if given, `kept` replaces what is stored.
+        case unreadable(keyID: String?, kept: [UInt8]?)
     }
 
     private static let wrapping = SealingPurpose.other("unopened-token")
@@ -46,31 +34,27 @@ package enum QueuedToken {
 
     package static func open(
         _ sealed: [UInt8], context: [UInt8], keyring: SealingKeyring
-    ) throws(Fault) -> [UInt8] {
-        guard let inner = unwrapped(sealed, context, keyring) else {
-            return try open(sealed, context, keyring)
-        }
-        return try open(inner.sealed, inner.context, keyring)
+    ) throws(SealingError) -> [UInt8] {
+        let (token, context) = unwrapped(sealed, context, keyring) ?? (sealed, context)
+        return try keyring.open(token, purpose: .refreshToken, context: context)
+    }
+
+    /// The ID of the key that a token needs, read from its seal; nil when the seal has an unknown form.
+    package static func keyID(of sealed: [UInt8], context: [UInt8], keyring: SealingKeyring) -> String? {
+        SealingKeyring.keyID(of: unwrapped(sealed, context, keyring)?.sealed ?? sealed)
     }
 
     package static func resealed(_ sealed: [UInt8], context: [UInt8], keyring: SealingKeyring) -> Resealed {
         let inner = unwrapped(sealed, context, keyring)
         if inner == nil, !keyring.isOutdated(sealed) { return .current }
-        do throws(Fault) {
+        do throws(SealingError) {
             let token = try open(sealed, context: context, keyring: keyring)
             return .sealed(keyring.seal(token, purpose: .refreshToken, context: context))
         } catch {
-            guard let inner, keyring.isOutdated(sealed) else { return .unreadable(error, kept: nil) }
+            let keyID = SealingKeyring.keyID(of: inner?.sealed ?? sealed)
+            guard let inner, keyring.isOutdated(sealed) else { return .unreadable(keyID: keyID, kept: nil) }
             return .unreadable(
-                error, kept: seal(inner.sealed, from: inner.context, context: context, keyring: keyring))
-        }
-    }
-
-    private static func open(
-        _ sealed: [UInt8], _ context: [UInt8], _ keyring: SealingKeyring
-    ) throws(Fault) -> [UInt8] {
-        try translating(try keyring.open(sealed, purpose: .refreshToken, context: context)) { (error: SealingError) in
-            Fault(reason: error, keyID: SealingKeyring.keyID(of: sealed))
+                keyID: keyID, kept: seal(inner.sealed, from: inner.context, context: context, keyring: keyring))
         }
     }
 

@@ -23,6 +23,9 @@ package struct QueuedRevocation: Hashable, Sendable {
     /// identifies later notifications about the deleted person.
     static let done = "done"
 
+    /// Of its seal.
+    var context: [UInt8] { Self.sealingContext(subjectHash: subjectHash, clientID: clientID) }
+
     /// How long a revocation is tried, in seconds: 7 days.
     package static let lifetime: Int64 = 7 * 86_400
 

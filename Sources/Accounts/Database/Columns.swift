@@ -155,44 +155,30 @@ extension WebhookEndpointID: ColumnBindable, ColumnReadable {
 /// A type stored as its raw text.
 protocol TextColumn: ColumnBindable, ColumnReadable {
     var rawValue: String { get }
+    init?(stored text: String)
 }
 
 extension TextColumn {
     var column: ColumnValue { .text(rawValue) }
+
+    init?(_ column: ColumnValue) {
+        guard let text = column.text else { return nil }
+        self.init(stored: text)
+    }
 }
 
 // Enumerations: any other text is corrupt.
 extension TextColumn where Self: RawRepresentable, RawValue == String {
-    init?(_ column: ColumnValue) {
-        guard let text = String(column) else { return nil }
-        self.init(rawValue: text)
-    }
+    init?(stored text: String) { self.init(rawValue: text) }
 }
 
-/// Validated before it was stored.
-extension ID: TextColumn {
-    init?(_ column: ColumnValue) {
-        guard let text = String(column) else { return nil }
-        self.init(unchecked: text)
-    }
-}
-
-/// A text as Apple sent it.
-protocol AppleTextColumn: TextColumn {
-    init(_ rawValue: String)
-}
-
-extension AppleTextColumn {
-    init?(_ column: ColumnValue) {
-        guard let text = String(column) else { return nil }
-        self.init(text)
-    }
-}
-
-extension TeamID: AppleTextColumn {}
-extension ClientID: AppleTextColumn {}
-extension AppleSubject: AppleTextColumn {}
-extension TransferSubject: AppleTextColumn {}
+// Validated before they were stored, or as Apple sent them.
+extension ID: TextColumn { init(stored text: String) { self.init(unchecked: text) } }
+extension OpenIDClientID: TextColumn { init(stored text: String) { self.init(unchecked: text) } }
+extension TeamID: TextColumn { init(stored text: String) { self.init(text) } }
+extension ClientID: TextColumn { init(stored text: String) { self.init(text) } }
+extension AppleSubject: TextColumn { init(stored text: String) { self.init(text) } }
+extension TransferSubject: TextColumn { init(stored text: String) { self.init(text) } }
 extension User.State: TextColumn {}
 extension RealUserStatus: TextColumn {}
 extension CredentialState: TextColumn {}
@@ -208,12 +194,29 @@ extension LinkState: TextColumn {}
 extension LinkKind: TextColumn {}
 extension LeasedJob: TextColumn {}
 
+extension Row {
+    /// The texts of a `TextList`.
+    func texts(_ name: String) throws(StoreError) -> [String] {
+        let list: TextList = try self[name]
+        return list.items
+    }
+
+    /// Those of its scopes that this version knows: another allows nothing here.
+    func scopes<Scope: RawRepresentable<String>>(_ name: String) throws(StoreError) -> [Scope] {
+        try texts(name).compactMap { Scope(rawValue: $0) }
+    }
+}
+
 /// A list of texts in one column, as a JSON array.
 struct TextList: ColumnBindable, ColumnReadable {
     let items: [String]
 
     init(_ items: [String]) {
         self.items = items
+    }
+
+    init(_ items: some Sequence<some RawRepresentable<String>>) {
+        self.init(items.map(\.rawValue))
     }
 
     init?(_ column: ColumnValue) {

@@ -178,8 +178,9 @@ final class Transaction: Snapshot {
     /// Writes a value of `meta`.
     func store(_ key: String, _ value: [UInt8]) throws { try keep(key, value) }
 
-    /// Runs `body` and rolls back everything it wrote.
-    func rehearse<Value>(_ body: () throws -> Value) throws -> Value {
+    /// Runs `body`; of a rehearsal, rolls back everything it wrote.
+    func rehearse<Value>(_ isRehearsal: Bool, _ body: () throws -> Value) throws -> Value {
+        guard isRehearsal else { return try body() }
         let known = invalidations.count
         try run("SAVEPOINT rehearsal")
         let value = try body()

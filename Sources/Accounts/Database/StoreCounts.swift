@@ -26,7 +26,6 @@ package struct StoreCounts: Hashable, Sendable {
     package var checksDueSince: Timestamp?
     /// Whether a wave stopped the daily checks.
     package var checksAreStopped = false
-    /// Clients that Apple refuses.
     package var clientsRefused = 0
 
     package init() {}
@@ -70,21 +69,10 @@ extension Snapshot {
     }
 
     private func countWebhooks(_ counts: inout StoreCounts) throws {
-        let row = try firstRow(
-            """
-            SELECT coalesce(sum(waiting), 0) AS waiting, coalesce(sum(dead), 0) AS dead, min(oldest) AS oldest FROM (SELECT
-                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
-                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS waiting,
-                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
-                (SELECT time FROM event WHERE sequence = coalesce(
-                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
-                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
-                FROM webhook_endpoint w) AS lines
-            """)
-        guard let row else { return }
-        counts.webhooksWaiting = try row["waiting"]
-        counts.webhooksDead = try row["dead"]
-        counts.oldestWebhook = try row["oldest"]
+        let endpoints = try webhookEndpoints()
+        counts.webhooksWaiting = endpoints.reduce(0) { $0 + $1.backlog }
+        counts.webhooksDead = endpoints.reduce(0) { $0 + $1.deadLetters }
+        counts.oldestWebhook = endpoints.compactMap(\.oldest).min()
     }
 
     private func countRevocations(_ counts: inout StoreCounts) throws {

@@ -80,32 +80,20 @@ extension Failure: CustomStringConvertible {
 /// What the page of a failure knows of its visitor, and of the page that began it.
 package struct FailedVisit: Hashable, Sendable {
     /// Where another attempt leads, or where the link would have led.
-    package let returnTo: ReturnTarget?
+    package var returnTo: ReturnTarget?
     /// Where it leads when cancelled.
-    package let errorReturn: ReturnTarget?
-    package let link: LinkID?
+    package var errorReturn: ReturnTarget?
+    package var link: LinkID?
     /// The language chosen by `ui_locales`; nil when the browser's own is right.
-    package let language: String?
+    package var language: String?
     /// `Set-Cookie` for what would otherwise be lost.
-    package let cookies: [String]
+    package var cookies: [String] = []
     /// Who was refused, where the page names them.
-    package let person: User?
+    package var person: User?
     /// The program that the page is about.
-    package let program: OpenIDClient?
+    package var program: OpenIDClient?
     /// Tells the program.
-    package let declined: String?
+    package var declined: String?
 
-    package init(
-        returnTo: ReturnTarget? = nil, errorReturn: ReturnTarget? = nil, link: LinkID? = nil, language: String? = nil,
-        cookies: [String] = [], person: User? = nil, program: OpenIDClient? = nil, declined: String? = nil
-    ) {
-        self.returnTo = returnTo
-        self.errorReturn = errorReturn
-        self.link = link
-        self.language = language
-        self.cookies = cookies
-        self.person = person
-        self.program = program
-        self.declined = declined
-    }
+    package init(_ change: (inout FailedVisit) -> Void = { _ in }) { change(&self) }
 }

@@ -1,8 +1,8 @@
 package import Logging
 
 extension ReasonCode {
-    /// What is known of a code, wherever it is given. docs/reason-codes.md, the table in docs/api.md and
-    /// `bramley explain` are printed from it; its texts are Markdown with the links of those pages.
+    /// What is known of a code, wherever it is given. docs/reference/failures.md and `bramley explain` are printed
+    /// from it; its texts are Markdown with the links of that page.
     package struct Entry: Hashable, Sendable {
         /// The HTTP status of the answer.
         package let status: Int
@@ -11,7 +11,7 @@ extension ReasonCode {
         package let level: Logger.Level
         /// What happened, for the operator and for who wrote the request.
         package let happened: String
-        /// What the visitor or the program gets. "Problem" is a problem document (RFC 9457).
+        /// What the visitor or the application gets. "Problem" is a problem document (RFC 9457).
         package let seen: String
         /// What the operator does.
         package let remedy: String
@@ -40,15 +40,15 @@ extension ReasonCode {
         case .staleState:
             Entry(
                 400, .info, "the sign-in took longer than `login.attemptLifetime`", seen: "retry page",
-                remedy: "nothing; if everybody, the clock jumped")
+                remedy: "nothing; for everyone: the clock jumped")
         case .wrongBrowser:
             Entry(
                 400, .info, "the binding cookie belongs to another browser", seen: "retry page",
-                remedy: "nothing; an attack looks like this")
+                remedy: "nothing; attacks look like this")
         case .missingBinding:
             Entry(
                 400, .info, "cookies are blocked", seen: "help with cookies",
-                remedy: "if everybody, the proxy removes cookies or visitors do not use `publicURL`")
+                remedy: "for everyone: the proxy removes cookies, or visitors do not use `publicURL`")
         case .replayed:
             Entry(400, .info, "the attempt was used and its session has ended", seen: "retry page")
         case .cancelled:
@@ -61,45 +61,45 @@ extension ReasonCode {
             Entry(
                 400, .warning, "the token failed the check in `detail`", seen: "retry page",
                 remedy: "if often, compare `apple.servicesID`, `apple.bundleIDs` and `apple.issuers` with the portal; "
-                    + "in apps with `nonce is wrong`, `apple.nativeNonce`")
+                    + "for an app's `nonce is wrong`, `apple.nativeNonce`")
         case .tokenMismatch:
             Entry(
-                400, .warning, "the two tokens of a sign-in differ in person or client", seen: "retry page",
+                400, .warning, "the two tokens differ in person or client", seen: "retry page",
                 remedy: "keep the line: an attack, or Apple's error")
         case .clock:
             Entry(
-                400, .warning, "a token time is more than a minute off", seen: "retry page",
+                400, .warning, "a token's time is over a minute off", seen: "retry page",
                 remedy: "correct this clock")
         case .keysUnavailable:
             Entry(
                 503, .warning,
-                "Apple's keys could not be fetched, or lack the token's: see `Retry-After`",
+                "Apple's keys could not be fetched, or lack the token's; see `Retry-After`",
                 seen: "try later",
-                remedy: "check access to `apple.endpoint`; it recovers by itself")
+                remedy: "check access to `apple.endpoint`")
         case .providerUnavailable:
             Entry(
                 503, .warning,
-                "Apple's token endpoint did not answer usefully, or another process is exchanging the code",
+                "Apple's token endpoint gave no useful answer, or another process is exchanging the code",
                 seen: "try later",
                 remedy: "as `keys_unavailable`")
         case .codeRefused:
             Entry(
                 400, .warning, "Apple refused the code", seen: "retry page",
-                remedy: "once: older than five minutes. Always: the return URL differs from the portal's")
+                remedy: "once: it was over five minutes old; always: the return URL differs from the portal's")
         case .clientRefused:
             Entry(
                 400, .error, "Apple refused *you*", seen: "our mistake",
-                remedy: "`apple.teamID`, `apple.keyID`, `apple.privateKeyFile` and `apple.servicesID` do not fit "
-                    + "together, the key was revoked, or this clock is ahead. With two keys, both were refused")
+                remedy: "`apple.teamID`, `apple.keyID`, `apple.privateKeyFile` and `apple.servicesID` do not belong "
+                    + "together, the key was revoked, or this clock is ahead")
         case .revoked:
             Entry(
                 400, .info,
-                "consent was withdrawn during the sign-in, or a deleted account was just being revoked at Apple",
+                "consent was withdrawn during the sign-in, or a deleted account is being revoked at Apple",
                 seen: "retry page")
         case .storage:
             Entry(
-                503, .error, "the database did not take the write", seen: "try later",
-                remedy: "[free or repair the disk](limits.md#the-database-takes-no-writes)")
+                503, .error, "the database write failed", seen: "try later",
+                remedy: "[free or repair the disk](../operate/limits.md#the-database-takes-no-writes)")
         case .userPending:
             Entry(
                 403, .info, "not approved yet (`access.signUp`)", seen: "wait for approval",
@@ -114,11 +114,11 @@ extension ReasonCode {
         case .returnToRefused:
             Entry(
                 400, .info, "`return_to` is not an allowed origin", seen: "wrong link",
-                remedy: "if it is your link, `login.allowedReturnOrigins`")
+                remedy: "for your own link, `login.allowedReturnOrigins`")
         // Only sign-ins of apps.
         case .invalidNonce:
             Entry(
-                400, .debug, "an app's nonce is forged or sealed with an unknown key",
+                400, .debug, "an app's nonce is forged, or sealed with an unknown key",
                 remedy: "as `invalid_state`")
         case .nonceExpired:
             Entry(
@@ -133,31 +133,30 @@ extension ReasonCode {
         case .notificationRefused:
             Entry(
                 400, .debug, "not Apple's, or not for this site; see `detail`",
-                remedy: "nothing. If Apple's never arrive, `bramley doctor`. `notification refused for an unlisted "
-                    + "app` in the log names an app missing from `apple.bundleIDs`")
+                remedy: "nothing; if Apple's never arrive, `bramley doctor`")
         // Requests of proxies.
         case .notAllowed:
             Entry(
-                403, .info, "an [access rule](proxies/rules.md), named in `detail`, excludes the person",
+                403, .info, "an [access rule](../sites/rules.md), named in `detail`, excludes the person",
                 seen: "who may open it",
                 remedy: "change the rule or the person's groups")
         case .originalRequest:
             Entry(
                 403, .warning, "the proxy described the request twice, ambiguously or incompletely",
                 seen: "not understood",
-                remedy: "compare the [proxy's file](proxies/README.md), `forwardAuth.style`, `server.trustedProxies`")
+                remedy: "compare the [proxy's file](../sites/proxies.md), `forwardAuth.style`, `server.trustedProxies`")
         case .assertionNotConfigured:
             Entry(
-                404, .info, "an assertion without `assertion.audience`, or keys without that and without a program",
+                404, .info, "no `assertion.audience`; for the keys, no application either",
                 remedy: "set it, or do not ask")
         // The API, and requests of any kind.
         case .signedOut:
-            Entry(401, .debug, "no live session", seen: "the login page; programs, a problem")
+            Entry(401, .debug, "no live session", seen: "login page, or problem")
         case .apiKeyRequired:
             Entry(401, .debug, "no API key", remedy: "send one")
         case .invalidToken:
             Entry(
-                401, .info, "unknown or revoked API key; at userinfo, an access token that has ended",
+                401, .info, "unknown or revoked API key; at userinfo, an ended access token",
                 remedy: "`bramley api-keys create`")
         case .apiKeyExpired:
             Entry(401, .info, "the API key has expired", remedy: "`bramley api-keys create`")
@@ -173,23 +172,23 @@ extension ReasonCode {
             Entry(404, .debug, "the user has no such session")
         case .webhookNotFound:
             Entry(
-                404, .debug, "endpoint not configured, or none waits for that event")
+                404, .debug, "endpoint not configured, or not waiting for that event")
         case .clientNotFound:
-            Entry(404, .debug, "no such program")
+            Entry(404, .debug, "no such application")
         case .externalIDTaken:
             Entry(409, .debug, "another user has this external ID")
         case .operatorGroup:
             Entry(
                 403, .warning,
-                "an API key tried to give or take a group of `operator.groups`, or to let in somebody who is in one",
-                remedy: "look what the application does; give the group with `bramley users groups`")
+                "an API key tried to give or take a group of `operator.groups`, or to activate someone in one",
+                remedy: "check the application; use `bramley users groups`")
         case .preconditionFailed:
             Entry(
-                412, .debug, "the user changed meanwhile: `If-Match` or `If-None-Match` does not hold")
+                412, .debug, "the user has changed meanwhile (`If-Match`, `If-None-Match`)")
         case .cursorExpired:
             Entry(
                 410, .debug, "events following `after` may have been deleted",
-                remedy: "[read more often](events.md)")
+                remedy: "[read more often](../apps/events.md)")
         case .freshSignInRequired:
             Entry(403, .info, "the sign-in is older than ten minutes", seen: "sign in again")
         case .unavailable:
@@ -200,30 +199,30 @@ extension ReasonCode {
             Entry(404, .debug, "no such route", seen: "no such page")
         case .methodNotAllowed:
             Entry(
-                405, .debug, "the route has other methods: see `Allow`; 501 for a method that nobody knows",
+                405, .debug, "not a method of the route; see `Allow`. 501 for an unknown method",
                 seen: "no such page")
         case .badRequest:
             Entry(400, .debug, "a duplicate parameter, or an ambiguous path", seen: "not understood")
         case .crossSite:
             Entry(
                 403, .info, "a change requested from another site", seen: "try from the page",
-                remedy: "if everybody, the proxy changes `Origin`, or visitors do not use `publicURL`")
+                remedy: "for everyone: the proxy changes `Origin`, or visitors do not use `publicURL`")
         case .contentTooLarge:
             Entry(413, .debug, "too much content", seen: "not understood")
         case .unsupportedMediaType:
             Entry(
-                415, .debug, "wrong content type: pages, callback and introspection take forms, other API routes JSON",
+                415, .debug, "pages, callback and introspection take forms, other API routes JSON",
                 seen: "not understood")
         case .tooManyRequests:
             Entry(
-                429, .info, "too many from one address: see `Retry-After`", seen: "wait",
-                remedy: "if everybody, add the proxy to `server.trustedProxies`")
+                429, .info, "too many from one address; see `Retry-After`", seen: "wait",
+                remedy: "for everyone: add the proxy to `server.trustedProxies`")
         // Links. The two with hyphens follow Apple's guide for account authentication extensions.
         case .linkUnknown:
             Entry(
                 404, .debug, "no such link, or not for this ticket, token or API key", seen: "unknown link")
         case .linkExpired:
-            Entry(410, .info, "the [link's](linking.md) ten minutes are over", seen: "start again")
+            Entry(410, .info, "the [link's](../apps/linking.md) ten minutes are over", seen: "start again")
         case .linkEnded:
             Entry(
                 409, .info, "the link is completed, refused or past this step, or Apple no longer opens its account",
@@ -232,52 +231,50 @@ extension ReasonCode {
             Entry(400, .info, "a wrong code; five end the link")
         case .identityLinkedElsewhere:
             Entry(
-                409, .info, "this Apple Account has another account: its user has another external ID",
-                seen: "so the page says",
-                remedy: "see [linking](linking.md)")
+                409, .info, "this Apple Account has another external ID",
+                seen: "page that says so",
+                remedy: "see [linking](../apps/linking.md)")
         case .accountAlreadyLinked:
             Entry(
-                409, .info, "this account has another Apple Account: another user has this external ID",
-                seen: "so the page says",
-                remedy: "see [linking](linking.md)")
+                409, .info, "another Apple Account has this external ID",
+                seen: "page that says so",
+                remedy: "see [linking](../apps/linking.md)")
         case .tokenRequired:
             Entry(401, .debug, "no ticket or access token as Bearer", remedy: "fix the app")
-        // Programs that sign people in by OpenID Connect.
+        // Applications that sign people in by OpenID Connect.
         case .openIDNotConfigured:
             Entry(
-                404, .info, "metadata requested, and [no program is registered](openid.md)",
-                remedy: "[register one](openid.md)")
+                404, .info, "metadata, but [no application is registered](../apps/openid.md)",
+                remedy: "[register one](../apps/openid.md)")
         case .openIDClientUnknown:
             Entry(
-                400, .info, "a program's `client_id` is unknown", seen: "the program is not known",
-                remedy: "compare it with the [list of clients](openid.md#clients)")
+                400, .info, "unknown `client_id`", seen: "application unknown",
+                remedy: "compare it with the [list](../apps/openid.md#clients)")
         case .openIDErrorReturned:
             Entry(
-                303, .info, "the error in `detail` went to the client by the browser", seen: "nothing of ours",
-                remedy: "see the [causes](openid.md#when-it-does-not-work)")
+                303, .info, "the error in `detail` was returned through the browser", seen: "the application's page",
+                remedy: "see the [causes](../apps/openid.md#when-it-does-not-work)")
         case .openIDRedirectRefused:
             Entry(
                 400, .info,
                 "a `redirect_uri` or `post_logout_redirect_uri` that the client in `detail` has not registered, byte "
-                    + "by byte; both are named",
+                    + "by byte",
                 seen: "not set up correctly",
-                remedy: "register what the program sends")
+                remedy: "register what it sends")
         case .openIDNotAllowed:
             Entry(
-                403, .info, "the person is in no group of the client in `detail`", seen: "so the page says",
+                403, .info, "the person is in no group of the client in `detail`", seen: "page that says so",
                 remedy: "add the person to a group")
         case .openIDClientRefused:
             Entry(
                 401, .info, "unknown client, wrong secret, or the wrong way to send it", seen: "`invalid_client`",
-                remedy: "check the program's secret, or [rotate it](openid.md#clients)")
+                remedy: "check its secret, or [rotate it](../apps/openid.md#clients)")
         case .openIDGrantRefused:
             Entry(
                 400, .info,
-                "a code or refresh token that is unknown, used, ended or another's; `detail` has the client and the "
-                    + "cause",
+                "a code or refresh token is unknown, used, ended or another client's; see `detail`",
                 seen: "`invalid_grant`",
-                remedy: "nothing; if it is every time, `redirect_uri` or PKCE differ between the program's two "
-                    + "requests")
+                remedy: "nothing; if always, `redirect_uri` or PKCE differ between its two requests")
         }
     }
 }

@@ -72,7 +72,6 @@ extension JournalEntry {
         "e.external_id", "e.link")
 
     init(_ row: Row) throws(StoreError) {
-        let fields: TextList = try row["e.fields"]
         id = EventID(sequence: try row["e.sequence"], salt: try row["e.salt"])
         kind = try row["e.type"]
         time = try row["e.time"]
@@ -80,24 +79,13 @@ extension JournalEntry {
         externalID = try row["e.external_id"]
         session = try row["e.session"]
         cause = try row["e.cause"]
-        self.fields = fields.items
+        fields = try row.texts("e.fields")
         into = try row["e.into_user"]
         link = try row["e.link"]
     }
 }
 
 extension Database {
-    /// At most `limit` entries after `id`, in the order of commits; from the first when nil or no longer kept.
-    package func events(after id: EventID?, limit: Int) async throws(Failure) -> [JournalEntry] {
-        try await read { snapshot in
-            let sequence = try id.flatMap { try snapshot.sequence(of: $0) } ?? 0
-            return try snapshot.rows(
-                "SELECT \(JournalEntry.columns) FROM event e WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?",
-                [sequence, limit]
-            ).map { try JournalEntry($0) }
-        }
-    }
-
     /// At most `limit` matching entries after `place`, or from the first one kept. Nil when events after that place may
     /// already be deleted, so that the reader would miss them without knowing.
     package func eventPage(

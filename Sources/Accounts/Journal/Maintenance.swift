@@ -11,9 +11,12 @@ extension Database {
     package func maintain(
         at now: Timestamp, progress: (Int) -> Void = { _ in }
     ) async throws(Failure) -> MaintenanceReport {
-        let cutoffs = options.retention.cutoffs(at: now)
+        let retention = options.retention
+        func before(_ age: Int64) -> Timestamp { now.adding(seconds: -age) }
         var report = MaintenanceReport()
-        report.sessions = try await endExpiredSessions(at: now, progress)
+        report.sessions = try await inPieces(at: now, progress: progress) { transaction, limit in
+            try transaction.examineSessions(atMost: limit)
+        }
         report.usedAttempts = try await delete(
             """
             DELETE FROM used_attempt WHERE attempt IN
@@ -34,13 +37,13 @@ extension Database {
             """
             DELETE FROM first_consent WHERE (team, subject) IN
             (SELECT team, subject FROM first_consent WHERE saved_at <= ? LIMIT ?)
-            """, until: cutoffs.firstConsent, progress)
+            """, until: before(RetentionPolicy.firstConsent), progress)
         report.notifications = try await delete(
             """
             DELETE FROM notification WHERE jti IN
             (SELECT jti FROM notification WHERE received_at <= ? ORDER BY received_at LIMIT ?)
-            """, until: cutoffs.notifications, progress)
-        report.payloads = try await erasePayloads(until: cutoffs.payloads, progress)
+            """, until: before(max(retention.notifications, RetentionPolicy.notificationIdentifiers)), progress)
+        report.payloads = try await erasePayloads(until: before(retention.notifications), progress)
         report.events = try await delete(
             """
             DELETE FROM event WHERE sequence IN
@@ -48,17 +51,17 @@ extension Database {
             SELECT e.sequence FROM oldest e WHERE \(WebhookQuery.isNotAwaited)
             AND e.sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
             AND sequence < (SELECT max(sequence) FROM event)
-            """, until: cutoffs.events, progress)
+            """, until: before(retention.events), progress)
         report.revocations = try await delete(
             """
             DELETE FROM revocation WHERE id IN
             (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
-            """, until: cutoffs.revocations, progress)
+            """, until: before(RetentionPolicy.revocations), progress)
         report.consentEnds = try await delete(
             """
             DELETE FROM consent_end WHERE subject_hash IN
             (SELECT subject_hash FROM consent_end WHERE noted_at <= ? ORDER BY noted_at LIMIT ?)
-            """, until: cutoffs.consentEnds, progress)
+            """, until: before(RetentionPolicy.consentEnds), progress)
         report.waitingIdentities = try await delete(
             """
             DELETE FROM waiting_identity WHERE id IN
@@ -73,7 +76,7 @@ extension Database {
         report.links = try await delete(
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
-            """, until: cutoffs.links, progress)
+            """, until: before(RetentionPolicy.links), progress)
         // Only the beginning of the log is deleted: a line after one that stays (the clock was set back between them)
         // waits for it.
         report.audit = try await delete(
@@ -82,17 +85,9 @@ extension Database {
             (WITH oldest AS (SELECT sequence, time FROM audit ORDER BY sequence LIMIT ?2)
             SELECT sequence FROM oldest
             WHERE sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
-            """, until: cutoffs.audit, progress)
+            """, until: before(retention.audit), progress)
         try await Failure.ofStore(await store.engine.eraseRemains(isCertain: false))
         return report
-    }
-
-    private func endExpiredSessions(
-        at now: Timestamp, _ progress: (Int) -> Void
-    ) async throws(Failure) -> Int {
-        try await inPieces(at: now, progress: progress) { transaction, limit in
-            try transaction.examineSessions(atMost: limit)
-        }
     }
 
     /// Erases payloads of notifications that are remembered longer. After the first round, each reads only those that
@@ -154,7 +149,7 @@ extension Database {
     }
 }
 
-/// How long data that is no longer needed is kept, in seconds. `Storage` deletes it in small batches.
+/// How long data that is no longer needed is kept, in seconds.
 package struct RetentionPolicy: Hashable, Sendable {
     /// A name given at first consent that no sign-in completed.
     package static let firstConsent: Int64 = 30 * 86_400
@@ -184,29 +179,6 @@ package struct RetentionPolicy: Hashable, Sendable {
     package var audit: Int64 = 34_560_000
 
     package init() {}
-
-    /// Rows older than these times may be deleted.
-    package func cutoffs(at now: Timestamp) -> Cutoffs {
-        Cutoffs(
-            firstConsent: now.adding(seconds: -Self.firstConsent),
-            notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
-            payloads: now.adding(seconds: -notifications),
-            events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
-            links: now.adding(seconds: -Self.links), consentEnds: now.adding(seconds: -Self.consentEnds),
-            audit: now.adding(seconds: -audit))
-    }
-
-    package struct Cutoffs: Hashable, Sendable {
-        package var firstConsent: Timestamp
-        package var notifications: Timestamp
-        /// Of notifications.
-        package var payloads: Timestamp
-        package var events: Timestamp
-        package var revocations: Timestamp
-        package var links: Timestamp
-        package var consentEnds: Timestamp
-        package var audit: Timestamp
-    }
 }
 
 /// What one round of maintenance deleted.

@@ -78,7 +78,7 @@ extension Database {
         try await write(at: key.createdAt) { transaction in
             try transaction.run(
                 "INSERT INTO api_key (id, hash, name, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-                [key.id, hash, key.name, TextList(key.scopes.map(\.rawValue)), key.createdAt, key.expiresAt])
+                [key.id, hash, key.name, TextList(key.scopes), key.createdAt, key.expiresAt])
             try transaction.audit(
                 .apiKeyCreated, reason: key.expiresAt.map { "expires \($0.rfc3339)" }, object: key.id.rawValue)
         }
@@ -131,11 +131,9 @@ extension APIKey {
     fileprivate static let columns = "id, name, scopes, created_at, last_used_at, revoked_at, expires_at"
 
     fileprivate init(_ row: Row) throws(StoreError) {
-        let scopes: TextList = try row["scopes"]
         id = try row["id"]
         name = try row["name"]
-        // A scope unknown to this version allows nothing here.
-        self.scopes = scopes.items.compactMap { APIScope(rawValue: $0) }
+        scopes = try row.scopes("scopes")
         createdAt = try row["created_at"]
         lastUsedAt = try row["last_used_at"]
         revokedAt = try row["revoked_at"]

@@ -61,8 +61,8 @@ package struct Resealing: Sendable {
                 switch resealed(token) {
                 case .current: report.current += 1
                 case .sealed(let sealed): changes.append((token, sealed))
-                case .unreadable(let fault, let seal):
-                    report.unreadable[fault.keyID ?? "", default: 0] += 1
+                case .unreadable(let keyID, let seal):
+                    report.unreadable[keyID ?? "", default: 0] += 1
                     if let seal { kept.append((token, seal)) }
                 }
             }
@@ -85,13 +85,10 @@ package struct Resealing: Sendable {
             return QueuedToken.resealed(token.sealed, context: token.context, keyring: keyring)
         }
         guard keyring.isOutdated(token.sealed) else { return .current }
-        do throws(SealingError) {
-            let plain = try keyring.open(token.sealed, purpose: token.purpose, context: token.context)
-            return .sealed(keyring.seal(plain, purpose: token.purpose, context: token.context))
-        } catch {
-            let keyID = SealingKeyring.keyID(of: token.sealed)
-            return .unreadable(QueuedToken.Fault(reason: error, keyID: keyID), kept: nil)
+        guard let plain = try? keyring.open(token.sealed, purpose: token.purpose, context: token.context) else {
+            return .unreadable(keyID: SealingKeyring.keyID(of: token.sealed), kept: nil)
         }
+        return .sealed(keyring.seal(plain, purpose: token.purpose, context: token.context))
     }
 
     private func resealSigningKeys(_ report: inout ResealReport) async throws(Failure) {

@@ -41,24 +41,17 @@ package struct SigningKeyRecord: Hashable, Sendable {
         }
     }
 
-    /// Writes the key as a JWK (RFC 7517 §4).
-    func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        switch publicHalf {
-        case .p256(let x, let y):
-            writer.member("kty", "EC")
-            writer.member("crv", "P-256")
-            writer.member("x", Base64URL.encode(x))
-            writer.member("y", Base64URL.encode(y))
-        case .rsa(let modulus, let exponent):
-            writer.member("kty", "RSA")
-            writer.member("n", Base64URL.encode(modulus))
-            writer.member("e", Base64URL.encode(exponent))
-        }
-        writer.member("use", "sig")
-        writer.member("alg", algorithm.rawValue)
-        writer.member("kid", keyID)
-        writer.endObject()
+    /// The key as a JWK (RFC 7517 §4).
+    var jwk: JSONObject {
+        var jwk =
+            switch publicHalf {
+            case .p256(let x, let y): JWK(x: x, y: y).object
+            case .rsa(let modulus, let exponent): JWK(modulus: modulus, exponent: exponent).object
+            }
+        jwk["use"] = "sig"
+        jwk["alg"] = .string(algorithm.rawValue)
+        jwk["kid"] = .string(keyID)
+        return jwk
     }
 }
 

@@ -97,7 +97,7 @@ package final class SigningKeys: Sendable {
         } catch {
             guard !published(at: now).isEmpty else { throw error }
         }
-        return Self.document(of: published(at: now))
+        return JSONWriter.encode(["keys": .array(published(at: now).map { .object($0.jwk) })] as JSONObject)
     }
 
     private static let longestLook = Duration.seconds(1)
@@ -106,17 +106,6 @@ package final class SigningKeys: Sendable {
         state.withLock { state in
             SigningAlgorithm.allCases.flatMap { schedule.published(state.records($0), at: now) }
         }
-    }
-
-    private static func document(of keys: [SigningKeyRecord]) -> [UInt8] {
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        writer.name("keys")
-        writer.beginArray()
-        for key in keys { key.write(to: &writer) }
-        writer.endArray()
-        writer.endObject()
-        return writer.bytes
     }
 
     /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.

@@ -27,7 +27,7 @@ extension SignIn {
     /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
     /// not configured.
     func keepWaiting(
-        _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
+        _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: SealedAttempt,
         _ browser: BrowserBinding, _ device: Device
     ) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
@@ -42,16 +42,13 @@ extension SignIn {
             sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
             subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
             expiresAt: now.adding(seconds: Link.lifetime))
-        let kept = try await database.keepWaiting(waiting, at: now)
-        return kept.flatMap(person)
+        return try await database.keepWaiting(waiting, at: now).flatMap(person)
     }
 
     /// The person waiting since an earlier post of this attempt.
-    func waitingPerson(of opened: OpenedState) async throws(Failure) -> WaitingPerson? {
+    func waitingPerson(of opened: SealedAttempt) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
-        let now = clock.now()
-        let found = try await database.waiting(attempt: opened.id, at: now)
-        return found.flatMap(person)
+        return try await database.waiting(attempt: opened.used.id, at: clock.now()).flatMap(person)
     }
 
     private func person(_ waiting: WaitingIdentity) -> WaitingPerson? {
@@ -96,10 +93,8 @@ extension SignIn {
     }
 
     func waiting(_ id: WaitingID, binding: BindingCookie) async throws(Failure) -> WaitingIdentity {
-        let now = clock.now()
         guard case .value(let browser) = binding else { throw Failure(.linkUnknown) }
-        let found = try await database.waiting(id, at: now)
-        guard let found else { throw Failure(.linkExpired) }
+        guard let found = try await database.waiting(id, at: clock.now()) else { throw Failure(.linkExpired) }
         guard constantTimeEquals(found.bindingHash, browser.hash) else { throw Failure(.linkUnknown) }
         // From the team before a restart: Apple uses another subject for the person here.
         guard found.team == provider.team else { throw Failure(.linkExpired) }
@@ -146,20 +141,14 @@ extension SignIn {
         }
     }
 
-    private func opened(of linked: LinkedIdentity) -> OpenedState {
-        let targets = returnTargets
-        let attempt = linked.attempt
-        let target = targets.validate(linked.returnTo) ?? targets.defaultTarget
-        return OpenedState(
-            id: attempt.id,
-            attempt: SealedAttempt(
-                nonce: [], issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, returnTo: target.location,
-                replacing: attempt.replacing),
-            isStale: false, returnTo: target)
+    private func opened(of linked: LinkedIdentity) -> SealedAttempt {
+        SealedAttempt(
+            used: linked.attempt, nonce: [],
+            returnTo: returnTargets.validate(linked.returnTo) ?? returnTargets.defaultTarget)
     }
 
     private func finishNew(
-        _ linked: LinkedIdentity, _ opened: OpenedState, _ browser: BrowserBinding, _ device: Device
+        _ linked: LinkedIdentity, _ opened: SealedAttempt, _ browser: BrowserBinding, _ device: Device
     ) async -> SignInOutcome {
         do throws(Failure) {
             let tokens = BrowserTokens(of: browser, with: keyring)

@@ -86,7 +86,6 @@ package struct Link: Hashable, Sendable {
     package var apiKey: APIKeyID?
     /// Set at `done`.
     package var user: UserID?
-    /// Why the link failed.
     package var failure: String?
     package var endedAt: Timestamp?
 

@@ -6,12 +6,12 @@ import Storage
 // Apple's answer to a browser's attempt for a link.
 extension SignIn {
     func complete(
-        _ id: LinkID, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
+        _ id: LinkID, form: CallbackForm, opened: SealedAttempt, device: Device, keptName: String?
     ) async -> SignInOutcome {
         do throws(Failure) {
             let link = try await found(id)
             // The state says the same, but anybody with the sealing key can make a state.
-            guard link.browser == opened.attempt.bindingHash else { throw Failure(.wrongBrowser) }
+            guard link.browser == opened.used.bindingHash else { throw Failure(.wrongBrowser) }
             let content = RequestContent([form.state, form.code, form.identityToken])
             let after: Link
             if let before = try authorized(link, by: content.digest) {
@@ -19,8 +19,7 @@ extension SignIn {
             } else {
                 let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
                 after = try await authorize(
-                    link, callback, content: content, attempt: opened.signInAttempt, kind: .browser, device: device,
-                    kept: keptName)
+                    link, callback, content: content, attempt: opened.used, device: device, kept: keptName)
             }
             return .linkAuthorized(location: try location(of: after, content))
         } catch {
@@ -50,8 +49,7 @@ extension SignIn {
         // The application vouches for its user. A link makes no session: nobody holds this one's token.
         let record = record(
             of: identity.identity, attempt: identity.attempt, kind: identity.kind,
-            token: .made(SessionToken.make(random: random).hash), device: identity.device, team: provider.team,
-            policy: .open, at: now)
+            token: .made(SessionToken.make(random: random).hash), device: identity.device, policy: .open)
         let result = try await database.commitLink(link.id, record)
         switch result {
         case .committed(let link):

@@ -1,14 +1,7 @@
 import Coding
 
-/// Decides what happens when an Apple identity meets an application's account. Every store uses it.
+/// Decides what happens when an Apple identity meets an application's account.
 package enum LinkRule {
-    /// The user who has the identity.
-    package struct Holder: Hashable, Sendable {
-        package var user: UserID
-        package var state: User.State
-        package var externalID: String?
-    }
-
     package enum Decision: Hashable, Sendable {
         /// Nobody has the identity: create a user with the external ID.
         /// - Parameter from: its present owner, who loses it.
@@ -21,11 +14,11 @@ package enum LinkRule {
     }
 
     /// - Parameters:
-    ///   - holder: nil when the identity is unknown.
+    ///   - holder: the user who has the identity; nil when it is unknown.
     ///   - owner: the user who has the external ID.
     ///   - mayReplace: whether the external ID may be taken from its owner.
     package static func decide(
-        holder: Holder?, owner: UserID?, externalID: String, mayReplace: Bool
+        holder: User?, owner: UserID?, externalID: String, mayReplace: Bool
     ) -> Decision {
         if let holder {
             switch holder.state {
@@ -37,10 +30,10 @@ package enum LinkRule {
                 return .refused(.identityLinkedElsewhere)
             }
         }
-        if let holder, holder.externalID != nil { return .present(holder.user) }
+        if let holder, holder.externalID != nil { return .present(holder.id) }
         if owner != nil, !mayReplace { return .refused(.accountAlreadyLinked) }
         guard let holder else { return .create(takenFrom: owner) }
-        return .set(holder.user, takenFrom: owner)
+        return .set(holder.id, takenFrom: owner)
     }
 
     /// Why Apple does not open the account of a completed link; nil when it does. Asked by an application that is about

@@ -129,10 +129,8 @@ extension Transaction {
         }
         if try hasEnded(record) { return try refuse(link, .revoked) }
         let decision = LinkRule.decide(
-            holder: try knownPerson(record).map { person in
-                LinkRule.Holder(user: person.user.id, state: person.user.state, externalID: person.user.externalID)
-            },
-            owner: try owner(ofExternalID: externalID), externalID: externalID, mayReplace: link.mayReplace)
+            holder: try knownPerson(record)?.user, owner: try owner(ofExternalID: externalID), externalID: externalID,
+            mayReplace: link.mayReplace)
 
         let user: UserID
         switch decision {

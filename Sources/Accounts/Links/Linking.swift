@@ -3,29 +3,6 @@ import Crypto
 import Logging
 import Storage
 
-/// What an app brings from Apple for a link: parsed and bounded, not yet trusted. The nonce is the link's.
-package struct LinkRequest: Sendable {
-    package var identityToken: String
-    package var authorizationCode: String
-    package var givenName: String?
-    package var familyName: String?
-
-    package init(
-        identityToken: String, authorizationCode: String, givenName: String? = nil, familyName: String? = nil
-    ) {
-        self.identityToken = identityToken
-        self.authorizationCode = authorizationCode
-        self.givenName = givenName
-        self.familyName = familyName
-    }
-
-    func native(_ link: Link) -> NativeSignInRequest {
-        NativeSignInRequest(
-            identityToken: identityToken, authorizationCode: authorizationCode, nonce: link.nonce,
-            givenName: givenName, familyName: familyName)
-    }
-}
-
 /// A new link, with the secrets that are shown once.
 package struct NewLink: Sendable {
     package var id: LinkID
@@ -42,12 +19,12 @@ extension SignIn {
     /// Begins a link.
     /// - Parameters:
     ///   - returnTo: nil means the default target.
-    ///   - mayReplace: whether the external ID may be taken from another user.
     ///   - waiting: the ticket given to `login.passwordURL`; ignored when it is not ours or too old.
-    ///   - apiKey: the only key that may complete the link.
+    ///   - key: the only key that may complete the link. Its scopes say whether the external ID may be taken from another
+    ///     user.
     package func createLink(
-        externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
-        waiting: LinkTicket? = nil, apiKey: APIKeyID
+        externalID: String, kind: LinkKind, displayName: String, returnTo: String?, waiting: LinkTicket? = nil,
+        by key: APIKey
     ) async throws(Failure) -> NewLink {
         guard UserLimits.accepts(externalID: externalID) else {
             throw Self.invalid("externalID", UserLimits.externalID)
@@ -66,14 +43,13 @@ extension SignIn {
         let ticket = LinkTicket.make(random: random)
         let addressToken = LinkAddressToken.make(random: random)
         var identity: WaitingIdentity?
-        if let waiting {
-            identity = try await database.waiting(ticket: waiting.hash, at: now)
-        }
+        if let waiting { identity = try await database.waiting(ticket: waiting.hash, at: now) }
         let link = Link(
             id: id, kind: kind, state: .open, ticketHash: ticket.hash,
             addressHash: addressToken.hash, externalID: externalID, displayName: displayName,
-            returnTo: target.location, mayReplace: mayReplace, nonce: Base64URL.encode(random.bytes(32)),
-            createdAt: now, expiresAt: now.adding(seconds: Link.lifetime), waiting: identity?.id, apiKey: apiKey)
+            returnTo: target.location, mayReplace: key.scopes.contains(.linksReplace),
+            nonce: Base64URL.encode(random.bytes(32)), createdAt: now, expiresAt: now.adding(seconds: Link.lifetime),
+            waiting: identity?.id, apiKey: key.id)
         try await database.createLink(link)
         logger.info("link started", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
         return NewLink(
@@ -121,13 +97,15 @@ extension SignIn {
     }
 
     /// Authorizes a link from an app. An identical request gets the same code.
+    /// - Parameter request: the link's nonce takes the place of its own.
     package func authorizeLink(
-        _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
+        _ id: LinkID, ticket: LinkTicket, _ request: NativeSignInRequest, device: Device
     ) async throws(Failure) -> LinkCode {
         let link = try await found(id)
         guard constantTimeEquals(link.ticketHash, ticket.hash) else { throw Failure(.linkUnknown) }
-        let native = request.native(link)
-        return try await linkAuthorizations.answer(for: joint(link.id, native.digest)) {
+        var native = request
+        native.nonce = link.nonce
+        return try await linkAuthorizations.answer(for: joint(link.id, native.digest)) { [native] in
             await Result { () async throws(Failure) in
                 let after = try await self.authorize(link, native, device: device)
                 return try self.code(of: after, native.content)
@@ -158,8 +136,7 @@ extension SignIn {
             throw Failure(.codeInvalid)
         }
         try await commit(link)
-        let account = try await database.linkedAccount(id)
-        guard let account else { throw Failure(.linkUnknown) }
+        guard let account = try await database.linkedAccount(id) else { throw Failure(.linkUnknown) }
         if let obstacle = account.obstacle {
             logger.notice(
                 "link completed, but Apple does not open the account",
@@ -207,14 +184,15 @@ extension SignIn {
             id: SealedAttempt.identifier(of: joint(link.id, request.digest), issuedAt: link.createdAt),
             issuedAt: link.createdAt, bindingHash: request.digest)
         return try await authorize(
-            link, callback, content: request.content, attempt: attempt, kind: .native, device: device, kept: nil)
+            link, callback, content: request.content, attempt: attempt, device: device, kept: nil)
     }
 
     /// - Parameter kept: a name the browser kept, valid only for this person.
     func authorize(
         _ link: Link, _ callback: consuming ValidatedCallback, content: RequestContent, attempt: SignInAttempt,
-        kind: SessionKind, device: Device, kept: String?
+        device: Device, kept: String?
     ) async throws(Failure) -> Link {
+        let kind = callback.kind
         let claims = try await verify(callback)
         let name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
         let consent = consent(of: callback, claims, kept: name)

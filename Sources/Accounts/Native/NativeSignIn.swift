@@ -3,17 +3,17 @@ import Crypto
 import Logging
 import Storage
 
-/// What an app sends to sign somebody in: parsed and bounded, not yet trusted.
+/// What an app sends to sign somebody in, or for a link: parsed and bounded, not yet trusted.
 package struct NativeSignInRequest: Sendable {
     package var identityToken: String
     package var authorizationCode: String
-    /// As in the challenge, in whatever form the app passed it to Apple.
+    /// As in the challenge, in whatever form the app passed it to Apple. For a link, its own is used.
     package var nonce: String
     package var givenName: String?
     package var familyName: String?
 
     package init(
-        identityToken: String, authorizationCode: String, nonce: String, givenName: String? = nil,
+        identityToken: String, authorizationCode: String, nonce: String = "", givenName: String? = nil,
         familyName: String? = nil
     ) {
         self.identityToken = identityToken
@@ -42,7 +42,7 @@ package enum NativeSignInOutcome: Sendable {
     case failed(Failure)
 }
 
-// Sign-in from an app on Apple's platforms. What browsers and apps have in common is in CallbackCompletion.
+// Sign-in from an app on Apple's platforms. What browsers and apps have in common is in AppleAnswer.
 extension SignIn {
     /// A new challenge: a nonce that an app gets from us before it asks Apple, and returns with Apple's answer. It seals
     /// its time and 128 random bits, under the key of the hour of issue. Nothing is stored; many may be open at once.
@@ -131,8 +131,7 @@ extension SignIn {
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
     ) async throws(Failure) -> NativeSignInOutcome? {
         let now = clock.now()
-        let used = try await database.usedAttempt(challenge.id, at: now)
-        guard let used else { return nil }
+        guard let used = try await database.usedAttempt(challenge.id, at: now) else { return nil }
         guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes) else { throw Failure(.replayed) }
         if let refusal = used.refusal { return .refusedBefore(refusal) }
         guard used.sessionIsLive else { throw Failure(.replayed) }

@@ -123,7 +123,8 @@ extension AppleNotification {
     init?(_ recorded: RecordedNotification) {
         guard let payload = recorded.payload else { return nil }
         self.init(
-            id: recorded.id, kind: Kind(type: recorded.type), type: recorded.type, clientID: recorded.clientID,
-            subject: recorded.subject, eventTime: recorded.eventTime, payload: payload)
+            id: recorded.id, type: recorded.type, clientID: recorded.clientID, eventTime: recorded.eventTime,
+            payload: payload)
+        subject = recorded.subject
     }
 }

@@ -26,7 +26,6 @@ extension Database {
     }
 }
 
-/// The result of a notification.
 struct NotificationChange {
     var outcome: NotificationOutcome
     /// It erases the person, or they were deleted before, so it keeps neither payload nor subject.
@@ -179,7 +178,7 @@ extension Transaction {
     }
 }
 
-/// What a verified notification changes for a known person: the same rules for every store.
+/// What a verified notification changes for a known person.
 package enum NotificationEffect: Hashable, Sendable {
     /// Ends sessions and refresh tokens of sign-ins with `iat` ≤ the event's time, ties included. When no sign-in is
     /// later, the authorization itself is gone, and `loss` says what that means.

@@ -14,7 +14,7 @@ package final class Notifications: Sendable {
     private let throttle = LogThrottle(interval: 60_000)
     private let unlisted = Mutex<[UnlistedAudience]>([])
     /// Counts results of posts.
-    package let metrics = NotificationMetrics()
+    package let metrics = CounterGrid<NotificationMetrics.Kind, NotificationMetrics.End>()
 
     /// Apps for which notifications were refused during the last day, since the start.
     package func unlistedAudiences() -> [UnlistedAudience] {
@@ -35,27 +35,35 @@ package final class Notifications: Sendable {
     }
 
     /// - Parameter body: the body of `POST /apple/notifications`, bounded by the caller.
-    /// - Returns: what the notification changed; the next check refuses sessions it ended.
-    package func receive(_ body: [UInt8]) async throws(NotificationFailure) -> NotificationOutcome {
+    /// - Returns: what the notification changed; the next check refuses sessions it ended. Nil for one that Apple
+    ///   addresses to an app which is not configured.
+    /// - Throws: as `verifyNotification`, and `.unavailable` when the durable write failed.
+    package func receive(_ body: [UInt8]) async throws(Failure) -> NotificationOutcome? {
         let notification: AppleNotification
-        do {
-            notification = try await provider.verifyNotification(body)
+        do throws(Failure) {
+            switch try await provider.verifyNotification(body) {
+            case .ours(let verified): notification = verified
+            case .ofOtherApp(let audience):
+                tell(ofOtherApp: audience)
+                metrics.increment(.unverified, .otherAudience)
+                return nil
+            }
         } catch {
             log(error)
-            metrics.count(.unverified, NotificationMetrics.End(error))
+            metrics.increment(.unverified, error.code == .keysUnavailable ? .keysUnavailable : .refused)
             throw error
         }
-        do {
+        let kind = NotificationMetrics.Kind(notification.kind)
+        do throws(Failure) {
             let outcome = try await apply(notification)
             logger.info(
                 "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
-            metrics.count(NotificationMetrics.Kind(notification.kind), NotificationMetrics.End(outcome))
+            metrics.increment(kind, NotificationMetrics.End(outcome))
             return outcome
         } catch {
-            let failure = NotificationFailure.storage("\(error)")
-            log(failure)
-            metrics.count(NotificationMetrics.Kind(notification.kind), .storage)
-            throw failure
+            logger.error("notification not stored", metadata: metadata(.storage, "\(error)"))
+            metrics.increment(kind, .storage)
+            throw error
         }
     }
 
@@ -68,32 +76,30 @@ package final class Notifications: Sendable {
         }.get()
     }
 
-    private func log(_ failure: NotificationFailure) {
-        switch failure {
-        case .refused(let detail):
+    private func log(_ failure: Failure) {
+        var metadata = metadata(failure.code, "\(failure)")
+        guard failure.code == .keysUnavailable else {
             // Anyone can post here; at most a debug line and the caller's counter.
-            logger.debug("notification refused", metadata: metadata(.notificationRefused, detail))
-        case .otherAudience(let audience):
-            let now = clock.now()
-            unlisted.withLock { $0.record(audience, at: now) }
-            guard let count = throttle.count("audience", at: now.milliseconds) else { break }
-            var metadata = metadata(
-                .notificationRefused,
-                "aud is not in apple.bundleIDs: if it is your team's primary App ID, or an app grouped with it, add it "
-                    + "there and restart; until then, people who withdraw their consent stay signed in. Never add another "
-                    + "team's app: its owner could sign in here")
-            metadata["aud"] = "\(audience)"
-            metadata["count"] = "\(count)"
-            logger.warning("notification refused for an unlisted app", metadata: metadata)
-        case .keysUnavailable(let detail):
-            // Anyone can make up a kid; only the next fetch tells it from a new one.
-            guard let count = throttle.count("keys", at: clock.now().milliseconds) else { break }
-            var metadata = metadata(.keysUnavailable, detail)
-            metadata["count"] = "\(count)"
-            logger.warning("notification not verified", metadata: metadata)
-        case .storage(let detail):
-            logger.error("notification not stored", metadata: metadata(.storage, detail))
+            return logger.debug("notification refused", metadata: metadata)
         }
+        // Anyone can make up a kid; only the next fetch tells it from a new one.
+        guard let count = throttle.count("keys", at: clock.now().milliseconds) else { return }
+        metadata["count"] = "\(count)"
+        logger.warning("notification not verified", metadata: metadata)
+    }
+
+    private func tell(ofOtherApp audience: String) {
+        let now = clock.now()
+        unlisted.withLock { $0.record(audience, at: now) }
+        guard let count = throttle.count("audience", at: now.milliseconds) else { return }
+        var metadata = metadata(
+            .notificationRefused,
+            "aud is not in apple.bundleIDs: if it is your team's primary App ID, or an app grouped with it, add it "
+                + "there and restart; until then, people who withdraw their consent stay signed in. Never add another "
+                + "team's app: its owner could sign in here")
+        metadata["aud"] = "\(audience)"
+        metadata["count"] = "\(count)"
+        logger.warning("notification refused for an unlisted app", metadata: metadata)
     }
 
     private func metadata(_ reason: ReasonCode, _ detail: String) -> Logger.Metadata {
@@ -129,28 +135,6 @@ extension [UnlistedAudience] {
 
     mutating func dropOld(at now: Timestamp) {
         removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
-    }
-}
-
-/// Why a notification was not accepted.
-package enum NotificationFailure: Error, Hashable, Sendable {
-    /// Not Apple's, or not a notification: 400.
-    case refused(String)
-    /// Apple's, for an app that is not configured: 400. At most 255 printable ASCII characters.
-    case otherAudience(String)
-    /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple retries.
-    case keysUnavailable(String)
-    /// The durable write failed: 503.
-    case storage(String)
-
-    /// As it is answered.
-    package var failure: Failure {
-        switch self {
-        case .refused(let text): Failure(.notificationRefused, text)
-        case .otherAudience: Failure(.notificationRefused)
-        case .keysUnavailable(let text): Failure(.keysUnavailable, text)
-        case .storage(let text): Failure(.unavailable, text)
-        }
     }
 }
 

@@ -30,9 +30,7 @@ package struct ClientRegistration: Hashable, Sendable {
     package func client(
         replacing old: OpenIDClient?, secret made: Digest256?, by author: ClientAuthor, at now: Timestamp
     ) -> OpenIDClient {
-        var client =
-            old
-            ?? OpenIDClient(id: id, name: id.rawValue, secrets: nil, redirectURIs: [], createdAt: now, updatedAt: now)
+        var client = old ?? OpenIDClient(new: id, at: now)
         client.name = name ?? id.rawValue
         client.redirectURIs = redirectURIs
         client.logoutURIs = logoutURIs
@@ -126,6 +124,11 @@ package enum ClientAuthor: Sendable {
 }
 
 extension OpenIDClient {
+    /// Of which nothing is said yet.
+    init(new id: OpenIDClientID, at now: Timestamp) {
+        self.init(id: id, name: id.rawValue, redirectURIs: [], createdAt: now, updatedAt: now)
+    }
+
     /// Sets where logout tokens go. An operator may name an inside address, a holder of an API key may not: requests to
     /// it would be this server's. An address that a form or the API repeats stays whoever's it was.
     package mutating func nameBackChannel(_ uri: String?, by author: ClientAuthor) {

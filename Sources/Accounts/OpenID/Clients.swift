@@ -71,10 +71,7 @@ package struct Clients: Sendable {
         return try await database.write(at: now) { transaction in
             let before = try transaction.openIDClient(id)
             if let isNew, isNew != (before == nil) { return isNew ? .taken : .unknown }
-            var after =
-                before
-                ?? OpenIDClient(
-                    id: id, name: id.rawValue, secrets: nil, redirectURIs: [], createdAt: now, updatedAt: now)
+            var after = before ?? OpenIDClient(new: id, at: now)
             change(&after, secret.hash)
             let problems = problems(of: after)
             guard problems.isEmpty else { return .invalid(problems) }

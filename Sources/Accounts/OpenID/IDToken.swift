@@ -51,9 +51,9 @@ struct IDTokens: Sendable {
         guard let jws = try? CompactJWS.parse(hint), let keyID = jws.keyID,
             (try? RS256.requireAlgorithm(of: jws)) != nil,
             let key = try await keys.publicKey(keyID, at: now), (try? RS256.verify(jws, with: key)) != nil,
-            jws.header["typ"] == "JWT", let claims = try? JWTClaims.parse(jws.payload),
-            claims.string("iss")?.isExactly(issuer) == true,
-            let user = claims.string("sub").flatMap({ UserID(parsing: $0) }), claims.audience.count == 1,
+            jws.header["typ"] == "JWT", let claims = try? JSONObject.claims(jws.payload),
+            claims["iss"]?.stringValue?.isExactly(issuer) == true,
+            let user = claims["sub"]?.stringValue.flatMap({ UserID(parsing: $0) }), claims.audience.count == 1,
             let client = OpenIDClientID(parsing: claims.audience[0])
         else { return nil }
         return (user, client)

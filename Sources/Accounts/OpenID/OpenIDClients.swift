@@ -147,13 +147,6 @@ extension OpenIDClient {
     }
 }
 
-extension OpenIDClientID: TextColumn {
-    init?(_ column: ColumnValue) {
-        guard let text = String(column) else { return nil }
-        self.init(unchecked: text)
-    }
-}
-
 extension OpenIDClient {
     fileprivate static let columns = """
         id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
@@ -162,9 +155,6 @@ extension OpenIDClient {
         """
 
     fileprivate init(_ row: Row) throws(StoreError) {
-        let (uris, logoutTexts, scopeTexts, groupTexts): (TextList, TextList, TextList, TextList) = (
-            try row["redirect_uris"], try row["logout_uris"], try row["scopes"], try row["groups"]
-        )
         let secret: Digest256? = try row["secret_hash"]
         let (former, formerUntil): (Digest256?, Timestamp?) = (
             try row["former_secret_hash"], try row["former_secret_until"]
@@ -172,13 +162,12 @@ extension OpenIDClient {
         id = try row["id"]
         name = try row["name"]
         secrets = secret.map { Secrets(current: $0, former: former, formerUntil: formerUntil) }
-        redirectURIs = uris.items
-        logoutURIs = logoutTexts.items
+        redirectURIs = try row.texts("redirect_uris")
+        logoutURIs = try row.texts("logout_uris")
         backChannelLogoutURI = try row["back_channel_logout_uri"]
         backChannelPublicOnly = try row["back_channel_public_only"]
-        // A scope unknown to this version allows nothing here.
-        scopes = scopeTexts.items.compactMap { OpenIDScope(rawValue: $0) }
-        groups = groupTexts.items
+        scopes = try row.scopes("scopes")
+        groups = try row.texts("groups")
         requiresPKCE = try row["requires_pkce"]
         createdAt = try row["created_at"]
         updatedAt = try row["updated_at"]
@@ -225,7 +214,7 @@ extension Transaction {
             [
                 client.id, client.name, client.secrets?.current, client.secrets?.former, client.secrets?.formerUntil,
                 TextList(client.redirectURIs), TextList(client.logoutURIs), client.backChannelLogoutURI,
-                client.backChannelPublicOnly, TextList(client.scopes.map(\.rawValue)), TextList(client.groups),
+                client.backChannelPublicOnly, TextList(client.scopes), TextList(client.groups),
                 client.requiresPKCE,
                 client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
             ])

@@ -22,17 +22,15 @@ extension HeldGrant {
         SELECT \(columns), u.updated_at AS "u.updated_at", s.last_seen_at AS "s.last_seen_at", \
         s.expires_at AS "s.expires_at", c.scopes AS "c.scopes", c.groups AS "c.groups", \(User.columns) \
         FROM openid_grant g JOIN user u ON u.id = g.user JOIN openid_client c ON c.id = g.client \
-        JOIN apple_identity i ON i.user = u.id \
-        AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1) \
+        JOIN apple_identity i ON i.user = u.id AND i.id = (\(User.firstIdentity)) \
         LEFT JOIN session s ON s.id = g.session WHERE g.id = ?
         """
 
     /// - Parameter limits: of sessions.
     fileprivate init(_ row: Row, _ limits: SessionLimits, at now: Timestamp) throws(StoreError) {
-        let scopes: TextList = try row["g.scopes"]
         var grant = Grant(
             id: try row["g.id"], client: try row["g.client"], user: try row["g.user"], session: try row["g.session"],
-            redirectURI: try row["g.redirect_uri"], scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) },
+            redirectURI: try row["g.redirect_uri"], scopes: try row.scopes("g.scopes"),
             nonce: try row["g.nonce"], challenge: try row["g.challenge"],
             authenticatedAt: try row["g.authenticated_at"],
             code: Grant.Token(hash: try row["g.code_hash"], expiresAt: try row["g.code_expires_at"]),
@@ -47,12 +45,10 @@ extension HeldGrant {
         if let lastSeenAt: Timestamp = try row["s.last_seen_at"] {
             end = limits.end(lastSeenAt: lastSeenAt, expiresAt: try row["s.expires_at"])
         }
-        let (clientScopes, clientGroups): (TextList, TextList) = (try row["c.scopes"], try row["c.groups"])
         self.init(
             grant: grant, user: try User(row), userUpdatedAt: try row["u.updated_at"],
             sessionEnd: end.flatMap { now < $0 ? $0 : nil },
-            clientScopes: clientScopes.items.compactMap { OpenIDScope(rawValue: $0) },
-            clientGroups: clientGroups.items)
+            clientScopes: try row.scopes("c.scopes"), clientGroups: try row.texts("c.groups"))
     }
 
     /// - Parameter scopes: of the grant, where the token has no others.
@@ -83,7 +79,7 @@ extension Transaction {
             """,
             [
                 grant.id, grant.client, grant.user, grant.session, grant.redirectURI,
-                TextList(grant.scopes.map(\.rawValue)), grant.nonce, grant.challenge, grant.authenticatedAt,
+                TextList(grant.scopes), grant.nonce, grant.challenge, grant.authenticatedAt,
                 grant.code.hash, grant.code.expiresAt, grant.expiresAt,
             ])
     }
@@ -104,7 +100,7 @@ extension Transaction {
     }
 
     private static func scopes(of access: Grant.Access?) -> TextList? {
-        access.map { TextList($0.scopes.map(\.rawValue)) }
+        access.map { TextList($0.scopes) }
     }
 
     /// Ends what a session allowed, except what outlives it.
@@ -121,8 +117,7 @@ extension Transaction {
             AND EXISTS (SELECT 1 FROM openid_grant g WHERE g.user = ? AND g.client = c.id)
             """, [user.id])
         for row in clients {
-            let groups: TextList = try row["groups"]
-            guard !OpenIDClient.admits(groups.items, groups: user.groups) else { continue }
+            guard !OpenIDClient.admits(try row.texts("groups"), groups: user.groups) else { continue }
             let client: OpenIDClientID = try row["id"]
             try run("DELETE FROM openid_grant WHERE user = ? AND client = ?", [user.id, client])
             try queueLogout(of: client)

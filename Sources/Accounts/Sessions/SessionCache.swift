@@ -12,7 +12,7 @@ package final class SessionCache {
     /// session and loop. Returns whether they were of use. It must not ask the same cache again.
     package typealias Use = (_ value: Span<UInt8>, _ isTouchDue: Bool) -> Bool
 
-    private let reader: any SessionReader
+    private let reader: SessionReader
     private let invalidations: SessionInvalidations
     private let limits: SessionLimits
     /// In milliseconds.
@@ -27,7 +27,7 @@ package final class SessionCache {
     ///   - memory: in bytes, used as far as there are sessions.
     ///   - valueSize: of a typical value, in bytes.
     package init(
-        reader: any SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, memory: Int,
+        reader: SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, memory: Int,
         valueSize: Int
     ) {
         self.reader = reader

@@ -1,7 +1,6 @@
 package import Coding
 import Storage
 
-/// The order of a list of sessions.
 package enum SessionOrder: Sendable {
     /// By the sign-in, newest first.
     case newest

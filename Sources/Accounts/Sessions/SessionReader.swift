@@ -4,53 +4,40 @@ package import Storage
 
 /// The synchronous look-up of one event loop: its own read-only connection, a cached statement, no transaction left
 /// open. Made on the loop that uses it; not Sendable.
-package protocol SessionReader: AnyObject {
-    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
-    /// What this loop asked for in vain and others have read for it since, each with the generation of the invalidations
-    /// before that read.
-    func takeFound() -> [(found: SignedIn, readAt: UInt64)]
-}
+package struct SessionReader {
+    /// A session, and the generation of the invalidations before it was read.
+    package typealias Found = (found: SignedIn, readAt: UInt64)
 
-extension SessionReader {
-    package func takeFound() -> [(found: SignedIn, readAt: UInt64)] { [] }
+    private let read: (Digest256, Timestamp) throws(StoreError) -> SignedIn?
+    /// What this loop asked for in vain and others have read for it since.
+    package let takeFound: () -> [Found]
+
+    package init(
+        takeFound: @escaping () -> [Found] = { [] },
+        _ read: @escaping (_ token: Digest256, _ now: Timestamp) throws(StoreError) -> SignedIn?
+    ) {
+        self.read = read
+        self.takeFound = takeFound
+    }
+
+    package func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? { try read(token, now) }
 }
 
 /// Makes `SessionReader`s, and tells them when what they read is no longer valid.
 package protocol SessionDirectory: Sendable {
-    func makeReader() throws(StoreError) -> any SessionReader
+    func makeReader() throws(StoreError) -> SessionReader
     var invalidations: SessionInvalidations { get }
 }
 
-/// One loop's synchronous look-up: its own read-only connection and one prepared statement. The statement is reset
-/// before every answer, so no read transaction outlives a call.
-private final class ConnectionSessionReader: SessionReader {
-    private let connection: any EngineConnection
-    private let context: StoreContext
-
-    init(_ connection: any EngineConnection, _ context: StoreContext) {
-        self.connection = connection
-        self.context = context
-    }
-
-    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
-        do {
-            return try Snapshot(connection, context, at: now).signedIn(token)
-        } catch {
-            throw StoreError(error)
-        }
-    }
-}
-
 extension Database: SessionDirectory {
-    package func makeReader() throws(StoreError) -> any SessionReader {
-        if let sharedSessions { return SharedSessionReader(sharedSessions) }
-        do {
-            guard let connection = try store.engine.loopConnection() else {
-                throw StoreError.inconsistent("no connection for an event loop")
-            }
-            return ConnectionSessionReader(connection, context)
-        } catch {
-            throw StoreError(error)
+    package func makeReader() throws(StoreError) -> SessionReader {
+        if let sharedSessions { return sharedSessions.makeReader() }
+        let opened: (any EngineConnection)?
+        do { opened = try store.engine.loopConnection() } catch { throw StoreError(error) }
+        guard let connection = opened else { throw .inconsistent("no connection for an event loop") }
+        // The statement is reset before every answer, so no read transaction outlives a call.
+        return SessionReader { [context] token, now throws(StoreError) in
+            do { return try Snapshot(connection, context, at: now).signedIn(token) } catch { throw StoreError(error) }
         }
     }
 

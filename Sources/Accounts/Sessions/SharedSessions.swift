@@ -8,8 +8,6 @@ import Synchronization
 /// by the request, off the loop, and kept: here, and for the loops that missed it. There are few places here, and a
 /// loop's cache has many.
 final class SharedSessions: Sendable {
-    typealias Found = (found: SignedIn, readAt: UInt64)
-
     private struct State {
         /// From a token to the place of its session.
         let cache: SessionCache
@@ -18,7 +16,7 @@ final class SharedSessions: Sendable {
         /// The loops that have asked for a session that is being read. Most tokens that are not here are nobody's.
         var missing: [Digest256: Set<Int>] = [:]
         /// For each loop, what it has not taken yet.
-        var found: [[Found]] = []
+        var found: [[SessionReader.Found]] = []
     }
 
     /// More are forgotten, and asked for again.
@@ -30,7 +28,7 @@ final class SharedSessions: Sendable {
 
     init(invalidations: SessionInvalidations, limits: SessionLimits, capacity: Int = 16_384) {
         let cache = SessionCache(
-            reader: NoReader(), invalidations: invalidations, limits: limits, memory: capacity * 100,
+            reader: SessionReader { _, _ in nil }, invalidations: invalidations, limits: limits, memory: capacity * 100,
             valueSize: MemoryLayout<UInt32>.size)
         self.limits = limits
         self.capacity = capacity
@@ -54,16 +52,17 @@ final class SharedSessions: Sendable {
         }
     }
 
-    /// A loop's number here.
-    func join() -> Int {
-        state.withLock { state in
+    /// One more loop's view of them.
+    func makeReader() -> SessionReader {
+        let loop = state.withLock { state in
             state.found.append([])
             return state.found.count - 1
         }
+        return SessionReader(takeFound: { self.takeFound(loop) }) { token, now in self.kept(token, for: loop, at: now) }
     }
 
     /// The same for a loop, which is given the session once it is read.
-    func kept(_ token: Digest256, for loop: Int, at now: Timestamp) -> SignedIn? {
+    private func kept(_ token: Digest256, for loop: Int, at now: Timestamp) -> SignedIn? {
         if let found = kept(token, at: now) { return found }
         state.withLock { state in
             if state.missing.count >= Self.waiting { state.missing.removeAll() }
@@ -72,9 +71,9 @@ final class SharedSessions: Sendable {
         return nil
     }
 
-    func takeFound(_ loop: Int) -> [Found] {
+    private func takeFound(_ loop: Int) -> [SessionReader.Found] {
         state.withLock { state in
-            var found: [Found] = []
+            var found: [SessionReader.Found] = []
             swap(&found, &state.found[loop])
             return found
         }
@@ -99,23 +98,4 @@ final class SharedSessions: Sendable {
             state.cache.keep(bytes, of: found, readAt: generation)
         }
     }
-
-    private final class NoReader: SessionReader {
-        func signedIn(token: Digest256, at now: Timestamp) -> SignedIn? { nil }
-    }
-}
-
-/// A loop's view of them.
-final class SharedSessionReader: SessionReader {
-    private let sessions: SharedSessions
-    private let loop: Int
-
-    init(_ sessions: SharedSessions) {
-        self.sessions = sessions
-        loop = sessions.join()
-    }
-
-    func signedIn(token: Digest256, at now: Timestamp) -> SignedIn? { sessions.kept(token, for: loop, at: now) }
-
-    func takeFound() -> [SharedSessions.Found] { sessions.takeFound(loop) }
 }

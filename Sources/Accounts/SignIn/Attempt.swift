@@ -13,21 +13,19 @@ package struct Attempt: Sendable {
     package var renewAfter: Int64
 }
 
-/// What `state` seals: everything the callback needs to know about the page that began it.
-struct SealedAttempt: Hashable, Sendable {
+/// What `state` seals: everything the callback needs to know about the page that began it. Its targets are validated
+/// again when it is opened.
+struct SealedAttempt: Sendable {
+    /// What a sign-in uses up of it, by the identifier of its `state`.
+    var used: SignInAttempt
     var nonce: [UInt8]
-    var issuedAt: Timestamp
-    var bindingHash: Digest256
-    /// `ReturnTarget.location`; validated again when opened.
-    var returnTo: String
-    /// The browser's present session, to be ended when a new one replaces it.
-    var replacing: SessionID?
+    var returnTo: ReturnTarget
+    /// Where it leads when it is cancelled at Apple.
+    var errorReturn: ReturnTarget?
     /// The language chosen for the page, when it is not simply the browser's; only for texts.
     var language: String?
     /// The link that Apple's answer is for, instead of a sign-in.
     var link: LinkID?
-    /// `ReturnTarget.location` for a sign-in that is cancelled at Apple; validated again when opened.
-    var errorReturn: String?
 
     static let nonceByteCount = 32
     /// The longest `state` that is opened, in characters: the largest return targets and session id, sealed.
@@ -35,13 +33,15 @@ struct SealedAttempt: Hashable, Sendable {
 
     /// Seals it, under the key of the hour of issue, into `state`.
     func seal(with keyring: SealingKeyring) -> String {
-        keyring.sealText(encoded(), issuedAt: issuedAt, purpose: SealingPurpose.attempt)
+        keyring.sealText(encoded(), issuedAt: used.issuedAt, purpose: SealingPurpose.attempt)
     }
 
     /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Does not check its age.
-    static func open(_ state: String, with keyring: SealingKeyring) -> SealedAttempt? {
-        keyring.openText(state, maximumLength: maximumStateLength, purpose: SealingPurpose.attempt)
-            .flatMap { SealedAttempt(decoding: $0) }
+    static func open(_ state: String, with keyring: SealingKeyring, _ targets: ReturnTargets) -> SealedAttempt? {
+        let plaintext = keyring.openText(state, maximumLength: maximumStateLength, purpose: SealingPurpose.attempt)
+        guard let plaintext, var opened = SealedAttempt(decoding: plaintext, targets) else { return nil }
+        opened.used.id = identifier(of: SHA256.hash(utf8: state), issuedAt: opened.used.issuedAt)
+        return opened
     }
 
     /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of the SHA-256 of what is
@@ -62,13 +62,13 @@ extension SealedAttempt {
     private func encoded() -> [UInt8] {
         let version: UInt8 = errorReturn != nil ? 4 : link != nil ? 3 : language != nil ? 2 : 1
         var bytes = [version]
-        bytes += [UInt8](bigEndian: issuedAt.milliseconds)
+        bytes += [UInt8](bigEndian: used.issuedAt.milliseconds)
         bytes += nonce
-        bytes += bindingHash.bytes
-        let session = Array((replacing?.rawValue ?? "").utf8.prefix(255))
+        bytes += used.bindingHash.bytes
+        let session = Array((used.replacing?.rawValue ?? "").utf8.prefix(255))
         bytes.append(UInt8(session.count))
         bytes += session
-        let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
+        let target = Array(returnTo.location.utf8.prefix(Int(UInt16.max)))
         bytes += [UInt8](bigEndian: UInt16(target.count))
         bytes += target
         if version >= 2 {
@@ -82,14 +82,14 @@ extension SealedAttempt {
             bytes += key
         }
         if let errorReturn {
-            let target = Array(errorReturn.utf8.prefix(Int(UInt16.max)))
+            let target = Array(errorReturn.location.utf8.prefix(Int(UInt16.max)))
             bytes += [UInt8](bigEndian: UInt16(target.count))
             bytes += target
         }
         return bytes
     }
 
-    private init?(decoding bytes: [UInt8]) {
+    private init?(decoding bytes: [UInt8], _ targets: ReturnTargets) {
         var rest = bytes[...]
         func read(_ count: Int) -> ArraySlice<UInt8>? {
             guard rest.count >= count else { return nil }
@@ -115,14 +115,14 @@ extension SealedAttempt {
         }
         if version >= 4 {
             guard let length = read(2), let text = read(Int(bigEndianBytes: length)) else { return nil }
-            errorReturn = String(decoding: text, as: UTF8.self)
+            errorReturn = targets.validate(errorReturn: String(decoding: text, as: UTF8.self))
         }
         guard rest.isEmpty else { return nil }
         self.nonce = Array(nonce)
-        self.issuedAt = Timestamp(milliseconds: Int64(bigEndianBytes: issuedAt))
-        self.bindingHash = bindingHash
-        self.replacing = session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self))
-        self.returnTo = String(decoding: target, as: UTF8.self)
+        used = SignInAttempt(
+            issuedAt: Timestamp(milliseconds: Int64(bigEndianBytes: issuedAt)), bindingHash: bindingHash,
+            replacing: session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self)))
+        returnTo = targets.validate(String(decoding: target, as: UTF8.self)) ?? targets.defaultTarget
     }
 }
 

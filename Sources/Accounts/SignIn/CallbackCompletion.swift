@@ -5,7 +5,7 @@ import Storage
 // The part of a sign-in that is done once for all duplicates of a post.
 extension SignIn {
     func work(
-        form: CallbackForm, opened: OpenedState, browser: BrowserBinding, device: Device, keptName: String?
+        form: CallbackForm, opened: SealedAttempt, browser: BrowserBinding, device: Device, keptName: String?
     ) async -> SignInOutcome {
         let tokens = BrowserTokens(of: browser, with: keyring)
         var subject: AppleSubject?
@@ -27,7 +27,7 @@ extension SignIn {
             }
             let name = callback.name ?? kept
             let identity = try await exchange(callback, claims)
-            let attempt = opened.signInAttempt
+            let attempt = opened.used
             if let person = try await keepWaiting(identity, name: name, attempt: attempt, opened, browser, device) {
                 return .asksExisting(person)
             }
@@ -48,13 +48,13 @@ extension SignIn {
         }
     }
 
-    private func usedAttempt(_ opened: OpenedState) async throws(Failure) -> UsedAttempt? {
-        try await database.usedAttempt(opened.id, at: clock.now())
+    private func usedAttempt(_ opened: SealedAttempt) async throws(Failure) -> UsedAttempt? {
+        try await database.usedAttempt(opened.used.id, at: clock.now())
     }
 
     /// Who has the browser's binding alone gets no token: it takes what Apple signed for this attempt.
     private func outcome(
-        ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: OpenedState
+        ofRepeated used: UsedAttempt, _ form: CallbackForm, _ tokens: BrowserTokens, _ opened: SealedAttempt
     ) async throws(Failure) -> SignInOutcome {
         guard let callback = try? ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID),
             let claims = try? await verify(callback)
@@ -65,7 +65,7 @@ extension SignIn {
     /// The outcome of an attempt that was used before. The same person's post, on another machine or after a restart,
     /// gets its session for as long as `CallbackAnswers` would give it.
     private func outcome(
-        ofRepeated used: UsedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens, _ opened: OpenedState
+        ofRepeated used: UsedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens, _ opened: SealedAttempt
     ) async throws(Failure) -> SignInOutcome {
         let outcome = outcome(of: used, opened: opened)
         guard case .alreadySignedIn = outcome, let id = used.session, let began = used.sessionBegan else {
@@ -86,7 +86,7 @@ extension SignIn {
     /// The outcome of a post whose code another process has sent; nil when none has. On a shared database that process
     /// may still be waiting for Apple.
     private func outcome(
-        ofOvertaken opened: OpenedState, by subject: AppleSubject, _ tokens: BrowserTokens
+        ofOvertaken opened: SealedAttempt, by subject: AppleSubject, _ tokens: BrowserTokens
     ) async -> SignInOutcome? {
         for attempt in 0..<(database.store.isShared ? 30 : 1) {
             if attempt > 0 { try? await Task.sleep(for: .milliseconds(100)) }
@@ -98,7 +98,7 @@ extension SignIn {
     }
 
     func outcome(
-        of result: SignInResult, _ tokens: BrowserTokens, opened: OpenedState
+        of result: SignInResult, _ tokens: BrowserTokens, opened: SealedAttempt
     ) throws(Failure) -> SignInOutcome {
         switch result {
         case .signedIn(_, let session, _):

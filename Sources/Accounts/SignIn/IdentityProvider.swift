@@ -44,7 +44,9 @@ package protocol IdentityProvider: Sendable {
     ) async throws(Failure) -> VerifiedIdentity
 
     /// Parses and verifies the body of `POST /apple/notifications`.
-    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification
+    /// - Throws: `.notificationRefused` for what is not Apple's, or no notification; `.keysUnavailable` where a later
+    ///   delivery may succeed.
+    func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification
 
     /// Asks whether a person's consent is still valid. Returns when Apple accepted the token and confirmed this person
     /// and client. Asks once; never retries.
@@ -68,16 +70,6 @@ package protocol IdentityProvider: Sendable {
     func identity(
         of transferSubject: TransferSubject, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferredIdentity
-}
-
-extension IdentityProvider {
-    /// The same for one client.
-    package func verify(
-        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
-    ) async throws(Failure) -> IdentityClaims {
-        try await verify(
-            identityToken: identityToken, authorizationCode: authorizationCode, nonce: nonce, clientIDs: [clientID])
-    }
 }
 
 /// The fields of Apple's form_post: parsed and bounded, not yet trusted.
@@ -109,18 +101,15 @@ package struct IdentityClaims: Hashable, Sendable {
     package var email: EmailAddress?
     package var realUserStatus: RealUserStatus?
     package var transferSubject: String?
+}
 
-    package init(
-        issuer: String, clientID: ClientID, subject: AppleSubject, issuedAt: Timestamp, email: EmailAddress? = nil,
-        realUserStatus: RealUserStatus? = nil, transferSubject: String? = nil
-    ) {
+extension IdentityClaims {
+    /// Without what a token may leave out.
+    package init(issuer: String, clientID: ClientID, subject: AppleSubject, issuedAt: Timestamp) {
         self.issuer = issuer
         self.clientID = clientID
         self.subject = subject
         self.issuedAt = issuedAt
-        self.email = email
-        self.realUserStatus = realUserStatus
-        self.transferSubject = transferSubject
     }
 }
 
@@ -147,6 +136,13 @@ package struct RefreshToken: Redacted {
     }
 }
 
+/// What Apple sent: for a client of ours, or for an app that is not configured.
+package enum VerifiedNotification: Hashable, Sendable {
+    case ours(AppleNotification)
+    /// The client's ID: at most 255 printable ASCII characters.
+    case ofOtherApp(String)
+}
+
 /// A verified server-to-server notification.
 package struct AppleNotification: Hashable, Sendable {
     /// `type` of the event. `account-delete` and `account-deleted` are both `.accountDeleted`.
@@ -157,7 +153,6 @@ package struct AppleNotification: Hashable, Sendable {
 
     /// `jti`, unique for each delivery.
     package var id: String
-    package var kind: Kind
     /// `type` as Apple wrote it.
     package var type: String
     package var clientID: ClientID
@@ -168,19 +163,16 @@ package struct AppleNotification: Hashable, Sendable {
     /// The verified claims as compact JSON, stored until erased.
     package var payload: String
 
-    package init(
-        id: String, kind: Kind, type: String, clientID: ClientID, subject: AppleSubject?, eventTime: Timestamp,
-        email: EmailAddress? = nil, payload: String
-    ) {
+    /// Of nobody, without an address.
+    package init(id: String, type: String, clientID: ClientID, eventTime: Timestamp, payload: String) {
         self.id = id
-        self.kind = kind
         self.type = type
         self.clientID = clientID
-        self.subject = subject
         self.eventTime = eventTime
-        self.email = email
         self.payload = payload
     }
+
+    package var kind: Kind { Kind(type: type) }
 }
 
 /// Why Apple did not check or revoke a token. The texts are for the operator and contain no token and no name.

@@ -20,14 +20,11 @@ struct KeptName: Hashable, Sendable {
 
     /// The cookie's text; nil when the name is too long.
     func seal(with keyring: SealingKeyring) -> String? {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("subject", subject.rawValue)
-        writer.member("given", name.given ?? "")
-        writer.member("family", name.family ?? "")
-        writer.member("keptAt", keptAt.milliseconds)
-        writer.endObject()
-        let text = Base64URL.encode(keyring.seal(writer.bytes, purpose: Self.purpose))
+        let content: JSONObject = [
+            "subject": .string(subject.rawValue), "given": .string(name.given ?? ""),
+            "family": .string(name.family ?? ""), "keptAt": .integer(keptAt.milliseconds),
+        ]
+        let text = Base64URL.encode(keyring.seal(JSONWriter.encode(content), purpose: Self.purpose))
         return text.utf8.count <= Self.maximumLength ? text : nil
     }
 
@@ -59,7 +56,7 @@ extension SignIn {
     /// attempt; for a callback that came too late, Apple's token is the proof.
     package func nameToKeep(of callback: ReceivedCallback, after failure: Failure) async -> String? {
         guard failure.code.mayLoseTheName else { return nil }
-        guard case .absent = callback.binding, callback.opened?.isStale == true else {
+        guard case .absent = callback.binding, callback.isStale else {
             return nameToKeep(ofTurnedAway: callback)
         }
         guard let name = callback.name, let subject = await verifiedSubject(of: callback) else { return nil }
@@ -83,8 +80,8 @@ extension SignIn {
             let code = form.code
         else { return nil }
         let claims = try? await provider.verify(
-            identityToken: token, authorizationCode: code, nonce: Base64URL.encode(opened.attempt.nonce),
-            clientID: provider.servicesID)
+            identityToken: token, authorizationCode: code, nonce: Base64URL.encode(opened.nonce),
+            clientIDs: [provider.servicesID])
         return claims?.subject
     }
 }

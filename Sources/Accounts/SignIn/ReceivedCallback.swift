@@ -5,7 +5,9 @@ import Crypto
 package struct ReceivedCallback: Sendable {
     let form: Result<CallbackForm, Failure>
     /// Nil when the state is not ours.
-    let opened: OpenedState?
+    let opened: SealedAttempt?
+    /// Whether its state was too old when it arrived.
+    let isStale: Bool
     /// What the browser's cookies say.
     package let binding: BindingCookie
 
@@ -15,9 +17,9 @@ package struct ReceivedCallback: Sendable {
     package var errorReturn: ReturnTarget? { opened?.errorReturn }
     /// The language chosen where the attempt began; nil when none was chosen, or the state is not ours. Only for a
     /// page's texts: nothing else about the callback has been checked.
-    package var language: String? { opened?.attempt.language }
+    package var language: String? { opened?.language }
     /// The link that Apple's answer is for, instead of a sign-in.
-    package var link: LinkID? { opened?.attempt.link }
+    package var link: LinkID? { opened?.link }
 
     /// The person's name; nil when it is not in the form.
     var name: PersonName? {
@@ -28,12 +30,12 @@ package struct ReceivedCallback: Sendable {
     /// Whether this browser began the attempt.
     var isOfItsBrowser: Bool {
         guard case .value(let value) = binding, let opened else { return false }
-        return constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes)
+        return constantTimeEquals(value.hash.bytes, opened.used.bindingHash.bytes)
     }
 
     /// The form and its state.
     /// - Parameter sameOrigin: only a post with the re-post flag needs it.
-    func checked(sameOrigin: Bool) throws(Failure) -> (CallbackForm, OpenedState) {
+    func checked(sameOrigin: Bool) throws(Failure) -> (CallbackForm, SealedAttempt) {
         let form = try form.get()
         guard !form.isRepost || sameOrigin else {
             throw Failure(.malformedCallback, "the flag of our own pages came from another origin")
@@ -43,42 +45,28 @@ package struct ReceivedCallback: Sendable {
     }
 }
 
-/// The opened state of a callback: authentic, its age known, its return target validated again.
-struct OpenedState: Sendable {
-    var id: Digest256
-    var attempt: SealedAttempt
-    var isStale: Bool
-    var returnTo: ReturnTarget
-    /// Where it leads when cancelled.
-    var errorReturn: ReturnTarget?
-
-    /// What a sign-in uses up of it.
-    var signInAttempt: SignInAttempt {
-        SignInAttempt(
-            id: id, issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, replacing: attempt.replacing)
-    }
-}
-
 /// Apple's answer to an attempt of ours, from the right browser or from an app: may be taken to Apple, once.
 struct ValidatedCallback: ~Copyable {
     let code: String
     let identityToken: String
+    let kind: SessionKind
     let name: PersonName?
     /// As Apple's token must repeat it.
     let nonce: String
     /// The accepted audiences of the token.
     let clients: [ClientID]
 
-    init(form: CallbackForm, opened: OpenedState, servicesID: ClientID) throws(Failure) {
+    init(form: CallbackForm, opened: SealedAttempt, servicesID: ClientID) throws(Failure) {
         guard let code = form.code, !code.isEmpty else { throw Failure(.malformedCallback, "code is missing") }
         guard let identityToken = form.identityToken, !identityToken.isEmpty else {
             throw Failure(.malformedCallback, "id_token is missing")
         }
         self.code = code
         self.identityToken = identityToken
-        self.name = form.name
-        self.nonce = Base64URL.encode(opened.attempt.nonce)
-        self.clients = [servicesID]
+        kind = .browser
+        name = form.name
+        nonce = Base64URL.encode(opened.nonce)
+        clients = [servicesID]
     }
 
     /// - Parameters:
@@ -87,6 +75,7 @@ struct ValidatedCallback: ~Copyable {
     init(_ request: NativeSignInRequest, nonceClaim: String, clients: [ClientID], name: PersonName) {
         code = request.authorizationCode
         identityToken = request.identityToken
+        kind = .native
         self.name = name
         nonce = nonceClaim
         self.clients = clients
@@ -100,16 +89,10 @@ extension SignIn {
     ///   - binding: what the browser's cookies say.
     package func receive(_ body: [UInt8], binding: BindingCookie) -> ReceivedCallback {
         let form = Result { () throws(Failure) in try provider.parseCallback(body) }
-        return ReceivedCallback(form: form, opened: open((try? form.get())?.state), binding: binding)
-    }
-
-    private func open(_ state: String?) -> OpenedState? {
-        guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { return nil }
-        let targets = returnTargets
-        return OpenedState(
-            id: SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: attempt.issuedAt), attempt: attempt,
-            isStale: isStale(issuedAt: attempt.issuedAt),
-            returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget,
-            errorReturn: attempt.errorReturn.flatMap { targets.validate(errorReturn: $0) })
+        let state = (try? form.get())?.state
+        let opened = state.flatMap { SealedAttempt.open($0, with: keyring, returnTargets) }
+        return ReceivedCallback(
+            form: form, opened: opened, isStale: opened.map { isStale(issuedAt: $0.used.issuedAt) } ?? false,
+            binding: binding)
     }
 }

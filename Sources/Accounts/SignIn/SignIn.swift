@@ -61,8 +61,8 @@ package final class SignIn: Sendable {
         let now = clock.now()
         let nonce = random.bytes(SealedAttempt.nonceByteCount)
         let sealed = SealedAttempt(
-            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
-            language: language, link: link, errorReturn: errorReturn?.location)
+            used: SignInAttempt(issuedAt: now, bindingHash: binding.hash, replacing: replacing), nonce: nonce,
+            returnTo: returnTo, errorReturn: errorReturn, language: language, link: link)
         return Attempt(
             state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
             expiresAt: now.adding(seconds: configuration.attemptLifetime),
@@ -101,15 +101,15 @@ package final class SignIn: Sendable {
     }
 
     /// A failure after the state opened.
-    private func failed(_ code: ReasonCode, _ opened: OpenedState, _ detail: String? = nil) -> SignInOutcome {
-        .failed(Failure(code, detail), returnTo: opened.returnTo, link: opened.attempt.link)
+    private func failed(_ code: ReasonCode, _ opened: SealedAttempt, _ detail: String? = nil) -> SignInOutcome {
+        .failed(Failure(code, detail), returnTo: opened.returnTo, link: opened.link)
     }
 
     private func outcome(
         of callback: ReceivedCallback, sameOrigin: Bool, device: Device, keptName: String?
     ) async -> SignInOutcome {
         let form: CallbackForm
-        let opened: OpenedState
+        let opened: SealedAttempt
         do throws(Failure) {
             (form, opened) = try callback.checked(sameOrigin: sameOrigin)
         } catch {
@@ -117,13 +117,13 @@ package final class SignIn: Sendable {
         }
         let browser: BrowserBinding
         switch callback.binding {
-        case .absent where opened.isStale: return failed(.staleState, opened)
+        case .absent where callback.isStale: return failed(.staleState, opened)
         case .absent where form.isRepost: return failed(.missingBinding, opened)
         case .absent: return .repost(form)
         case .value(let value) where callback.isOfItsBrowser: browser = value
-        case .value, .invalid: return failed(opened.isStale ? .staleState : .wrongBrowser, opened)
+        case .value, .invalid: return failed(callback.isStale ? .staleState : .wrongBrowser, opened)
         }
-        if opened.isStale {
+        if callback.isStale {
             // A late reload of a completed callback, by the same browser.
             return await replayOutcome(opened, otherwise: .staleState)
         }
@@ -137,7 +137,7 @@ package final class SignIn: Sendable {
         }
         let content = Self.content(of: form, binding: browser)
         let (outcome, isRemembered) = await answers.answer(for: content.digest) {
-            guard let link = opened.attempt.link else {
+            guard let link = opened.link else {
                 return await self.work(
                     form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
@@ -155,13 +155,13 @@ package final class SignIn: Sendable {
     }
 
     /// The remembered answer while its token is accepted; otherwise the answer to a replay.
-    func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
+    func stillSignedIn(_ outcome: SignInOutcome, _ opened: SealedAttempt) async -> SignInOutcome {
         guard case .signedIn(let token, _, _) = outcome else { return outcome }
         do {
             let now = clock.now()
             if try await database.signedIn(token: token.hash, at: now) != nil { return outcome }
             // It goes on under another token, which the browser has.
-            if let used = try await database.usedAttempt(opened.id, at: now) {
+            if let used = try await database.usedAttempt(opened.used.id, at: now) {
                 return self.outcome(of: used, opened: opened)
             }
             return .failed(Failure(.replayed), returnTo: opened.returnTo)
@@ -171,9 +171,9 @@ package final class SignIn: Sendable {
     }
 
     /// The answer to an attempt that was used before or has expired: 303 while its session lives.
-    private func replayOutcome(_ opened: OpenedState, otherwise code: ReasonCode) async -> SignInOutcome {
+    private func replayOutcome(_ opened: SealedAttempt, otherwise code: ReasonCode) async -> SignInOutcome {
         do {
-            guard let used = try await database.usedAttempt(opened.id, at: clock.now()) else {
+            guard let used = try await database.usedAttempt(opened.used.id, at: clock.now()) else {
                 return failed(code, opened)
             }
             return outcome(of: used, opened: opened)
@@ -182,8 +182,8 @@ package final class SignIn: Sendable {
         }
     }
 
-    func outcome(of used: UsedAttempt, opened: OpenedState) -> SignInOutcome {
-        guard used.sessionIsLive, used.bindingHash == opened.attempt.bindingHash else {
+    func outcome(of used: UsedAttempt, opened: SealedAttempt) -> SignInOutcome {
+        guard used.sessionIsLive, used.bindingHash == opened.used.bindingHash else {
             return .failed(Failure(.replayed), returnTo: opened.returnTo)
         }
         return .alreadySignedIn(returnTo: opened.returnTo)

@@ -81,8 +81,8 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Counts posts of Apple's notifications.
-package final class NotificationMetrics: Sendable {
+/// By what posts of Apple's notifications are counted.
+package enum NotificationMetrics {
     /// The value of the label `type`: Apple's words, with both spellings of a deletion in one.
     package enum Kind: String, Sendable, CaseIterable {
         case emailDisabled = "email-disabled"
@@ -130,16 +130,6 @@ package final class NotificationMetrics: Sendable {
                 }
         }
 
-        init(_ failure: NotificationFailure) {
-            self =
-                switch failure {
-                case .refused: .refused
-                case .otherAudience: .otherAudience
-                case .keysUnavailable: .keysUnavailable
-                case .storage: .storage
-                }
-        }
-
         /// Whether a post of this kind can end this way.
         package func isPossible(_ kind: Kind) -> Bool {
             switch self {
@@ -148,12 +138,4 @@ package final class NotificationMetrics: Sendable {
             }
         }
     }
-
-    private let counts = CounterGrid<Kind, End>()
-
-    package init() {}
-
-    func count(_ kind: Kind, _ end: End) { counts.increment(kind, end) }
-
-    package func count(of kind: Kind, _ end: End) -> Int { counts[kind, end] }
 }

@@ -9,7 +9,8 @@ package enum SignUpPolicy: String, Sendable, CaseIterable {
 
 /// The attempt that a sign-in of a browser or app uses up.
 package struct SignInAttempt: Sendable {
-    package var id: Digest256
+    /// Zero while it has no `state`.
+    package var id = Digest256(words: (0, 0, 0, 0))
     /// When it began, by our clock: what Apple reported before cannot concern this sign-in.
     package var issuedAt: Timestamp
     /// The hash of the browser's binding; for an app, the digest of its request.

@@ -62,8 +62,7 @@ extension Database {
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(Failure) -> [AdoptionResult] {
         try await write(at: now) { transaction in
-            guard isRehearsal else { return try lines.map { try transaction.adopt($0, to: team) } }
-            return try transaction.rehearse { try lines.map { try transaction.adopt($0, to: team) } }
+            try transaction.rehearse(isRehearsal) { try lines.map { try transaction.adopt($0, to: team) } }
         }
     }
 }

@@ -33,11 +33,13 @@ package enum AccountPlace: Hashable, Sendable {
     case event(sequence: Int64)
 }
 
+package typealias AccountPage = Page<AccountItem, AccountPlace>
+
 extension Database {
     /// At most `limit` items after the place; nil when the user is gone.
     package func accountPage(
         _ list: AccountList, of user: UserID, after place: AccountPlace?, limit: Int, at now: Timestamp
-    ) async throws(Failure) -> Page<AccountItem, AccountPlace>? {
+    ) async throws(Failure) -> AccountPage? {
         try await read(at: now) { snapshot in
             guard try snapshot.exists("SELECT 1 FROM user WHERE id = ?", [user]) else { return nil }
             return switch list {
@@ -57,23 +59,19 @@ extension Snapshot {
     private func accountPage(
         _ sql: String, _ arguments: StatementArguments, _ limit: Int,
         _ read: (Row) throws -> (AccountItem, AccountPlace)
-    ) throws -> Page<AccountItem, AccountPlace> {
+    ) throws -> AccountPage {
         let page = try page(sql, arguments, limit: limit, place: \.1, read)
         return Page(items: page.items.map(\.0), next: page.next)
     }
 
-    fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
-        AccountItem, AccountPlace
-    > {
+    fileprivate func sessionPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var cursor: SessionCursor?
         if case .session(let place) = place { cursor = place }
         let page = try sessions(of: user, by: .newest, after: cursor, limit: limit)
         return Page(items: page.items.map { .session($0) }, next: page.next.map { .session($0) })
     }
 
-    fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
-        AccountItem, AccountPlace
-    > {
+    fileprivate func programPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var wanted = Conditions()
         wanted.add("user = ?", [user])
         if case .program(let id) = place { wanted.add("id > ?", [id]) }
@@ -83,9 +81,7 @@ extension Snapshot {
         ) { row in (.program(try AccountRecord.Program(row)), .program(try row["id"])) }
     }
 
-    fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
-        AccountItem, AccountPlace
-    > {
+    fileprivate func participantPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var wanted = Conditions()
         wanted.add("s.user = ?", [user])
         if case .participant(let session, let client) = place {
@@ -105,9 +101,7 @@ extension Snapshot {
         }
     }
 
-    fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
-        AccountItem, AccountPlace
-    > {
+    fileprivate func notificationPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var wanted = Conditions()
         wanted.add("subject IN (SELECT subject FROM apple_identity WHERE user = ?)", [user])
         if case .notification(let time, let id) = place {
@@ -127,9 +121,7 @@ extension Snapshot {
         }
     }
 
-    fileprivate func eventPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> Page<
-        AccountItem, AccountPlace
-    > {
+    fileprivate func eventPage(of user: UserID, after place: AccountPlace?, _ limit: Int) throws -> AccountPage {
         var start: Int64
         if case .event(let sequence) = place {
             start = sequence
@@ -171,10 +163,12 @@ extension AccountRecord.Program {
         """
 
     init(_ row: Row) throws(StoreError) {
-        let scopes: TextList = try row["scopes"]
-        self.init(
-            clientID: try row["client"], scopes: scopes.items, redirectURI: try row["redirect_uri"],
-            session: try row["session"], signedInAt: try row["authenticated_at"], expiresAt: try row["expires_at"],
-            isOffline: try row["is_offline"])
+        clientID = try row["client"]
+        scopes = try row.texts("scopes")
+        redirectURI = try row["redirect_uri"]
+        session = try row["session"]
+        signedInAt = try row["authenticated_at"]
+        expiresAt = try row["expires_at"]
+        isOffline = try row["is_offline"]
     }
 }

@@ -150,19 +150,23 @@ extension User {
 
     fileprivate var storedValues: [(any ColumnBindable)?] { Self.stored.map { $0.value(self) } }
 
+    /// In the order of the columns: they are found faster so.
     init(_ row: Row) throws(StoreError) {
-        var email: EmailAddress?
+        id = try row["u.id"]
+        state = try row["u.state"]
+        externalID = try row["u.external_id"]
+        groups = try row.texts("u.groups")
+        name = PersonName(given: try row["u.given_name"], family: try row["u.family_name"])
         if let address: String = try row["u.email"] {
             email = EmailAddress(
                 address: address, isVerified: try row["u.email_verified"], isPrivate: try row["u.email_private"])
         }
-        let groups: TextList = try row["u.groups"]
-        self.init(
-            id: try row["u.id"], state: try row["u.state"], externalID: try row["u.external_id"], groups: groups.items,
-            name: PersonName(given: try row["u.given_name"], family: try row["u.family_name"]), email: email,
-            emailForwarding: try row["u.email_forwarding"], realUserStatus: try row["u.real_user_status"],
-            appleSubject: try row["i.subject"], credential: try CredentialStatus(row),
-            otherCredentials: try CredentialStatus.others(try row["others"]), createdAt: try row["u.created_at"])
+        emailForwarding = try row["u.email_forwarding"]
+        realUserStatus = try row["u.real_user_status"]
+        createdAt = try row["u.created_at"]
+        appleSubject = try row["i.subject"]
+        identityCredential = try CredentialStatus(row)
+        otherCredentials = try CredentialStatus.others(try row["others"])
     }
 }
 

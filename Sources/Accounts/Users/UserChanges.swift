@@ -21,17 +21,19 @@ extension LastTold {
     }
 }
 
-// What a completed sign-in changes about a person: the same rules for every store.
+// What a completed sign-in changes about a person.
 extension User {
     /// A new person.
     package init(
         id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp
     ) {
         self.init(
-            id: id, state: state, name: firstConsent ?? PersonName(), email: claims.email,
-            realUserStatus: claims.realUserStatus, appleSubject: claims.subject,
+            id: id, state: state, appleSubject: claims.subject,
             credential: CredentialStatus(state: .authorized, changedAt: claims.issuedAt, cause: .signIn),
             createdAt: createdAt)
+        name = firstConsent ?? PersonName()
+        email = claims.email
+        realUserStatus = claims.realUserStatus
     }
 
     /// Applies what a verified token says, unless Apple has reported something newer, and the name from first consent.

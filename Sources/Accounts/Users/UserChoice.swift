@@ -32,7 +32,8 @@ struct UserChoice {
         let isRareState = filter.state.map { $0 != .active } ?? false
         if let email = filter.email {
             way = .address
-            indexed.add("u.email IS NOT NULL AND lower(u.email) = ?", [lowercased(email)])
+            let folded = String(decoding: UserFilter.folded(email), as: UTF8.self)
+            indexed.add("u.email IS NOT NULL AND lower(u.email) = ?", [folded])
         } else if let words {
             way = .word(try Self.rarest(words, after: cursor, on: snapshot))
         } else if filter.group != nil, !isRareState {
@@ -174,9 +175,4 @@ struct UserChoice {
         let word: String = try row["word"]
         return UserCursor(createdAt: try row["u.created_at"], id: try row["u.id"], word: word.isEmpty ? nil : word)
     }
-}
-
-/// As the index user_email has it: ASCII letters alone.
-private func lowercased(_ email: String) -> String {
-    String(decoding: email.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
 }

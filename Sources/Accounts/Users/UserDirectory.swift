@@ -34,8 +34,8 @@ package struct UserFilter: Hashable, Sendable {
             && (name.flatMap(SearchWords.query).map { SearchWords.finds($0, in: user.name) } ?? true)
     }
 
-    /// Bytes with ASCII capitals in lower case, as the store compares.
-    private static func folded(_ address: String) -> [UInt8] {
+    /// Bytes with ASCII capitals in lower case, as the index user_email has them.
+    static func folded(_ address: String) -> [UInt8] {
         address.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 }

@@ -20,26 +20,21 @@ package struct ImportedPerson: Hashable, Sendable {
     package var subject: AppleSubject
     package var externalID: String?
     /// If they are new.
-    package var state: User.State
-    package var name: PersonName
+    package var state = User.State.active
+    package var name = PersonName()
     package var email: EmailAddress?
     package var credential: Credential?
 
-    package init(
-        newUser: UserID, subject: AppleSubject, externalID: String? = nil, state: User.State = .active,
-        name: PersonName = PersonName(), email: EmailAddress? = nil, credential: Credential? = nil
-    ) {
-        self.newUser = newUser
-        self.subject = subject
-        self.externalID = externalID
-        self.state = state
-        self.name = name
-        self.email = email
-        self.credential = credential
-    }
-
     /// The `iat` that means "no sign-in here": every notification of Apple is later.
     package static let signInTime = Timestamp(milliseconds: 0)
+}
+
+extension ImportedPerson {
+    /// Of whom nothing else is known.
+    package init(newUser: UserID, subject: AppleSubject) {
+        self.newUser = newUser
+        self.subject = subject
+    }
 }
 
 /// The result for one person of an import.
@@ -82,8 +77,7 @@ extension Database {
         _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(Failure) -> [ImportResult] {
         try await write(at: now) { transaction in
-            guard isRehearsal else { return try people.map { try transaction.importPerson($0, to: team) } }
-            return try transaction.rehearse { try people.map { try transaction.importPerson($0, to: team) } }
+            try transaction.rehearse(isRehearsal) { try people.map { try transaction.importPerson($0, to: team) } }
         }
     }
 }

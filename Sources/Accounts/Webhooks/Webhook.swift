@@ -28,23 +28,8 @@ package struct WebhookDelivery: Hashable, Sendable {
     /// Failed attempts so far.
     package var attempts: Int
     package var queuedAt: Timestamp
-
-    package init(
-        endpoint: WebhookEndpointID, url: String, logout: LogoutAddress? = nil, sequence: Int64, entry: JournalEntry,
-        line: String? = nil, attempts: Int, queuedAt: Timestamp
-    ) {
-        self.endpoint = endpoint
-        self.url = url
-        self.logout = logout
-        self.sequence = sequence
-        self.entry = entry
-        self.line = line ?? entry.user.rawValue
-        self.attempts = attempts
-        self.queuedAt = queuedAt
-    }
 }
 
-/// How an attempt is recorded.
 package enum WebhookRecord: Hashable, Sendable {
     case delivered
     /// Try again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
@@ -63,14 +48,6 @@ package enum WebhookTransition: Hashable, Sendable {
     /// Nothing that failed is waiting any more.
     case recovered(failingSince: Timestamp)
     case stopped
-}
-
-/// The work there is.
-package struct WebhookWork: Hashable, Sendable {
-    /// Whether the journal holds events that some endpoint has not queued.
-    package var hasNewEvents: Bool
-    /// Endpoints that accept deliveries and have something due.
-    package var due: [WebhookEndpointID]
 }
 
 /// One endpoint, as its operator sees it.

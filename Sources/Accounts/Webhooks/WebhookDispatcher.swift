@@ -97,13 +97,8 @@ package final class WebhookDispatcher: Sendable {
         if let address = delivery.logout {
             await sendLogoutToken(delivery, to: address, at: now)
         } else if let target = targets[delivery.url] {
-            let body = delivery.entry.webhookBody
-            let id = delivery.entry.id.rawValue
-            let seconds = now.milliseconds / 1000
-            let signature = target.secrets().signatures(id: id, timestamp: seconds, body: body)
-            let answer = await sender.send(
-                WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
-            await record(WebhookVerdict(answer), of: delivery)
+            let request = target.request(delivery.entry.id, delivery.entry.webhookBody, at: now)
+            await record(WebhookVerdict(await sender.send(request)), of: delivery)
         }
     }
 

@@ -16,9 +16,16 @@ package struct WebhookTarget: Sendable {
         self.kinds = kinds
         self.secrets = secrets
     }
+
+    /// One attempt to send this body, signed for it.
+    func request(_ id: EventID, _ body: [UInt8], at now: Timestamp) -> WebhookRequest {
+        let (id, seconds) = (id.rawValue, now.seconds)
+        return WebhookRequest(
+            url: url, id: id, timestamp: seconds,
+            signature: secrets().signatures(id: id, timestamp: seconds, body: body), body: body)
+    }
 }
 
-/// The result of a test event.
 package struct WebhookTestResult: Hashable, Sendable {
     /// The `webhook-id` that was sent.
     package var id: EventID
@@ -76,11 +83,7 @@ package final class WebhookEndpoints: Sendable {
         let now = clock.now()
         let id: EventID = RandomIdentifier(random: random).make()
         let body = webhookBody(Self.testType, at: now) { $0.member("id", id.rawValue) }
-        let seconds = now.milliseconds / 1000
-        let answer = await sender.send(
-            WebhookRequest(
-                url: target.url, id: id.rawValue, timestamp: seconds,
-                signature: target.secrets().signatures(id: id.rawValue, timestamp: seconds, body: body), body: body))
+        let answer = await sender.send(target.request(id, body, at: now))
         var status: Int?
         if case .status(let code, _) = answer { status = code }
         try await database.record(

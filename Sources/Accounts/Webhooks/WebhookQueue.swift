@@ -52,9 +52,13 @@ extension Database {
 }
 
 extension Database {
-    package func webhookWork(at now: Timestamp) async throws(Failure) -> WebhookWork {
+    /// Whether the journal holds events that some endpoint has not queued, and the endpoints that accept deliveries and
+    /// have something due.
+    package func webhookWork(
+        at now: Timestamp
+    ) async throws(Failure) -> (hasNewEvents: Bool, due: [WebhookEndpointID]) {
         try await read(at: now) { snapshot in
-            var work = WebhookWork(hasNewEvents: false, due: [])
+            var work = (hasNewEvents: false, due: [WebhookEndpointID]())
             let rows = try snapshot.rows(
                 """
                 SELECT w.id, w.cursor < \(WebhookQuery.lastSequence) AS has_new,

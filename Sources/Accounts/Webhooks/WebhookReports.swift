@@ -4,28 +4,7 @@ import Storage
 extension Database {
     /// In the order in which they were added.
     package func webhookEndpoints() async throws(Failure) -> [WebhookEndpoint] {
-        try await read { snapshot in
-            try snapshot.rows(
-                """
-                SELECT url, added_at, last_success_at, last_failure_at, last_failure, failing_since, stopped_at,
-                nullif(paused_until, 0) AS paused_until,
-                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
-                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS backlog,
-                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
-                (SELECT time FROM event WHERE sequence = coalesce(
-                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
-                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
-                FROM webhook_endpoint w ORDER BY id
-                """
-            ).map { row in
-                WebhookEndpoint(
-                    url: try row["url"], addedAt: try row["added_at"], backlog: try row["backlog"],
-                    oldest: try row["oldest"], deadLetters: try row["dead"],
-                    lastSuccessAt: try row["last_success_at"], lastFailureAt: try row["last_failure_at"],
-                    lastFailure: try row["last_failure"], failingSince: try row["failing_since"],
-                    stoppedAt: try row["stopped_at"], pausedUntil: try row["paused_until"])
-            }
-        }
+        try await read { snapshot in try snapshot.webhookEndpoints() }
     }
 
     /// Newest first, after `place`.
@@ -80,6 +59,31 @@ extension Database {
             if count > 0 { try transaction.straightenLines() }
             try transaction.audit(.webhookRetried, object: object)
             return count
+        }
+    }
+}
+
+extension Snapshot {
+    func webhookEndpoints() throws -> [WebhookEndpoint] {
+        try rows(
+            """
+            SELECT url, added_at, last_success_at, last_failure_at, last_failure, failing_since, stopped_at,
+            nullif(paused_until, 0) AS paused_until,
+            (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
+                + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS backlog,
+            (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
+            (SELECT time FROM event WHERE sequence = coalesce(
+                (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
+                (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
+            FROM webhook_endpoint w ORDER BY id
+            """
+        ).map { row in
+            WebhookEndpoint(
+                url: try row["url"], addedAt: try row["added_at"], backlog: try row["backlog"],
+                oldest: try row["oldest"], deadLetters: try row["dead"],
+                lastSuccessAt: try row["last_success_at"], lastFailureAt: try row["last_failure_at"],
+                lastFailure: try row["last_failure"], failingSince: try row["failing_since"],
+                stoppedAt: try row["stopped_at"], pausedUntil: try row["paused_until"])
         }
     }
 }

@@ -35,7 +35,7 @@ enum MigrationBackup {
             metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": "\(pending.bytes)"])
         do {
             let copy = try StagedCopy(for: target)
-            try CheckedCopy.copyShowingProgress(source, to: copy.path)
+            try CheckedCopy.copy(source, to: copy.path)
             _ = try DatabaseExamination.examine(copy.path, at: runtime.clock.now())
             // A file with that name is from a start that ended before it changed anything.
             try copy.land(replacing: true)
@@ -60,10 +60,8 @@ enum MigrationBackup {
 
     /// Nil where the file system does not report it.
     private static func freeBytes(in directory: String) -> Int? {
-        let value = try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize]
-        // With all of Foundation in the process this is an NSNumber, which is not a BinaryInteger.
-        if let value = value as? Int { return value }
-        return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
+        GuardedFile.integer(
+            try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize])
     }
 
     /// Keeps the newest: the steps' names begin with their numbers.

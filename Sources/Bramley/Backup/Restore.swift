@@ -2,7 +2,6 @@ internal import Accounts
 internal import Coding
 internal import Crypto
 internal import FoundationEssentials
-internal import Logging
 internal import Sockets
 internal import Storage
 
@@ -14,7 +13,6 @@ struct Restore {
     let contents: DatabaseExamination
     private let configuration: DatabaseConfiguration
     private let keyring: SealingKeyring
-    private let random: any RandomSource
     private let clock: any WallClock
     private let locks: (serve: RestoreLock, commands: RestoreLock)
     private let staging: Staging
@@ -24,7 +22,7 @@ struct Restore {
     /// Copies the backup next to the database and examines the copy. Changes nothing that exists.
     /// - Throws: `CommandFailure` with one line.
     static func prepare(
-        _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock, random: any RandomSource
+        _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock
     ) async throws(CommandFailure) -> Restore {
         let directory = configuration.storage.directory
         do {
@@ -53,7 +51,7 @@ struct Restore {
             clock: clock,
             orSay: "\(file) is not restored. Of its copy:")
         return Restore(
-            contents: contents, configuration: configuration, keyring: keyring, random: random, clock: clock,
+            contents: contents, configuration: configuration, keyring: keyring, clock: clock,
             locks: locks, staging: staging)
     }
 

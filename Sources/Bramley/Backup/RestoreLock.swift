@@ -20,7 +20,7 @@ final class RestoreLock: Sendable {
         do {
             return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
         } catch {
-            guard !error.isOfLink else { throw refusal(of: error, directory) }
+            guard !error.isOfLink else { throw FileLock.refusal(of: error, path(in: directory)) }
             guard error.isHeldByAnother else { return nil }
             throw CommandFailure("A bramley restore is under way in \(directory): run this again afterwards.")
         }
@@ -28,36 +28,39 @@ final class RestoreLock: Sendable {
 
     /// For a restore.
     static func exclusive(_ directory: String) throws(CommandFailure) -> RestoreLock {
-        do {
-            return RestoreLock(try FileLock(path: path(in: directory)))
-        } catch {
-            guard error.isHeldByAnother else { throw refusal(of: error, directory) }
-            throw CommandFailure(
-                "Another bramley command is using the database in \(directory): run this again afterwards.")
-        }
+        RestoreLock(
+            try FileLock.taking(
+                path(in: directory),
+                orSay: "Another bramley command is using the database in \(directory): run this again afterwards."))
     }
 
     /// That of `bramley serve`.
     static func ofServer(_ directory: String) throws(CommandFailure) -> RestoreLock {
+        RestoreLock(
+            try FileLock.taking(
+                directory + "/serve.lock",
+                orSay: "bramley serve is running on the data directory \(directory): stop it first."))
+    }
+
+    private static func path(in directory: String) -> String { directory + "/restore.lock" }
+}
+
+extension FileLock {
+    /// - Parameter held: what to say when another process has it.
+    static func taking(_ path: String, orSay held: @autoclosure () -> String) throws(CommandFailure) -> FileLock {
         do {
-            return RestoreLock(try FileLock(path: directory + "/serve.lock"))
+            return try FileLock(path: path)
         } catch {
-            throw CommandFailure(
-                error.isHeldByAnother
-                    ? "bramley serve is running on the data directory \(directory): stop it first."
-                    : "\(directory)/serve.lock cannot be locked: \(error).")
+            throw error.isHeldByAnother ? CommandFailure(held()) : refusal(of: error, path)
         }
     }
 
-    private static func refusal(of error: SystemError, _ directory: String) -> CommandFailure {
-        let path = path(in: directory)
-        return CommandFailure(
+    fileprivate static func refusal(of error: SystemError, _ path: String) -> CommandFailure {
+        CommandFailure(
             error.isOfLink
                 ? "\(path) is a symbolic link, which is not followed: remove it, and find out who put it there."
                 : "\(path) cannot be locked: \(error).")
     }
-
-    private static func path(in directory: String) -> String { directory + "/restore.lock" }
 }
 
 /// A restore over a database whose log is damaged and cannot be moved into it: the old log must be removed before the

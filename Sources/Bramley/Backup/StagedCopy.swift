@@ -90,24 +90,18 @@ enum CheckedCopy {
     /// Copies a database.
     /// - Throws: `CommandFailure` for every failure, including an interruption.
     static func copy(_ source: String, to destination: String) throws(CommandFailure) {
+        var bar: ProgressLine?
+        defer { bar?.clear() }
         do {
-            try copyShowingProgress(source, to: destination)
+            try DatabaseCopy.write(source, to: destination) { progress in
+                try Task.checkCancellation()
+                if bar == nil { bar = ProgressLine(total: progress.total, unit: "pages") }
+                bar?.update(count: progress.pages, done: progress.pages)
+            }
         } catch is CancellationError {
             throw interrupted
         } catch {
             throw CommandFailure("\(error)")
-        }
-    }
-
-    /// Copies a database, with a progress bar.
-    /// - Throws: `CancellationError` when the task is cancelled, and what `DatabaseCopy.write` throws.
-    static func copyShowingProgress(_ source: String, to destination: String) throws {
-        var bar: ProgressLine?
-        defer { bar?.clear() }
-        try DatabaseCopy.write(source, to: destination) { progress in
-            try Task.checkCancellation()
-            if bar == nil { bar = ProgressLine(total: progress.total, unit: "pages") }
-            bar?.update(count: progress.pages, done: progress.pages)
         }
     }
 

@@ -1,21 +1,17 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 
-/// `bramley api-keys`
 struct APIKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "api-keys", abstract: "Manage the keys that applications use for the API.",
         subcommands: [Create.self, List.self, Revoke.self])
 
-    /// `bramley api-keys create`
     struct Create: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "create", abstract: "Create a key and print it once.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: "A name for the key, such as the application that uses it.")
         var name: String
@@ -48,7 +44,7 @@ struct APIKeysCommand: AsyncParsableCommand {
             if let end, end <= now { throw CommandFailure.usage("--expires is in the past: \(end.rfc3339).") }
             let (key, token) = try await place.database.createAPIKey(
                 named: name, scopes: scopes, expiresAt: end, random: place.random, at: now)
-            try output.show(token.reveal(), key, APIKey.fields(with: token))
+            try options.show(token.reveal(), key, APIKey.fields(with: token))
             let life = end.map { " It expires at \($0.rfc3339)." } ?? ""
             CommandOutput.remark(
                 "\(key.id): keep the key now; it is not shown again, and the database does not hold it. "
@@ -56,15 +52,13 @@ struct APIKeysCommand: AsyncParsableCommand {
         }
     }
 
-    /// `bramley api-keys list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List all keys, including revoked and expired ones, oldest first. Secrets are not shown."
         )
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Flag(help: "Only valid keys: neither revoked nor expired.")
@@ -89,20 +83,18 @@ struct APIKeysCommand: AsyncParsableCommand {
                     .init("SCOPES", flexible: true) { .text($0.scopes.map(\.rawValue).joined(separator: ",")) },
                     .init("CREATED") { .time($0.createdAt) }, .init("LAST USED") { .time($0.lastUsedAt) },
                     .init("EXPIRES") { .time($0.expiresAt) }, .init("REVOKED") { .time($0.revokedAt) },
-                ], APIKey.fields, .apiKeys, empty: "No keys.", json: output.json
+                ], APIKey.fields, .apiKeys, empty: "No keys.", json: options.json
             ) { after, limit in
                 Page(of: keys, after: after, limit: limit, by: \.id.rawValue)
             }
         }
     }
 
-    /// `bramley api-keys revoke`
     struct Revoke: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "revoke", abstract: "Revoke a key. The next request with it is refused.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Argument(help: "The key's id, key_…; never the key itself.")
@@ -128,7 +120,7 @@ struct APIKeysCommand: AsyncParsableCommand {
             }
             var revoked = key
             revoked.revokedAt = now
-            try output.show("\(id) revoked", revoked, APIKey.fields)
+            try options.show("\(id) revoked", revoked, APIKey.fields)
         }
     }
 

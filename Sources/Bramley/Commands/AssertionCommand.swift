@@ -2,23 +2,18 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Crypto
-internal import Logging
-internal import Storage
 
-/// `bramley assertion`
 struct AssertionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "assertion", abstract: "Manage the keys that sign assertions.",
         subcommands: [Rotate.self])
 
-    /// `bramley assertion rotate`
     struct Rotate: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "rotate",
             abstract: "Rotate the signing key now. A running server follows within a second.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Flag(
@@ -31,7 +26,7 @@ struct AssertionCommand: AsyncParsableCommand {
         func run(on place: OperatorDatabase) async throws {
             if revoke { try confirmation.confirm("Every assertion in use will be refused within five minutes.") }
             let next = try await Self.rotate(place, revoking: revoke)
-            try output.show(
+            try options.show(
                 next.map { "\($0.keyID) signs \($0.algorithm.rawValue) from \($0.signsFrom.rfc3339)" }
                     .joined(separator: "\n"),
                 [
@@ -57,7 +52,7 @@ struct AssertionCommand: AsyncParsableCommand {
             let algorithms = try await keys.algorithmsInUse()
             guard !algorithms.isEmpty else {
                 throw CommandFailure(
-                    "There are no signing keys: assertion.audience is not given, and no program is registered.")
+                    "There are no signing keys: assertion.audience is not set, and no application is registered.")
             }
             let next = try await keys.rotate(revoking: revoking)
             guard next.count == algorithms.count else { throw CommandFailure("No signing key was made.") }

@@ -1,15 +1,12 @@
 internal import Accounts
 internal import ArgumentParser
 package import Coding
-internal import Storage
 
-/// `bramley audit`
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Show security events and who caused them.",
         subcommands: [List.self])
 
-    /// `bramley audit list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List the audit log, newest first.",
@@ -18,8 +15,7 @@ struct AuditCommand: AsyncParsableCommand {
                 sealing key of that time is listed.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
@@ -48,7 +44,7 @@ struct AuditCommand: AsyncParsableCommand {
                     .init("OBJECT", flexible: true) { .text($0.object) },
                     .init("FROM", optional: true) { .text($0.network) },
                     .init("SUBJECT", optional: true) { .text($0.subject.map(Hexadecimal.encode)) },
-                ], AuditEntry.fields, .audit, empty: "None.", json: output.json
+                ], AuditEntry.fields, .audit, empty: "None.", json: options.json
             ) { after, limit in
                 // A search by time may read the whole log, a piece at a time.
                 try await ProgressLine.during("searching the audit log") {

@@ -4,17 +4,15 @@ import Coding
 internal import Sockets
 internal import Storage
 
-/// `bramley backup`
-struct BackupCommand: AsyncParsableCommand {
+struct BackupCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Back up the database to a file while the server runs.",
         discussion: """
             Sign-ins continue meanwhile. The file appears under its name once it is complete, checked and on disk. It \
-            does not contain the sealing key: keep that elsewhere. See docs/backup.md.
+            does not contain the sealing key: keep that elsewhere. See docs/operate/backup.md.
             """)
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: CommandOptions
 
     @Flag(help: "Replace an earlier backup.")
     var force = false
@@ -22,34 +20,31 @@ struct BackupCommand: AsyncParsableCommand {
     @Argument(help: "The file to write, readable only by its owner.")
     var file: String
 
-    func run() async throws {
-        try await CommandRun.reporting {
-            Files.keepNewFilesPrivate()
-            let storage = try ConfigurationLoader.loadDatabase(options.input).storage
-            guard storage.postgres == nil else { throw CommandFailure(Self.adviceForPostgres) }
-            let directory = storage.directory
-            let (file, force) = (file, force)
-            let (start, now) = (ContinuousClock.now, SystemClock().now())
-            let contents = try await Interruption.cancelling {
-                try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())
-            }
-            let milliseconds = Int((ContinuousClock.now - start) / .milliseconds(1))
-            let keyID = contents.file.sealingKeyID
-            try output.show(
-                """
-                \(file): \(Quantity.bytes(contents.file.bytes)) in \(Quantity.seconds(milliseconds)), \
-                \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). Read \
-                back: it is whole.
-                It opens with the sealing key\(keyID.map { " \($0)" } ?? "") alone. Keep that key too, and keep it \
-                elsewhere.
-                """,
-                [
-                    ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
-                    ("milliseconds", .number(milliseconds)), ("takenAt", .time(now)),
-                    ("users", .number(contents.users)), ("sessions", .number(contents.sessions)),
-                    ("schema", .text(contents.file.schema)), ("sealingKeyID", .text(keyID)),
-                ])
+    func perform() async throws {
+        Files.keepNewFilesPrivate()
+        let storage = try ConfigurationLoader.loadDatabase(options.input).storage
+        guard storage.postgres == nil else { throw CommandFailure(Self.adviceForPostgres) }
+        let directory = storage.directory
+        let (start, now) = (ContinuousClock.now, SystemClock().now())
+        let contents = try await Interruption.cancelling {
+            try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())
         }
+        let milliseconds = Int((ContinuousClock.now - start) / .milliseconds(1))
+        let keyID = contents.file.sealingKeyID
+        try options.show(
+            """
+            \(file): \(Quantity.bytes(contents.file.bytes)) in \(Quantity.seconds(milliseconds)), \
+            \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). Read \
+            back: it is whole.
+            Only the sealing key\(keyID.map { " \($0)" } ?? "") opens it. Keep that key too, and keep it \
+            elsewhere.
+            """,
+            [
+                ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
+                ("milliseconds", .number(milliseconds)), ("takenAt", .time(now)),
+                ("users", .number(contents.users)), ("sessions", .number(contents.sessions)),
+                ("schema", .text(contents.file.schema)), ("sealingKeyID", .text(keyID)),
+            ])
     }
 
     private static func backup(
@@ -65,7 +60,7 @@ struct BackupCommand: AsyncParsableCommand {
         let copy = try StagedCopy(for: file)
         try CheckedCopy.copy(source, to: copy.path)
         let contents = try await CheckedCopy.examine(
-            copy.path, clock: clock, orSay: "The copy is not good, and was thrown away.")
+            copy.path, clock: clock, orSay: "The copy is not valid and was deleted.")
         guard !Task.isCancelled else { throw CheckedCopy.interrupted }
         try copy.land(replacing: replacing)
         return contents

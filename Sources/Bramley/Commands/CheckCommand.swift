@@ -2,11 +2,10 @@ import Accounts
 package import ArgumentParser
 import Coding
 import Crypto
-import Storage
 import Web
 
 /// `bramley check`
-package struct CheckCommand: AsyncParsableCommand {
+package struct CheckCommand: ReportingCommand {
     package static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Validate the configuration and report every problem. Exit 0 or 1.")
 
@@ -20,19 +19,17 @@ package struct CheckCommand: AsyncParsableCommand {
 
     package init() {}
 
-    package func run() async throws {
-        try await CommandRun.reporting {
-            if reference {
-                try CommandOutput.write(Array(ConfigurationTable.reference.utf8))
-                return
-            }
-            if schema {
-                try CommandOutput.write(Array(ConfigurationSchema.text.utf8))
-                return
-            }
-            let loaded = try Self.load(options.input)
-            try CommandOutput.line((await clients(loaded) + Self.summary(of: loaded)).joined(separator: "\n"))
+    package func perform() async throws {
+        if reference {
+            try CommandOutput.write(Array(ConfigurationTable.reference.utf8))
+            return
         }
+        if schema {
+            try CommandOutput.write(Array(ConfigurationSchema.text.utf8))
+            return
+        }
+        let loaded = try Self.load(options.input)
+        try CommandOutput.line((await clients(loaded) + Self.summary(of: loaded)).joined(separator: "\n"))
     }
 
     /// Loads a configuration and renders every page as `serve` would, with invented people, to find what only a finished

@@ -2,16 +2,13 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Sockets
-internal import Storage
 internal import Web
 
-/// `bramley events`
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Show the journal of changes.",
         subcommands: [Tail.self])
 
-    /// `bramley events tail`
     struct Tail: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "tail", abstract: "Show the newest events, and follow the journal.")
@@ -21,8 +18,7 @@ struct EventsCommand: AsyncParsableCommand {
         /// Entries read at once.
         private static let part = 500
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Flag(name: .shortAndLong, help: "Follow until interrupted.")
         var follow = false
@@ -73,7 +69,7 @@ struct EventsCommand: AsyncParsableCommand {
                 }
                 guard follow else { return }
                 // Nobody reads any more, which writing would not notice while nothing happens.
-                guard !StandardStream.output.hasLostItsReader else { throw OutputClosed() }
+                guard !StandardStream.output.hasLostItsReader else { throw ExitCode.success }
                 try? await Task.sleep(for: Self.interval)
             }
         }
@@ -82,7 +78,7 @@ struct EventsCommand: AsyncParsableCommand {
             guard !entries.isEmpty else { return }
             var bytes: [UInt8] = []
             for entry in entries {
-                if output.json {
+                if options.json {
                     var writer = JSONWriter(reserving: 256)
                     entry.write(to: &writer)
                     bytes += writer.bytes

@@ -1,16 +1,14 @@
 import ArgumentParser
 import Coding
-import FoundationEssentials
 import Sockets
 
-/// `bramley init`
-struct InitCommand: AsyncParsableCommand {
+struct InitCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
         abstract: "Create a configuration and print the values for Apple's portal.",
         discussion: """
             Asks for missing values if standard input is a terminal. Any other configuration key may be given as a \
-            flag, such as --server-port 8081; see docs/configuration.md.
+            flag, such as --server-port 8081; see docs/reference/configuration.md.
             """)
 
     @Option(
@@ -27,91 +25,85 @@ struct InitCommand: AsyncParsableCommand {
     @Flag(help: "Do not prompt; missing values are errors.")
     var nonInteractive = false
 
-    @Option(name: Self.names("--public-url"), help: "The public address, such as https://id.example.com.")
+    @Option(name: .of("publicURL"), help: "The public address, such as https://id.example.com.")
     var publicURL: String?
 
     @Option(
-        name: Self.names("--services-id", "--apple-services-id"),
+        name: .of("apple.servicesID"),
         help: ArgumentHelp("The Services ID, such as com.example.web.", valueName: "id"))
     var servicesID: String?
 
     @Option(
-        name: Self.names("--team-id", "--apple-team-id"),
+        name: .of("apple.teamID"),
         help: ArgumentHelp("The ten-character Team ID.", valueName: "id"))
     var teamID: String?
 
     @Option(
-        name: Self.names("--private-key-file", "--apple-private-key-file"),
+        name: .of("apple.privateKeyFile"),
         help: ArgumentHelp("The .p8 file of the Sign in with Apple key.", valueName: "file"))
     var privateKeyFile: String?
 
     @Option(
-        name: Self.names("--key-id", "--apple-key-id"),
+        name: .of("apple.keyID"),
         help: ArgumentHelp("The ten-character Key ID. (default: from the file name)", valueName: "id"))
     var keyID: String?
 
     @Option(
-        name: Self.names("--bundle-ids", "--apple-bundle-ids"),
+        name: .of("apple.bundleIDs"),
         help: ArgumentHelp("Bundle IDs of your apps, comma-separated.", valueName: "ids"))
     var bundleIDs: String?
 
     @Option(
-        name: Self.names("--scopes", "--apple-scopes"),
+        name: .of("apple.scopes"),
         help: ArgumentHelp("What to request: name,email, one of them, or \"\" for neither.", valueName: "scopes")
     )
     var scopes: String?
 
     @Option(
-        name: Self.names("--sign-up", "--access-sign-up"),
+        name: .of("access.signUp"),
         help: ArgumentHelp("Who may sign up: open, approval or closed.", valueName: "word"))
     var signUp: String?
 
-    @Option(name: Self.names("--site-name"), help: ArgumentHelp("The site's name on the pages.", valueName: "name"))
+    @Option(name: .of("site.name"), help: ArgumentHelp("The site's name on the pages.", valueName: "name"))
     var siteName: String?
 
     @Option(
-        name: Self.names("--certificate-file", "--server-certificate-file"),
+        name: .of("server.certificateFile"),
         help: ArgumentHelp("The certificate chain, if no proxy terminates TLS.", valueName: "file"))
     var certificateFile: String?
 
     @Option(
-        name: Self.names("--certificate-key-file", "--server-private-key-file"),
+        name: .of("server.privateKeyFile"),
         help: ArgumentHelp("The certificate's private key.", valueName: "file"))
     var certificateKeyFile: String?
 
     @Option(
-        name: Self.names("--trusted-proxies", "--server-trusted-proxies"),
+        name: .of("server.trustedProxies"),
         help: ArgumentHelp("Addresses of your reverse proxies, comma-separated.", valueName: "addresses"))
     var trustedProxies: String?
 
     @Option(
-        name: Self.names("--cookie-domain", "--sessions-cookie-domain"),
+        name: .of("sessions.cookieDomain"),
         help: ArgumentHelp("A parent domain whose hosts share the session cookie.", valueName: "domain"))
     var cookieDomain: String?
 
     @Option(
-        name: Self.names("--return-origins", "--login-allowed-return-origins"),
+        name: .of("login.allowedReturnOrigins"),
         help: ArgumentHelp("Other origins to return to after sign-in, comma-separated.", valueName: "origins"))
     var returnOrigins: String?
 
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
     var keys: [String] = []
 
-    private static func names(_ flags: String...) -> NameSpecification {
-        NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
-    }
-
-    func run() async throws {
-        try await CommandRun.reporting {
-            let lines: [String]
-            do throws(CommandFailure) {
-                lines = try setUp()
-            } catch {
-                Self.show(Self.fitted(error.description, to: .error) + "\n")
-                throw ExitCode(1)
-            }
-            try CommandOutput.line(Self.fitted(lines.joined(separator: "\n"), to: .output))
+    func perform() async throws {
+        let lines: [String]
+        do throws(CommandFailure) {
+            lines = try setUp()
+        } catch {
+            Self.write(Self.fitted(error.description, to: .error) + "\n")
+            throw ExitCode(1)
         }
+        try CommandOutput.line(Self.fitted(lines.joined(separator: "\n"), to: .output))
     }
 
     /// As wide as the terminal, or 80 columns when it does not report its width; unchanged for a file or a pipe.
@@ -120,7 +112,7 @@ struct InitCommand: AsyncParsableCommand {
     }
 
     /// To standard error, so that standard output contains only the result.
-    private static func show(_ text: String) {
+    static func write(_ text: String) {
         StandardError().write([UInt8](text.utf8))
     }
 
@@ -130,24 +122,20 @@ struct InitCommand: AsyncParsableCommand {
         try target.check()
         var draft = draft
         if target.isOfPackage, let key = ConfigurationTable.byName["storage.directory"], !draft.gives(key) {
-            draft[key] = Self.packageData
+            draft[key.name] = Self.packageData
         }
-        if !nonInteractive, Files.readsFromTerminal {
+        if !nonInteractive, StandardStream.input.isTerminal {
             // Report invalid flags before asking anything.
             try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
-            let dialogue = SetupDialogue(
-                keyFiles: Self.keyFiles(), readLine: { StandardStream.input.readLine() },
-                write: Self.show,
-                width: StandardStream.error.columns ?? 80)
-            try dialogue.complete(&draft)
-        } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {
-            draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
+            try complete(&draft)
+        } else {
+            draft["apple.keyID"] = draft["apple.keyID"] ?? draft.keyIDOfFile
         }
         try refuse(draft.problems.filter { $0.severity == .error })
         var copied: String?
-        if target.isOfPackage, let key = ConfigurationTable.byName["apple.privateKeyFile"], let file = draft[key] {
+        if target.isOfPackage, let file = draft["apple.privateKeyFile"] {
             copied = try target.copyKey(file)
-            draft[key] = copied ?? file
+            draft["apple.privateKeyFile"] = copied ?? file
         }
         return try write(draft.document(at: target.path), to: target, copied: copied)
     }
@@ -170,7 +158,7 @@ struct InitCommand: AsyncParsableCommand {
         var lines = [
             target.isOfPackage
                 ? "Wrote \(target.path) and, for editors, \(target.schemaPath)."
-                : "Wrote \(target.path), which its owner alone can read, and \(target.schemaPath) for editors."
+                : "Wrote \(target.path), which only its owner can read, and \(target.schemaPath) for editors."
         ]
         if let copied { lines.append("Copied the key to \(copied): delete the file you gave, or keep it safe.") }
         return lines + CheckCommand.summary(of: loaded) + loaded.configuration.nextSteps(target)
@@ -190,25 +178,19 @@ struct InitCommand: AsyncParsableCommand {
         throw CommandFailure(ConfigurationFailure(problems: named).description)
     }
 
-    private static func keyFiles() -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: ".")) ?? []
-        return names.filter { AppleKeyFile.keyID(inNameOf: $0) != nil }.sorted()
-    }
-
     /// The values of the flags.
     private var draft: ConfigurationDraft {
         var draft = ConfigurationDraft(others: keys)
-        let given = [
-            "publicURL": publicURL, "apple.servicesID": servicesID, "apple.teamID": teamID,
-            "apple.privateKeyFile": privateKeyFile, "apple.keyID": keyID, "apple.bundleIDs": bundleIDs,
-            "apple.scopes": scopes, "access.signUp": signUp, "site.name": siteName,
-            "server.certificateFile": certificateFile, "server.privateKeyFile": certificateKeyFile,
-            "server.trustedProxies": trustedProxies, "sessions.cookieDomain": cookieDomain,
-            "login.allowedReturnOrigins": returnOrigins,
-        ]
-        for (name, text) in given {
-            if let key = ConfigurationTable.byName[name], let text { draft[key] = text }
-        }
+        for question in SetupQuestion.all { draft[question.key.name] = self[keyPath: question.option] }
         return draft
+    }
+}
+
+extension NameSpecification {
+    /// The short flag of a question, and the key's own.
+    fileprivate static func of(_ key: String) -> NameSpecification {
+        guard let question = SetupQuestion.all.first(where: { $0.key.name == key }) else { return .long }
+        let flags = question.flag == question.key.flagName ? [question.flag] : [question.flag, question.key.flagName]
+        return NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
     }
 }

@@ -2,13 +2,11 @@ import ArgumentParser
 internal import Crypto
 internal import Sockets
 
-/// `bramley jws`
 struct JWSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jws", abstract: "Inspect signatures.", subcommands: [Verify.self])
 
-    /// `bramley jws verify`
-    struct Verify: AsyncParsableCommand {
+    struct Verify: ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "verify",
             abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
@@ -19,25 +17,23 @@ struct JWSCommand: AsyncParsableCommand {
         @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
         var algorithm: String
 
-        func run() async throws {
-            try await CommandRun.reporting {
-                let key: GuardedFile
-                do throws(KeyFlaw) {
-                    key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
-                } catch {
-                    try CommandOutput.line("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
-                    throw ExitCode(1)
-                }
-                let outcome = JWSCheck.run(
-                    keyFile: key.bytes, algorithm: algorithm, input: Self.standardInput(atMost: 1_048_576))
-                do {
-                    try CommandOutput.line(LogEscaping.escaped(outcome.line))
-                } catch is OutputClosed where !outcome.isValid {
-                    // Nobody reads the output, but an invalid signature must never exit with success.
-                    throw ExitCode(1)
-                }
-                if !outcome.isValid { throw ExitCode(1) }
+        func perform() async throws {
+            let key: GuardedFile
+            do throws(InputFlaw) {
+                key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
+            } catch {
+                try CommandOutput.line("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
+                throw ExitCode(1)
             }
+            let outcome = JWSCheck.run(
+                keyFile: key.bytes, algorithm: algorithm, input: Self.standardInput(atMost: 1_048_576))
+            do {
+                try CommandOutput.line(LogEscaping.escaped(outcome.line))
+            } catch is ExitCode where !outcome.isValid {
+                // Nobody reads the output, but an invalid signature must never exit with success.
+                throw ExitCode(1)
+            }
+            if !outcome.isValid { throw ExitCode(1) }
         }
 
         /// Standard input as bytes; longer than any token is cut, and then fails.

@@ -1,22 +1,18 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 
-/// `bramley links`
 struct LinksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "links", abstract: "Manage links between Apple identities and your application's accounts.",
         subcommands: [List.self])
 
-    /// `bramley links list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List links, oldest first.",
             discussion: "An ended link is kept for a day without the account's name.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(help: "Only links in this state; repeatable.")
@@ -29,7 +25,7 @@ struct LinksCommand: AsyncParsableCommand {
                     .init("STATE") { .text(Self.shown($0, at: place.now)) },
                     .init("USER") { .code($0.user?.rawValue) }, .init("BEGUN") { .time($0.createdAt) },
                     .init("WHY", flexible: true) { .text($0.failure) },
-                ], Link.fields, .links, empty: "There are none.", json: output.json
+                ], Link.fields, .links, empty: "There are none.", json: options.json
             ) { after, limit in
                 try await place.database.links(in: Set(state), after: after, limit: limit)
             }

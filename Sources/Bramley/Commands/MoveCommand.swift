@@ -2,21 +2,17 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Crypto
-internal import Logging
-internal import Sockets
 internal import Storage
 
-/// `bramley move`
-struct MoveCommand: AsyncParsableCommand {
+struct MoveCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "move", abstract: "Move the whole database from SQLite to PostgreSQL, or back.",
         discussion: """
             Stop all servers first. Every row is copied in one transaction and compared; then the old database is \
-            marked as moved, and nothing opens it any more. Nobody is signed out. See docs/high-availability.md.
+            marked as moved, and nothing opens it any more. Nobody is signed out. See docs/operate/several-machines.md.
             """)
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: CommandOptions
     @OptionGroup var confirmation: ConfirmationOptions
 
     /// Other users can read a command's arguments.
@@ -31,23 +27,21 @@ struct MoveCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file with the connection string. (default: \(variable))", valueName: "file"))
     var toFile: String?
 
-    func run() async throws {
-        try await CommandRun.reporting {
-            let configuration = try ConfigurationLoader.loadDatabase(options.input)
-            let target = try MoveTarget.parse(targetText(options.input), from: configuration)
-            let storage = configuration.storage
-            let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
-            defer { extendLifetime(lock) }
-            let source = try OperatorDatabase.open(options.input, isExclusive: true, admitsMoved: true)
-            defer { source.database.close() }
-            let start = ContinuousClock.now
-            let moved = try await Self.move(source, to: target) {
-                try confirmation.confirm(
-                    "Everything in \(storage.place) moves to \(target.place). Afterwards, nothing opens the old database."
-                )
-            }
-            try show(moved, target, milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1)))
+    func perform() async throws {
+        let configuration = try ConfigurationLoader.loadDatabase(options.input)
+        let target = try MoveTarget.parse(targetText(options.input), from: configuration)
+        let storage = configuration.storage
+        let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
+        defer { extendLifetime(lock) }
+        let source = try OperatorDatabase.open(options.input, isExclusive: true, admitsMoved: true)
+        defer { source.database.close() }
+        let start = ContinuousClock.now
+        let moved = try await Self.move(source, to: target) {
+            try confirmation.confirm(
+                "Everything in \(storage.place) moves to \(target.place). Afterwards, Bramley no longer opens the old database."
+            )
         }
+        try show(moved, target, milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1)))
     }
 
     private func show(_ tables: [MovedTable], _ target: MoveTarget, milliseconds: Int) throws {
@@ -55,7 +49,7 @@ struct MoveCommand: AsyncParsableCommand {
         func count(_ table: String) -> String {
             Quantity.count(tables.first { $0.name == table }?.rows ?? 0, table)
         }
-        try output.show(
+        try options.show(
             tables.isEmpty
                 ? "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
                 : """
@@ -96,16 +90,12 @@ struct MoveCommand: AsyncParsableCommand {
     }
 
     private static func read(_ path: String) throws(CommandFailure) -> String {
-        let file: GuardedFile
-        do throws(KeyFlaw) {
-            file = try GuardedFile.read(path, maximumBytes: 4_096)
+        do throws(InputFlaw) {
+            return String(
+                decoding: try GuardedFile.read(path, maximumBytes: 4_096).bytes(at: path), as: UTF8.self)
         } catch {
             throw CommandFailure("\(path) \(error.fault)")
         }
-        guard !file.isWorldReadable, !file.isWritableByOthers else {
-            throw CommandFailure("\(path) is open to others: run chmod 600 \(path).")
-        }
-        return String(decoding: file.bytes, as: UTF8.self)
     }
 
     private static func move(
@@ -139,7 +129,7 @@ struct MoveCommand: AsyncParsableCommand {
             return moved
         } catch  where error is Failure || error is StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error). Run it again with the same target: nothing opens that one before."
+                "The move was not completed: \(error). Run it again with the same target; until then, nothing opens it."
             )
         }
     }

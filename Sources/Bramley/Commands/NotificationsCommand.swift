@@ -2,21 +2,17 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Sockets
-internal import Storage
 
-/// `bramley notifications`
 struct NotificationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications", abstract: "Manage notifications from Apple.",
         subcommands: [List.self, Show.self, Replay.self])
 
-    /// `bramley notifications list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List verified notifications, newest first.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(help: "Only notifications with this outcome.")
@@ -29,20 +25,18 @@ struct NotificationsCommand: AsyncParsableCommand {
                     .init("OUTCOME") { .text($0.outcome.rawValue) }, .init("RECEIVED") { .time($0.receivedAt) },
                     .init("EVENT TIME", optional: true) { .time($0.eventTime) },
                     .init("SUBJECT", flexible: true, optional: true) { .text($0.subject?.rawValue) },
-                ], RecordedNotification.fields, .notifications, empty: "None.", json: output.json
+                ], RecordedNotification.fields, .notifications, empty: "None.", json: options.json
             ) { after, limit in
                 try await place.database.notifications(outcome: outcome, after: after, limit: limit)
             }
         }
     }
 
-    /// `bramley notifications show`
     struct Show: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Show a notification and its verified payload.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: "The jti shown by list.")
         var jti: String
@@ -51,7 +45,7 @@ struct NotificationsCommand: AsyncParsableCommand {
             guard let found = try await place.database.notification(jti) else {
                 throw CommandFailure("There is no notification \(jti).")
             }
-            guard output.json else {
+            guard options.json else {
                 let payload = Field<RecordedNotification>("payload") { .text($0.payload ?? "erased") }
                 return try CommandOutput.fields(of: found, RecordedNotification.fields + [payload])
             }
@@ -70,7 +64,6 @@ struct NotificationsCommand: AsyncParsableCommand {
         }
     }
 
-    /// `bramley notifications replay`
     struct Replay: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay", abstract: "Apply notifications again that had no effect.",
@@ -79,8 +72,7 @@ struct NotificationsCommand: AsyncParsableCommand {
                 are not applied again.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: "One or more jti.")
         var jtis: [String] = []
@@ -110,13 +102,11 @@ struct NotificationsCommand: AsyncParsableCommand {
         /// Oldest first, in the order of receipt.
         private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
             var ids: [String] = []
-            var cursor: TimedPlace?
-            repeat {
-                let page = try await place.database.notifications(
-                    outcome: .unknownSubject, after: cursor, limit: PageOptions.maximum)
-                ids += page.items.filter { $0.payload != nil }.map(\.id)
-                cursor = page.next
-            } while cursor != nil
+            try await PageOptions.eachPage { after, limit in
+                try await place.database.notifications(outcome: .unknownSubject, after: after, limit: limit)
+            } _: { items in
+                ids += items.filter { $0.payload != nil }.map(\.id)
+            }
             return ids.reversed()
         }
 
@@ -135,7 +125,7 @@ struct NotificationsCommand: AsyncParsableCommand {
                 case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
                 case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
                 }
-            try output.show("\(TerminalText.safe(id))\t\(text)", [("jti", .code(id)), ("outcome", .text(word))])
+            try options.show("\(TerminalText.safe(id))\t\(text)", [("jti", .code(id)), ("outcome", .text(word))])
         }
     }
 }

@@ -3,13 +3,11 @@ internal import FoundationEssentials
 internal import Public
 internal import Sockets
 
-/// `bramley pages`
 struct PagesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pages", abstract: "Customize pages.", subcommands: [Export.self])
 
-    /// `bramley pages export`
-    struct Export: AsyncParsableCommand {
+    struct Export: ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "export",
             abstract: "Write all templates, texts and assets to a directory for pages.directory.")
@@ -20,21 +18,18 @@ struct PagesCommand: AsyncParsableCommand {
         @Flag(help: "Replace existing files.")
         var force = false
 
-        func run() async throws {
-            try await CommandRun.reporting {
-                let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
-                try CommandOutput.line(
-                    """
-                    \(count) files are in \(LogEscaping.escaped(directory)).
-                    Keep those you change and remove the others: what is there no longer follows an update.
-                    """)
-            }
+        func perform() async throws {
+            let count = try Self.write(EmbeddedFiles.all, to: directory, replacing: force)
+            try CommandOutput.line(
+                """
+                \(count) files are in \(LogEscaping.escaped(directory)).
+                Keep those you change and remove the others: what is there no longer follows an update.
+                """)
         }
     }
 }
 
-/// Writes the embedded files where an operator can change them.
-enum PageExport {
+extension PagesCommand.Export {
     /// Files are readable by everyone and writable by their owner (0644, folders 0755, minus umask): every visitor sees
     /// their content.
     /// - Returns: how many files were written.

@@ -1,22 +1,19 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
 internal import Crypto
 internal import Sockets
 internal import Storage
 
-/// `bramley restore`
-struct RestoreCommand: AsyncParsableCommand {
+struct RestoreCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Restore a backup while the server is stopped.",
         discussion: """
             The backup is first read completely and opened with the configured sealing key. The current database is \
             kept next to it. Sessions that ended after the backup are valid again unless you pass --end-sessions. See \
-            docs/backup.md.
+            docs/operate/backup.md.
             """)
 
-    @OptionGroup var options: OperatorOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: CommandOptions
     @OptionGroup var confirmation: ConfirmationOptions
 
     @Flag(help: "End all sessions.")
@@ -25,38 +22,34 @@ struct RestoreCommand: AsyncParsableCommand {
     @Argument(help: "A file written by bramley backup.")
     var file: String
 
-    func run() async throws {
-        try await CommandRun.reporting {
-            Files.keepNewFilesPrivate()
-            let configuration = try ConfigurationLoader.loadDatabase(options.input)
-            guard configuration.storage.postgres == nil else { throw CommandFailure(BackupCommand.adviceForPostgres) }
-            let file = file
-            let start = ContinuousClock.now
-            let restore = try await Interruption.cancelling {
-                let restore = try await Restore.prepare(
-                    file, configuration, clock: SystemClock(), random: SystemRandom())
-                do {
-                    try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
-                } catch {
-                    restore.discard()
-                    throw error
-                }
-                return restore
+    func perform() async throws {
+        Files.keepNewFilesPrivate()
+        let configuration = try ConfigurationLoader.loadDatabase(options.input)
+        guard configuration.storage.postgres == nil else { throw CommandFailure(BackupCommand.adviceForPostgres) }
+        let start = ContinuousClock.now
+        let restore = try await Interruption.cancelling {
+            let restore = try await Restore.prepare(file, configuration, clock: SystemClock())
+            do {
+                try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+            } catch {
+                restore.discard()
+                throw error
             }
-            defer { restore.discard() }
-            let ended =
-                endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
-            let kept = try restore.commit()
-            let (milliseconds, contents) = (Int((ContinuousClock.now - start) / .milliseconds(1)), restore.contents)
-            try output.show(
-                text(contents, ended: ended, keptAs: kept, milliseconds),
-                [
-                    ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
-                    ("milliseconds", .number(milliseconds)), ("users", .number(contents.users)),
-                    ("sessions", .number(contents.sessions)), ("endedSessions", .number(ended)),
-                    ("schema", .text(contents.file.schema)), ("keptAs", .text(kept)),
-                ])
+            return restore
         }
+        defer { restore.discard() }
+        let ended =
+            endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
+        let kept = try restore.commit()
+        let (milliseconds, contents) = (Int((ContinuousClock.now - start) / .milliseconds(1)), restore.contents)
+        try options.show(
+            text(contents, ended: ended, keptAs: kept, milliseconds),
+            [
+                ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
+                ("milliseconds", .number(milliseconds)), ("users", .number(contents.users)),
+                ("sessions", .number(contents.sessions)), ("endedSessions", .number(ended)),
+                ("schema", .text(contents.file.schema)), ("keptAs", .text(kept)),
+            ])
     }
 
     private func question(_ contents: DatabaseExamination, in directory: String) -> String {
@@ -66,7 +59,7 @@ struct RestoreCommand: AsyncParsableCommand {
             in \(directory). \
             \(endSessions
                 ? "Everybody will be signed out."
-                : "Sessions that were ended since it was made live again; --end-sessions signs everybody out.")
+                : "Sessions that ended after it was made are valid again; --end-sessions signs everybody out.")
             """
     }
 
@@ -84,7 +77,7 @@ struct RestoreCommand: AsyncParsableCommand {
             \(Quantity.seconds(milliseconds)).
             """
         ]
-        if let kept { lines.append("The one before is \(kept): delete it when you do not need it any more.") }
+        if let kept { lines.append("The one before is \(kept): delete it when you no longer need it.") }
         if let ended {
             lines.append("\(Quantity.count(ended, "session")) ended.")
         } else {

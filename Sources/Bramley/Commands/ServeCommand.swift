@@ -3,20 +3,14 @@ import Logging
 internal import Sockets
 internal import Storage
 
-/// `bramley serve`
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: ReportingCommand {
     static let configuration = CommandConfiguration(commandName: "serve", abstract: "Run the server.")
 
     @OptionGroup var options: ConfigurationOptions
 
-    func run() async throws {
+    func perform() async throws {
         let input = options.input
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try ConfigurationLoader.load(input)
-        } catch {
-            throw error.report()
-        }
+        let loaded = try ConfigurationLoader.load(input)
         let log = loaded.configuration.log
         let output = StandardError(notice: { lost in
             LineLogHandler.line(
@@ -28,15 +22,14 @@ struct ServeCommand: AsyncParsableCommand {
         do throws(SystemError) {
             sink = try LogQueue(output, direct: prompt?.write)
         } catch {
-            CommandOutput.remark("error: The thread that writes the log cannot be started: \(error).")
-            throw ExitCode(1)
+            throw CommandFailure("The thread that writes the log cannot be started: \(error).")
         }
         let logger = Logger(label: "bramley") { label in
             LineLogHandler(
                 label: label, level: log.level, format: log.format, sink: sink, now: { SystemClock().now() })
         }
         for warning in loaded.warnings {
-            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+            logger.configurationWarning(warning.description)
         }
         do {
             try await Server.run(

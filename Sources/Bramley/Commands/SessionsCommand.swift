@@ -1,22 +1,18 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 internal import Web
 
-/// `bramley sessions`
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions", abstract: "Manage sessions.",
         subcommands: [List.self, Revoke.self])
 
-    /// `bramley sessions list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
@@ -26,21 +22,19 @@ struct SessionsCommand: AsyncParsableCommand {
             let user = try await user?.id(in: place)
             try await page.show(
                 SessionRows.ofAll(at: place.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
-                empty: "Nobody is signed in.", json: output.json
+                empty: "Nobody is signed in.", json: options.json
             ) { after, limit in
                 try await place.database.sessionsOfPeople(of: user, after: after, limit: limit, at: place.now)
             }
         }
     }
 
-    /// `bramley sessions revoke`
     struct Revoke: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "revoke", abstract: "End some sessions, one person's, or all.",
             discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Argument(help: "One or more session ids, ses_….")
@@ -60,9 +54,9 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run(on place: OperatorDatabase) async throws {
             let (revoked, missing) = try await revoke(place)
-            try output.show(
+            try options.show(
                 "\(revoked) \(revoked == 1 ? "session" : "sessions") revoked", [("revoked", .number(revoked))])
-            if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not there.") }
+            if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not found.") }
         }
 
         private func revoke(_ place: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
@@ -90,7 +84,7 @@ struct SessionsCommand: AsyncParsableCommand {
                 if try await place.database.endSession(id, cause: cause, at: place.now) {
                     revoked += 1
                 } else {
-                    CommandOutput.remark("\(id) is not there")
+                    CommandOutput.remark("\(id) was not found")
                 }
             }
             return (revoked, ids.count - revoked)
@@ -105,9 +99,7 @@ enum SessionRows {
 
     static func ofAll(at now: Timestamp, _ style: TextTable.Style) -> [CommandColumn<Row>] {
         let rest = ofOne(at: now, style).map { column in
-            CommandColumn<Row>(
-                column.column.title, flexible: column.column.isFlexible, optional: column.column.isOptional
-            ) { column.value($0.session) }
+            CommandColumn<Row>(column: column.column) { column.value($0.session) }
         }
         return rest.prefix(1) + [
             .init("USER") { .code($0.session.user.rawValue) },

@@ -1,25 +1,21 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Logging
 internal import Sockets
 internal import Storage
 internal import Web
 
-/// `bramley webhooks`
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "Manage webhook deliveries.",
         subcommands: [List.self, Retry.self, Test.self])
 
-    /// `bramley webhooks list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
             abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Flag(help: "List the dead letters instead, newest first.")
         var dead = false
@@ -63,7 +59,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         private func show(
             _ endpoints: [WebhookEndpoint], _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp
         ) throws {
-            if output.json {
+            if options.json {
                 return try CommandOutput.jsonList(endpoints, WebhookEndpoint.fields(kinds, at: now, for: .operator))
             }
             let columns: [CommandColumn<WebhookEndpoint>] = [
@@ -83,7 +79,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         }
 
         private func show(_ letters: [DeadWebhook]) throws {
-            if output.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
+            if options.json { return try CommandOutput.jsonList(letters, DeadWebhook.fields(for: .operator)) }
             let columns: [CommandColumn<DeadWebhook>] = [
                 .init("EVENT") { .code($0.entry.id.rawValue) }, .init("TYPE") { .text($0.entry.kind.rawValue) },
                 .init("USER") { .code($0.entry.user.rawValue) },
@@ -95,14 +91,12 @@ struct WebhooksCommand: AsyncParsableCommand {
         }
     }
 
-    /// `bramley webhooks retry`
     struct Retry: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "retry",
             abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
         var id: String?
@@ -145,13 +139,12 @@ struct WebhooksCommand: AsyncParsableCommand {
             var count = 0
             for retry in retries { count += try await database.retryWebhooks(retry, at: place.now) }
             if let id, count == 0 { throw CommandFailure("\(id) is not a dead letter, and no endpoint waits for it.") }
-            try output.show(
+            try options.show(
                 count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried",
                 [("retried", .number(count))])
         }
     }
 
-    /// `bramley webhooks test`
     struct Test: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "test",
@@ -161,8 +154,7 @@ struct WebhooksCommand: AsyncParsableCommand {
                 exit code is 1 if the endpoint did not accept it.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
         var url: String
@@ -171,7 +163,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             let whole = try ConfigurationLoader.load(options.input).configuration
             let result = try await Self.test(url, whole, place)
             let shown = WebhookEndpoint.name(of: url)
-            if output.json {
+            if options.json {
                 try CommandOutput.json { $0.write(result, WebhookTestResult.fields(of: url, for: .operator)) }
             } else if result.failure == nil {
                 try CommandOutput.line("\(shown) took \(result.id) after \(result.milliseconds) ms")

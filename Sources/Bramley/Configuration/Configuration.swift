@@ -30,8 +30,8 @@ package struct Configuration: Sendable {
     package var log = Log()
     /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.
     package var outboundProxy = ProxySettings.direct
-    /// The values it was made from.
-    package var snapshot = ConfigurationSnapshot()
+    /// The digest of each key's value, given or default, to tell which have changed: no secret is kept a second time.
+    package var digests: [String: Digest256] = [:]
 
     package struct Server: Sendable {
         package var listener = SocketAddress(ip: .v4(0x7F00_0001), port: 8080)
@@ -63,7 +63,7 @@ package struct Configuration: Sendable {
     /// `server.limits.*`, besides those of `web`. Each is inclusive.
     package struct Limits: Sendable {
         /// Apple's callback carries a person's name, which can be long.
-        package var wire = WireLimits(body: 524_288)
+        package var wire = WireLimits { $0.body = 524_288 }
         package var timeouts = ServerTimeouts()
         package var connections = 10_000
         package var connectionsPerAddress = 256
@@ -130,24 +130,4 @@ extension [AssertionAudience] {
 /// `log.format`.
 package enum LogFormat: String, Sendable, CaseIterable {
     case json, text
-}
-
-/// The values of all keys, to tell which have changed. Stored as digests: no secret is kept a second time.
-package struct ConfigurationSnapshot: Hashable, Sendable {
-    /// The digest of each key's value, given or default.
-    private var digests: [String: Digest256] = [:]
-
-    package init() {}
-
-    init(_ given: [String: FileValue]) {
-        for key in ConfigurationTable.keys {
-            guard let value = given[key.name] ?? key.presence.value else { continue }
-            digests[key.name] = SHA256.hash(utf8: "\(value)")
-        }
-    }
-
-    /// The keys that changed, in the order of the reference.
-    func changes(since before: ConfigurationSnapshot) -> [String] {
-        ConfigurationTable.keys.map(\.name).filter { digests[$0] != before.digests[$0] }
-    }
 }

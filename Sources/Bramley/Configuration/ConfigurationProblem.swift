@@ -1,5 +1,7 @@
+internal import Logging
+
 /// A problem with the configuration, described so that the reader can fix it at once.
-package struct ConfigurationProblem: Error, Hashable, Sendable {
+package struct ConfigurationProblem: Hashable, Sendable {
     package enum Severity: String, Hashable, Sendable {
         /// The server does not start.
         case error
@@ -7,7 +9,7 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
         case warning
     }
 
-    package var severity: Severity
+    package var severity = Severity.error
     /// The key's dotted name, or the unknown name as written. Empty for the whole configuration.
     package var key: String
     /// The source of the value: a file's name, an environment variable or a flag. Nil when nothing was given.
@@ -17,16 +19,6 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     /// What to write instead.
     package var remedy: String
 
-    package init(
-        _ severity: Severity = .error, key: String, source: String? = nil, fault: String, remedy: String
-    ) {
-        self.severity = severity
-        self.key = key
-        self.source = source
-        self.fault = fault
-        self.remedy = remedy
-    }
-
     /// `error: apple.teamID (config.json): has 3 characters … Write …`, control characters escaped.
     package var description: String {
         let place = source.map { key.isEmpty ? "\($0): " : " (\($0)): " } ?? (key.isEmpty ? "" : ": ")
@@ -34,13 +26,14 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     }
 }
 
-/// What is wrong with a key's value or with a file, as the end of a sentence about it, and what to write instead.
-struct KeyFlaw: Error {
-    let fault: String
+/// What is wrong with a key's value, a file or a line of one, as the end of a sentence about it, and what to write
+/// instead. Names members of a line, never their values.
+package struct InputFlaw: Error, Hashable, Sendable {
+    package let fault: String
     /// Empty where only the caller knows.
-    let remedy: String
+    package let remedy: String
 
-    init(_ fault: String, _ remedy: String = "") {
+    package init(_ fault: String, _ remedy: String = "") {
         self.fault = fault
         self.remedy = remedy
     }
@@ -62,23 +55,22 @@ package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
     }
 }
 
-/// Problems, as they are found. A class, so that all readers of one load add to one list.
-final class ProblemList {
-    private(set) var problems: [ConfigurationProblem] = []
-
-    func add(_ problem: ConfigurationProblem) {
-        problems.append(problem)
-    }
-
-    var holdsErrors: Bool { problems.contains { $0.severity == .error } }
+extension [ConfigurationProblem] {
+    var holdErrors: Bool { contains { $0.severity == .error } }
 
     /// Problems of the whole first, then in the order of the table, unknown names in between.
     var ordered: [ConfigurationProblem] {
         var ranks: [String: Int] = [:]
         for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
         func rank(_ problem: ConfigurationProblem) -> Int { problem.key.isEmpty ? -2 : ranks[problem.key] ?? -1 }
-        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }
-            .map(\.element)
+        return enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(\.element)
+    }
+}
+
+extension Logger {
+    /// - Parameter detail: a warning about the configuration that is in use.
+    func configurationWarning(_ detail: String) {
+        warning("configuration", metadata: ["detail": .string(detail)])
     }
 }
 

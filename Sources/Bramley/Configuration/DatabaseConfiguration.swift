@@ -8,42 +8,35 @@ import Web
 package struct DatabaseConfiguration: Sendable {
     package var storage: Configuration.Storage
     package var secrets: Configuration.Secrets
-    package var teamID: String
-    /// The Services ID first, then the bundle IDs.
-    package var clientIDs: [String]
-    package var isSimulated: Bool
-    package var onAccountDeleted: AccountDeletionPolicy
-    package var sessionLimits: SessionLimits
-    package var retention: RetentionPolicy
+    /// Our team, and our clients: the Services ID first, then the bundle IDs.
+    package var checkScope: CheckScope
+    package var options: DatabaseOptions
     /// The audiences of assertions.
     package var audiences: [AssertionAudience]
     /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
-    /// The options for opening the database.
     package func databaseOptions(for use: StoreOptions.Use) -> DatabaseOptions {
-        DatabaseOptions(
-            StoreOptions(
-                directory: storage.directory, postgres: storage.postgres, origin: isSimulated ? .simulated : .real,
-                use: use),
-            sessionLimits: sessionLimits, retention: retention, onAccountDeleted: onAccountDeleted)
-    }
-
-    /// Whose credentials are checked at Apple.
-    package var checkScope: CheckScope {
-        CheckScope(team: TeamID(teamID), clients: clientIDs.map { ClientID($0) })
+        var options = options
+        options.store.use = use
+        return options
     }
 }
 
 extension Configuration {
     package var database: DatabaseConfiguration {
-        DatabaseConfiguration(
-            storage: storage, secrets: secrets, teamID: apple.teamID, clientIDs: [apple.servicesID] + apple.bundleIDs,
-            isSimulated: apple.isSimulated, onAccountDeleted: apple.onAccountDeleted,
-            sessionLimits: web.sessions.limits,
-            retention: retention, audiences: web.assertionAudiences,
-            webhookKinds: Dictionary(
-                webhooks.map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
+        let store = StoreOptions(
+            directory: storage.directory, postgres: storage.postgres,
+            origin: apple.isSimulated ? .simulated : .real)
+        return DatabaseConfiguration(
+            storage: storage, secrets: secrets,
+            checkScope: CheckScope(
+                team: TeamID(apple.teamID), clients: ([apple.servicesID] + apple.bundleIDs).map { ClientID($0) }),
+            options: DatabaseOptions(
+                store, sessionLimits: web.sessions.limits, retention: retention,
+                onAccountDeleted: apple.onAccountDeleted),
+            audiences: web.assertionAudiences,
+            webhookKinds: Dictionary(webhooks.map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
     }
 }
 

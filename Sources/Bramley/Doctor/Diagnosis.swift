@@ -1,4 +1,4 @@
-internal import Coding
+internal import Accounts
 
 /// One thing that `bramley doctor` examined, and its result.
 package struct Diagnosis: Hashable, Sendable {
@@ -35,21 +35,19 @@ package struct Diagnosis: Hashable, Sendable {
     package var nextStep: String?
 
     static func good(_ check: Check, about: String? = nil, _ detail: String) -> Diagnosis {
-        Diagnosis(check: check, state: .good, finding: nil, about: about, detail: detail, nextStep: nil)
+        Diagnosis(check: check, state: .good, about: about, detail: detail)
     }
 
     static func unsure(_ finding: Finding, about: String? = nil, _ detail: String, next: String) -> Diagnosis {
-        Diagnosis(
-            check: finding.check, state: .unsure, finding: finding, about: about, detail: detail, nextStep: next)
+        Diagnosis(check: finding.check, state: .unsure, finding: finding, about: about, detail: detail, nextStep: next)
     }
 
     static func wrong(_ finding: Finding, about: String? = nil, _ detail: String, next: String) -> Diagnosis {
-        Diagnosis(
-            check: finding.check, state: .wrong, finding: finding, about: about, detail: detail, nextStep: next)
+        Diagnosis(check: finding.check, state: .wrong, finding: finding, about: about, detail: detail, nextStep: next)
     }
 }
 
-/// The kinds of findings, as in `--json` and docs/doctor.md.
+/// The kinds of findings, as in `--json` and docs/reference/doctor.md.
 package enum Finding: String, Hashable, Sendable, CaseIterable {
     case configurationRefused = "configuration_refused"
     case configurationDoubtful = "configuration_doubtful"
@@ -138,15 +136,12 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
 }
 
 extension Diagnosis {
-    func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("check", check.rawValue)
-        writer.member("state", state.rawValue)
-        writer.member("finding", finding?.rawValue)
-        writer.member("about", about)
-        writer.member("detail", detail)
-        writer.member("nextStep", nextStep)
-        writer.endObject()
+    /// In JSON.
+    var members: [FieldValue.Member] {
+        [
+            ("check", .text(check.rawValue)), ("state", .text(state.rawValue)), ("finding", .text(finding?.rawValue)),
+            ("about", .text(about)), ("detail", .text(detail)), ("nextStep", .text(nextStep)),
+        ]
     }
 
     /// What was examined, for a person.

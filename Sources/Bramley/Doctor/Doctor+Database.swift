@@ -157,14 +157,14 @@ extension Doctor {
             return .wrong(
                 .openIDRedirectUnusable, about: client.id.rawValue,
                 "People who sign in are sent to \(here), which is one of Bramley's own pages.",
-                next: "Register the program's address with bramley clients update --redirect-uri.")
+                next: "Register the application's address with bramley clients update --redirect-uri.")
         }
         let local = client.redirectURIs.first { $0.hasPrefix("http://") }
         guard !client.isPublic, let local, publicURL.isSecure else { return nil }
         return .unsure(
             .openIDRedirectLocal, about: client.id.rawValue,
-            "\(local) works only in a browser on the program's machine.",
-            next: "For other people, register the program's public address with bramley clients update "
+            "\(local) works only in a browser on the application's machine.",
+            next: "For other people, register the application's public address with bramley clients update "
                 + "--redirect-uri.")
     }
 
@@ -177,15 +177,15 @@ extension Doctor {
                 "At \(refusedAt.rfc3339) it sent a wrong secret"
                     + (client.isPublic ? ": a public client has none." : ", and has received no token since."),
                 next: client.isPublic
-                    ? "Remove the secret from the program's settings."
-                    : "Put the client's secret into the program's settings; bramley clients rotate-secret \(client.id) "
+                    ? "Remove the secret from the application's settings."
+                    : "Put the client's secret into the application's settings; bramley clients rotate-secret \(client.id) "
                         + "makes a new one.")
         }
         guard client.lastUsedAt == nil, client.createdAt.adding(seconds: patience) <= now else { return nil }
         return .unsure(
             .openIDClientUnused, about: client.id.rawValue,
             "Registered at \(client.createdAt.rfc3339), it has never received a token.",
-            next: "Sign in to the program and compare its settings, or delete it with bramley clients delete "
+            next: "Sign in to the application and compare its settings, or delete it with bramley clients delete "
                 + "\(client.id).")
     }
 
@@ -195,7 +195,7 @@ extension Doctor {
             .openIDLogoutFailing, about: client.id.rawValue,
             "Since \(since.rfc3339) it has accepted no logout token (\(failure)), so its sessions outlive a sign-out.",
             next:
-                "Compare the address with the program's documentation and bramley clients show \(client.id); then run "
+                "Compare the address with the application's documentation and bramley clients show \(client.id); then run "
                 + "bramley webhooks retry --endpoint \(WebhookEndpoint.url(ofClient: client.id.rawValue)).")
     }
 }

@@ -5,7 +5,6 @@ internal import Crypto
 internal import HTTP
 internal import HTTPTypes
 internal import Sockets
-internal import Storage
 internal import Web
 
 /// The server on this machine, through its admin listener.
@@ -143,16 +142,10 @@ extension Doctor {
     }
 
     private func fetch(at address: SocketAddress) async throws(StreamError) -> [UInt8] {
-        let result = await withTaskExecutorPreference(loop) { [loop, host = configuration.web.publicURL.host] in
-            do throws(StreamError) {
-                return Result<[UInt8], StreamError>.success(
-                    try await TLSProbe.certificate(
-                        at: address, serverName: host, on: loop,
-                        deadline: Deadline.now.adding(milliseconds: 10_000)))
-            } catch {
-                return .failure(error)
-            }
+        let host = configuration.web.publicURL.host
+        return try await withTaskExecutorPreference(loop) { [loop] () async throws(StreamError) in
+            try await TLSContext.certificate(
+                at: address, serverName: host, on: loop, deadline: Deadline.now.adding(milliseconds: 10_000))
         }
-        return try result.get()
     }
 }

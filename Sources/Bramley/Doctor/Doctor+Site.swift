@@ -11,16 +11,14 @@ extension Doctor {
     private static let callbackSize = 4096
 
     func site() async -> [Diagnosis] {
+        let url = configuration.web.publicURL
         var diagnoses = [await reach()].compactMap(\.self)
         let response: ClientResponse
         do throws(HTTPClientError) {
             response = try await ask(.get, "/login")
         } catch {
-            let holdsCertificate = configuration.server.tls != nil
-            let url = configuration.web.publicURL
-            return diagnoses + [Self.unreachable(url, error, holdsCertificate: holdsCertificate)]
+            return diagnoses + [Self.unreachable(url, error, holdsCertificate: configuration.server.tls != nil)]
         }
-        let url = configuration.web.publicURL
         if url.isSecure {
             diagnoses.append(
                 .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine trusts."))

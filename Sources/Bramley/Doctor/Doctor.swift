@@ -3,7 +3,6 @@ internal import AppleID
 internal import Crypto
 internal import HTTP
 internal import Sockets
-internal import Storage
 internal import Web
 
 /// `bramley doctor`: examines everything once, next to a running server, and changes nothing.
@@ -116,7 +115,7 @@ extension Doctor {
         return found
     }
 
-    static let nothingElse = "Nothing else was examined."
+    static let nothingElse = "Nothing else was checked."
 
     /// - Parameter isSimulated: whether a simulator replaces Apple; it sends notifications even to a server without an
     ///   app.

@@ -3,7 +3,7 @@ internal import Coding
 
 /// Whose export the lines of an import are. Each line is one person, as that product writes it.
 package enum ImportFormat: String, CaseIterable, Sendable {
-    /// The members that docs/importing.md lists.
+    /// The members that docs/operate/import.md lists.
     case bramley
     case auth0, firebase, keycloak, supabase
     case nextAuth = "next-auth"
@@ -126,7 +126,8 @@ extension ImportFormat {
     /// What makes a sound export of this product name nobody.
     fileprivate var check: String {
         switch self {
-        case .bramley: "each line needs appleSubject, or --from names the product that wrote it (docs/importing.md)"
+        case .bramley:
+            "each line needs appleSubject, or --from names the product that wrote it (docs/operate/import.md)"
         case .auth0: "does the export have the field identities, and people whose provider is apple?"
         case .firebase:
             "does providerUserInfo have entries of apple.com? firebase-tools before May 2026 leaves them out: update it "

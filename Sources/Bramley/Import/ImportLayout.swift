@@ -46,7 +46,7 @@ struct ImportLayout: Sendable {
 extension ImportLayout {
     /// - Returns: the line in the members of `ImportLine`, and further Apple identities of the same account; nil when the
     ///   line has no Apple identity.
-    func person(_ line: JSONObject) throws(ImportLineError) -> (members: JSONObject, others: [String])? {
+    func person(_ line: JSONObject) throws(InputFlaw) -> (members: JSONObject, others: [String])? {
         let all = identities(of: line)
         let ofApple = all.filter { provider.value(in: $0) == .string(apple) }
         let subjects = ofApple.compactMap { identity.subject.value(in: $0) }
@@ -111,7 +111,7 @@ extension ImportLayout {
     }
 
     /// - Throws: when the line does not say it clearly: nobody comes in by a misreading.
-    private func isShutOut(_ line: JSONObject) throws(ImportLineError) -> Bool {
+    private func isShutOut(_ line: JSONObject) throws(InputFlaw) -> Bool {
         if disabledSince.hasSomething(in: line) { return true }
         if let value = disabled?.value(in: line) { return try isSaid(value, "disabled") }
         if let value = enabled?.value(in: line) { return try !isSaid(value, "enabled") }
@@ -119,11 +119,11 @@ extension ImportLayout {
     }
 
     /// Booleans, and what databases without them write.
-    private func isSaid(_ value: JSONValue, _ meaning: String) throws(ImportLineError) -> Bool {
+    private func isSaid(_ value: JSONValue, _ meaning: String) throws(InputFlaw) -> Bool {
         switch value {
         case true, "true", "t", 1, "1": return true
         case false, "false", "f", 0, "0", "": return false
-        default: throw ImportLineError("whether the person is \(meaning) is neither true nor false")
+        default: throw InputFlaw("whether the person is \(meaning) is neither true nor false")
         }
     }
 }

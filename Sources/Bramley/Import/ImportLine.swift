@@ -27,7 +27,7 @@ package struct ImportLine: Sendable {
     /// - Returns: nil for a person of another product who has no Apple identity.
     package static func parse(
         _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
-    ) throws(ImportLineError) -> ImportLine? {
+    ) throws(InputFlaw) -> ImportLine? {
         var object = try LineFields.object(parsing: bytes, depth: format.depth)
         var otherSubjects: [String] = []
         if let layout = format.layout {
@@ -36,7 +36,7 @@ package struct ImportLine: Sendable {
         }
         let fields = try LineFields(object, names: members) { "\($0) is not a member of a person" }
         guard let subject = try fields.identifier("appleSubject") else {
-            throw ImportLineError("appleSubject is missing")
+            throw InputFlaw("appleSubject is missing")
         }
         try LineFields.checkToken(subject, "appleSubject", longest: longestSubject)
         return ImportLine(
@@ -45,18 +45,18 @@ package struct ImportLine: Sendable {
             credential: try credential(fields, clientIDs), otherSubjects: otherSubjects)
     }
 
-    private static func externalID(_ fields: LineFields) throws(ImportLineError) -> String? {
+    private static func externalID(_ fields: LineFields) throws(InputFlaw) -> String? {
         guard let text = try fields.identifier("externalID") else { return nil }
         guard UserLimits.accepts(externalID: text) else {
-            throw ImportLineError("externalID is not 1 to \(UserLimits.externalID) bytes without control characters")
+            throw InputFlaw("externalID is not 1 to \(UserLimits.externalID) bytes without control characters")
         }
         return text
     }
 
     /// Made safe as at a sign-in; a part that is empty or contains nothing visible is absent.
-    private static func name(_ fields: LineFields) throws(ImportLineError) -> PersonName {
+    private static func name(_ fields: LineFields) throws(InputFlaw) -> PersonName {
         guard let value = fields.object["name"], !value.isNull else { return PersonName() }
-        guard let object = value.objectValue else { throw ImportLineError("name is not an object") }
+        guard let object = value.objectValue else { throw InputFlaw("name is not an object") }
         let parts = try LineFields(object, prefix: "name.", names: ["given", "family"]) {
             "name has \($0); it may have given and family"
         }
@@ -65,16 +65,16 @@ package struct ImportLine: Sendable {
             family: try parts.text("family").flatMap(DisplayName.sanitize))
     }
 
-    private static func email(_ fields: LineFields) throws(ImportLineError) -> EmailAddress? {
+    private static func email(_ fields: LineFields) throws(InputFlaw) -> EmailAddress? {
         let isVerified = try fields.flag("emailVerified")
         let isPrivate = try fields.flag("isPrivateEmail")
         guard let address = try fields.text("email") else {
             guard isVerified == nil, isPrivate == nil else {
-                throw ImportLineError("emailVerified and isPrivateEmail say something about an email that is missing")
+                throw InputFlaw("emailVerified and isPrivateEmail say something about an email that is missing")
             }
             return nil
         }
-        guard EmailClaims.isSafe(address) else { throw ImportLineError("email is not a valid address") }
+        guard EmailClaims.isSafe(address) else { throw InputFlaw("email is not a valid address") }
         return EmailAddress(
             address: address, isVerified: isVerified ?? false,
             isPrivate: isPrivate ?? EmailAddress.isAtKnownRelay(address))
@@ -82,24 +82,15 @@ package struct ImportLine: Sendable {
 
     private static func credential(
         _ fields: LineFields, _ clientIDs: [String]
-    ) throws(ImportLineError) -> (clientID: ClientID, token: RefreshToken)? {
+    ) throws(InputFlaw) -> (clientID: ClientID, token: RefreshToken)? {
         let clientID = try fields.text("clientID")
         if let clientID, !clientIDs.contains(where: { $0.isExactly(clientID) }) {
-            throw ImportLineError("clientID is neither apple.servicesID nor one of apple.bundleIDs")
+            throw InputFlaw("clientID is neither apple.servicesID nor one of apple.bundleIDs")
         }
         guard let token = try fields.text("refreshToken") else { return nil }
         try LineFields.checkToken(token, "refreshToken", longest: longestToken)
-        guard let clientID else { throw ImportLineError("refreshToken needs the clientID it was issued to") }
+        guard let clientID else { throw InputFlaw("refreshToken needs the clientID it was issued to") }
         return (ClientID(clientID), RefreshToken(token))
-    }
-}
-
-/// Why a line is not a person. Names members, never their values.
-package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) {
-        self.description = description
     }
 }
 
@@ -112,54 +103,54 @@ struct LineFields {
     ///   - names: all members it may have: a misspelt one would be silently lost.
     ///   - prefix: stands before a member's name in what is said of it.
     init(_ object: JSONObject, prefix: String = "", names: [String], else refusal: (String) -> String)
-        throws(ImportLineError)
+        throws(InputFlaw)
     {
         if let unknown = object.members.first(where: { member in !names.contains { $0.isExactly(member.name) } }) {
-            throw ImportLineError(refusal(unknown.name.quoted))
+            throw InputFlaw(refusal(unknown.name.quoted))
         }
         self.object = object
         self.prefix = prefix
     }
 
-    static func object(parsing bytes: [UInt8], depth: Int) throws(ImportLineError) -> JSONObject {
+    static func object(parsing bytes: [UInt8], depth: Int) throws(InputFlaw) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONReader.parse(
                 bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth))
         } catch {
-            throw ImportLineError("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
+            throw InputFlaw("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
         }
-        guard let object = value.objectValue else { throw ImportLineError("no JSON object") }
+        guard let object = value.objectValue else { throw InputFlaw("no JSON object") }
         return object
     }
 
-    func text(_ name: String) throws(ImportLineError) -> String? {
+    func text(_ name: String) throws(InputFlaw) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw ImportLineError("\(prefix)\(name) is not a string") }
+        guard let text = value.stringValue else { throw InputFlaw("\(prefix)\(name) is not a string") }
         return text
     }
 
     /// A text, or a whole number: databases write either.
-    func identifier(_ name: String) throws(ImportLineError) -> String? {
+    func identifier(_ name: String) throws(InputFlaw) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
         guard let text = value.identifierText else {
-            throw ImportLineError("\(prefix)\(name) is neither a string nor a whole number")
+            throw InputFlaw("\(prefix)\(name) is neither a string nor a whole number")
         }
         return text
     }
 
-    func flag(_ name: String) throws(ImportLineError) -> Bool? {
+    func flag(_ name: String) throws(InputFlaw) -> Bool? {
         guard let value = object[name], !value.isNull else { return nil }
         guard let flag = EmailClaims.flag(value) else {
-            throw ImportLineError("\(prefix)\(name) is neither true nor false")
+            throw InputFlaw("\(prefix)\(name) is neither true nor false")
         }
         return flag
     }
 
-    static func checkToken(_ text: String, _ name: String, longest: Int) throws(ImportLineError) {
+    static func checkToken(_ text: String, _ name: String, longest: Int) throws(InputFlaw) {
         let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
         guard !text.isEmpty, text.utf8.count <= longest, isPlain else {
-            throw ImportLineError("\(name) is not 1 to \(longest) printable ASCII characters without blanks")
+            throw InputFlaw("\(name) is not 1 to \(longest) printable ASCII characters without blanks")
         }
     }
 }

@@ -1,8 +1,7 @@
-internal import Accounts
-package import Coding
+package import Accounts
+internal import Coding
 internal import Crypto
 internal import Sockets
-internal import Storage
 
 /// Imports the lines of a stream, one batch per transaction.
 ///
@@ -21,6 +20,7 @@ struct ImportRun {
     private var progress: ProgressLine
     private var pending: [(line: Int, entry: Entry)] = []
     private let format: ImportFormat
+    private let clientIDs: [String]
     /// For an import that recognises nobody.
     private(set) var advice: ImportAdvice
     private let reader: LineReader
@@ -37,6 +37,7 @@ struct ImportRun {
         self.format = format
         advice = ImportAdvice(format)
         self.place = place
+        clientIDs = place.configuration.checkScope.clients.map(\.rawValue)
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
         progress = ProgressLine(total: file.size)
@@ -58,7 +59,6 @@ struct ImportRun {
         } catch {
             progress.clear()
             CommandOutput.remark(report.text)
-            if let error = error as? SystemError { throw CommandFailure("The input cannot be read: \(error).") }
             throw error
         }
     }
@@ -70,8 +70,8 @@ struct ImportRun {
             pending.append((reader.number, .refused("longer than \(LineReader.longestLine) bytes")))
             return
         }
-        do throws(ImportLineError) {
-            if let parsed = try ImportLine.parse(bytes, from: format, clientIDs: place.configuration.clientIDs) {
+        do throws(InputFlaw) {
+            if let parsed = try ImportLine.parse(bytes, from: format, clientIDs: clientIDs) {
                 report.recognised += 1
                 pending.append((reader.number, .person(person(parsed))))
                 for subject in parsed.otherSubjects { pending.append((reader.number, .other(AppleSubject(subject)))) }
@@ -79,7 +79,7 @@ struct ImportRun {
             }
             report.withoutApple += 1
         } catch {
-            pending.append((reader.number, .refused(error.description)))
+            pending.append((reader.number, .refused(error.fault)))
         }
         if report.recognised == 0 { advice.look(at: bytes) }
     }
@@ -93,9 +93,13 @@ struct ImportRun {
                 sealedRefreshToken: place.keyring.seal(
                     Array(credential.token.value.utf8), purpose: .refreshToken, context: context))
         }
-        return ImportedPerson(
-            newUser: place.identifiers.make(), subject: line.subject, externalID: line.externalID,
-            state: line.isDisabled ? .disabled : .active, name: line.name, email: line.email, credential: credential)
+        var person = ImportedPerson(newUser: place.identifiers.make(), subject: line.subject)
+        person.externalID = line.externalID
+        if line.isDisabled { person.state = .disabled }
+        person.name = line.name
+        person.email = line.email
+        person.credential = credential
+        return person
     }
 
     private mutating func write() async throws {
@@ -197,16 +201,12 @@ package struct ImportReport: Hashable, Sendable {
         return text
     }
 
-    package func write(to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("lines", Int64(lines))
-        writer.member("imported", Int64(imported))
-        writer.member("updated", Int64(updated))
-        writer.member("unchanged", Int64(unchanged))
-        writer.member("refused", Int64(refused))
-        writer.member("withoutApple", Int64(withoutApple))
-        writer.member("dryRun", isRehearsal)
-        writer.member("complete", isComplete)
-        writer.endObject()
+    /// In JSON.
+    package var members: [FieldValue.Member] {
+        [
+            ("lines", .number(lines)), ("imported", .number(imported)), ("updated", .number(updated)),
+            ("unchanged", .number(unchanged)), ("refused", .number(refused)), ("withoutApple", .number(withoutApple)),
+            ("dryRun", .flag(isRehearsal)), ("complete", .flag(isComplete)),
+        ]
     }
 }

@@ -31,7 +31,7 @@ package final class LineReader {
     }
 
     /// The next line without its LF; nil at the end, or when the task is cancelled while waiting for input.
-    package func next() throws(SystemError) -> Line? {
+    package func next() throws(CommandFailure) -> Line? {
         var isTooLong = false
         var searched = start
         while true {
@@ -63,11 +63,16 @@ package final class LineReader {
     }
 
     /// - Returns: false when the task was cancelled.
-    private func fill() throws(SystemError) -> Bool {
+    private func fill() throws(CommandFailure) -> Bool {
         while !file.isReadable(within: 200) {
             if Task.isCancelled { return false }
         }
-        let count = try file.read(Self.piece, appendingTo: &buffer)
+        let count: Int
+        do {
+            count = try file.read(Self.piece, appendingTo: &buffer)
+        } catch {
+            throw CommandFailure("The input cannot be read: \(error).")
+        }
         // A byte order mark, as some editors write one.
         if bytesRead == 0, buffer.starts(with: [0xEF, 0xBB, 0xBF]) { start = 3 }
         bytesRead += count

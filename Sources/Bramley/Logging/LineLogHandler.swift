@@ -51,8 +51,7 @@ package struct LineLogHandler: LogHandler {
         _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, label: String, format: LogFormat,
         at time: Timestamp
     ) -> [UInt8] {
-        var line = LogLine(format: format)
-        line.begin(time: time, level: level, label: label, message: message)
+        var line = LogLine(level, message, label: label, format: format, at: time)
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
         return line.finish()
     }
@@ -68,12 +67,9 @@ private struct LogLine {
     let format: LogFormat
     private var bytes: [UInt8] = []
 
-    init(format: LogFormat) {
+    init(_ level: Logger.Level, _ message: String, label: String, format: LogFormat, at time: Timestamp) {
         self.format = format
         bytes.reserveCapacity(256)
-    }
-
-    mutating func begin(time: Timestamp, level: Logger.Level, label: String, message: String) {
         switch format {
         case .json:
             append("{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":")

@@ -16,7 +16,7 @@ struct Readiness: Sendable {
 
     private var database: Database { base.database }
 
-    /// Whoever asks gives up soon, and a server that cannot say so is not ready either.
+    /// Whoever asks gives up soon: a server that cannot answer in time is not ready either.
     func examine() async -> [HealthCheck] {
         await StorePatience.within(.seconds(1)) { await examineAll() }
     }

@@ -72,16 +72,13 @@ enum SealingKeyFile {
     }
 
     private static func read(_ path: String) throws(CommandFailure) -> SecretBytes {
-        let file: GuardedFile
+        let text: String
         do {
-            file = try GuardedFile.read(path, maximumBytes: 4096)
+            let bytes = try GuardedFile.read(path, maximumBytes: 4096).bytes(at: path, without: 0o066)
+            text = String(decoding: bytes, as: UTF8.self)
         } catch {
             throw CommandFailure("The sealing key \(path) \(error.fault)")
         }
-        guard !file.isWorldReadable, !file.isGroupReadable, !file.isWritableByOthers else {
-            throw CommandFailure("The sealing key \(path) is open to others: run chmod 600 \(path).")
-        }
-        let text = String(decoding: file.bytes, as: UTF8.self)
         guard let key = SealingKeyText.parse(text) else {
             throw CommandFailure(
                 "The sealing key \(path) does not hold 64 hexadecimal digits: it \(SealingKeyText.flaw(in: text)). "

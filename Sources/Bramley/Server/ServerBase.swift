@@ -3,7 +3,6 @@ internal import AppleID
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
-internal import Logging
 internal import Sockets
 internal import Storage
 internal import Synchronization
@@ -110,10 +109,14 @@ extension Configuration {
     /// - Parameter tls: nil for a plain listener.
     /// - Parameter memory: nil for its own. What peers make us keep is counted once for all ports.
     func http(refusalFields: HTTPFields, tls: TLSAcceptor?, memory: MemoryBudget? = nil) -> HTTPServerConfiguration {
-        HTTPServerConfiguration(
-            limits: server.limits.wire, timeouts: server.limits.timeouts,
-            trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
-            refusalFields: refusalFields, tls: tls,
-            memory: memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * server.limits.wire.body)))
+        HTTPServerConfiguration {
+            $0.limits = server.limits.wire
+            $0.timeouts = server.limits.timeouts
+            $0.trustedProxies = TrustedProxies(server.trustedProxies)
+            $0.proxyProtocol = server.proxyProtocol
+            $0.refusalFields = refusalFields
+            $0.tls = tls
+            $0.memory = memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * server.limits.wire.body))
+        }
     }
 }

@@ -32,7 +32,8 @@ extension ServerParts {
 
     func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
         HTTPLoop(
-            loop: loop, configuration: HTTPServerConfiguration(memory: MemoryBudget(bytes: 1 << 20)), handler: admin,
+            loop: loop, configuration: HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 1 << 20) },
+            handler: admin,
             wallClock: wallClock, logger: runtime.logger)
     }
 

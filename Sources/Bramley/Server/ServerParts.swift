@@ -38,10 +38,7 @@ final class ServerParts: Sendable {
     var configuration: Configuration { base.configuration }
     var runtime: Runtime { base.runtime }
 
-    /// - Parameters:
-    ///   - lock: on the data directory.
-    ///   - input: the sources of the configuration.
-    ///   - lostLogLines: returns the number of log lines lost since the start.
+    /// - Parameter lock: on the data directory.
     init(
         _ base: ServerBase, lock: consuming FileLock, input: ConfigurationInput,
         lostLogLines: @escaping @Sendable () -> Int
@@ -58,7 +55,7 @@ final class ServerParts: Sendable {
         revocations = AppleRevocations(
             database: database, provider: provider, keyring: keyring, runtime: runtime)
         credentialChecks = CredentialChecks(
-            database: database, provider: provider, scope: configuration.database.checkScope, keyring: keyring,
+            database: database, provider: provider, keyring: keyring,
             rate: configuration.server.limits.credentialChecks, runtime: runtime)
         admission = base.admission()
         signIn = base.signIn(provider)
@@ -140,10 +137,13 @@ extension ServerParts {
         Files.keepNewFilesPrivate()
         let directory = configuration.storage.directory
         // The lock comes first: a second server, which it refuses, must change neither the first one's schema nor its
-        // webhook endpoints.
+        // webhook endpoints. It is almost always a mistake, and the two would silently share a port.
         try Store.prepareDirectory(directory)
         let path = directory + "/serve.lock"
-        let lock = try inherited.consumeLock(Inheritance.lock, of: path) ?? Self.lock(path, of: directory)
+        let lock =
+            try inherited.consumeLock(Inheritance.lock, of: path)
+            ?? FileLock.taking(
+                path, orSay: "Another bramley serve is running on the data directory \(directory).")
         let isOnSQLite = configuration.storage.postgres == nil
         if isOnSQLite { try finishRestore(directory, runtime.logger) }
         let keyring = try SealingKeyFile.load(configuration.database, random: runtime.random)
@@ -160,19 +160,6 @@ extension ServerParts {
                 options: configuration.database.databaseOptions(for: isSuccessor ? .successor : .server),
                 keyring: keyring, runtime: runtime))
         return try ServerParts(base, lock: lock, input: input, lostLogLines: lostLogLines)
-    }
-
-    /// One server at a time on one data directory: two would each cache sessions and silently share a port, and a
-    /// second one is almost always a mistake.
-    private static func lock(_ path: String, of directory: String) throws(CommandFailure) -> FileLock {
-        do {
-            return try FileLock(path: path)
-        } catch {
-            if error.isHeldByAnother {
-                throw CommandFailure("Another bramley serve is running on the data directory \(directory).")
-            }
-            throw CommandFailure("\(path) cannot be locked: \(error).")
-        }
     }
 
     private static func finishRestore(_ directory: String, _ logger: Logger) throws(CommandFailure) {

@@ -1,4 +1,3 @@
-internal import Accounts
 package import Coding
 internal import Crypto
 package import Logging

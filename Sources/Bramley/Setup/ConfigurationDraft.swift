@@ -1,5 +1,4 @@
 import Coding
-import FoundationEssentials
 
 /// The answers given to `bramley init` so far, as flags of the loader, whose rules and messages judge each answer.
 struct ConfigurationDraft {
@@ -11,9 +10,9 @@ struct ConfigurationDraft {
         self.others = others
     }
 
-    subscript(key: ConfigurationKey) -> String? {
-        get { texts[key.name] }
-        set { texts[key.name] = newValue }
+    subscript(key: String) -> String? {
+        get { texts[key] }
+        set { texts[key] = newValue }
     }
 
     /// Whether there is an answer, as a question's or as any other flag.

@@ -68,7 +68,7 @@ struct ConfigurationOutput {
                 return copy
             }
             try Files.create(copy, mode: 0o600, like: path, bytes: file.bytes)
-        } catch let failure as KeyFlaw {
+        } catch let failure as InputFlaw {
             throw CommandFailure("\(key.quoted) \(failure.fault)")
         } catch {
             throw CommandFailure("\(copy.quoted) cannot be written: \(error).")

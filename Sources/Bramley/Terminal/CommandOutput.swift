@@ -1,10 +1,8 @@
 internal import Accounts
+internal import ArgumentParser
 internal import Coding
 internal import FoundationEssentials
 internal import Sockets
-
-/// The reader has closed the output: the command ends without a failure (`… | head`).
-struct OutputClosed: Error {}
 
 /// A command's output: results on standard output, remarks on standard error.
 enum CommandOutput {
@@ -17,12 +15,13 @@ enum CommandOutput {
         return .terminal(width: StandardStream.output.columns ?? 80, bold: !isPlain)
     }
 
-    /// - Throws: `OutputClosed`, or `CommandFailure` for a full disk and similar.
+    /// - Throws: `ExitCode.success` when the reader has closed the output (`… | head`); `CommandFailure` for a full disk
+    ///   and similar.
     static func write(_ bytes: [UInt8]) throws {
         do {
             try StandardStream.output.write(bytes)
         } catch {
-            if error.isLostReader { throw OutputClosed() }
+            if error.isLostReader { throw ExitCode.success }
             throw CommandFailure("The output cannot be written: \(error).")
         }
     }

@@ -1,7 +1,6 @@
 internal import Accounts
 internal import Coding
 internal import Sockets
-internal import Storage
 
 /// Imports the lines of an export made elsewhere: first checks all of them, then writes, one batch per transaction. The
 /// same file twice changes nothing.
@@ -45,14 +44,10 @@ struct TransferAdoption {
     mutating func run() async throws -> Report {
         defer { bar.clear() }
         var pending: [Entry] = []
-        do {
-            while !Task.isCancelled, let line = try reader.next() {
-                bar.update(count: report.lines, done: reader.bytesRead)
-                if let entry = read(line) { pending.append(entry) }
-                if pending.count == ImportRun.batch { try await adopt(&pending, isRehearsal: true) }
-            }
-        } catch let error as SystemError {
-            throw CommandFailure("The input cannot be read: \(error).")
+        while !Task.isCancelled, let line = try reader.next() {
+            bar.update(count: report.lines, done: reader.bytesRead)
+            if let entry = read(line) { pending.append(entry) }
+            if pending.count == ImportRun.batch { try await adopt(&pending, isRehearsal: true) }
         }
         try await adopt(&pending, isRehearsal: true)
         try checkInterruption()
@@ -82,31 +77,31 @@ struct TransferAdoption {
     private mutating func read(_ line: LineReader.Line) -> Entry? {
         if line.isBlank { return nil }
         report.lines += 1
-        do throws(ImportLineError) {
+        do throws(InputFlaw) {
             guard case .text(let bytes) = line else {
-                throw ImportLineError("longer than \(LineReader.longestLine) bytes")
+                throw InputFlaw("longer than \(LineReader.longestLine) bytes")
             }
             let entry = (number: reader.number, line: try TransferLine(parsing: bytes))
             try check(entry)
             return entry
         } catch {
-            refuse(reader.number, error.description)
+            refuse(reader.number, error.fault)
             return nil
         }
     }
 
     /// Compares it with this configuration, and with the lines before it.
-    private mutating func check(_ entry: Entry) throws(ImportLineError) {
+    private mutating func check(_ entry: Entry) throws(InputFlaw) {
         let line = entry.line
         guard line.recipient == place.team else {
             report.otherTarget = line.recipient
-            throw ImportLineError(
-                "target is \(line.recipient.rawValue), and this configuration is of team \(place.team.rawValue)")
+            throw InputFlaw(
+                "target is \(line.recipient.rawValue), and this configuration belongs to team \(place.team.rawValue)")
         }
         let origin = Origin(team: line.sender, subject: line.subject)
         let known = [byOrigin[origin], byName[line.transferSubject]].compactMap(\.self)
         if let other = known.first(where: { $0.line != line }) {
-            throw ImportLineError("contradicts line \(other.number)")
+            throw InputFlaw("contradicts line \(other.number)")
         }
         byOrigin[origin] = entry
         byName[line.transferSubject] = entry
@@ -133,7 +128,7 @@ struct TransferAdoption {
     /// A file with one wrong line may be the wrong file.
     private func judge() throws(CommandFailure) {
         guard report.lines > 0 else {
-            throw CommandFailure("The file names nobody: no line, nobody moved.")
+            throw CommandFailure("The file names no one: no one was moved.")
         }
         guard report.refused > 0 else { return }
         let isAll = report.refused == report.lines
@@ -167,19 +162,19 @@ extension TransferLine {
         return writer.bytes + [UInt8(ascii: "\n")]
     }
 
-    init(parsing bytes: [UInt8]) throws(ImportLineError) {
+    init(parsing bytes: [UInt8]) throws(InputFlaw) {
         let object = try LineFields.object(parsing: bytes, depth: 2)
         let fields = try LineFields(object, names: Self.members) { "\($0) is not a member of a transfer" }
-        func text(_ name: String) throws(ImportLineError) -> String {
-            guard let text = fields.object[name]?.stringValue else { throw ImportLineError("\(name) is missing") }
+        func text(_ name: String) throws(InputFlaw) -> String {
+            guard let text = fields.object[name]?.stringValue else { throw InputFlaw("\(name) is missing") }
             try LineFields.checkToken(text, name, longest: ImportLine.longestSubject)
             return text
         }
-        guard let sender = TeamID(argument: try text("team")) else { throw ImportLineError("team is not a Team ID") }
+        guard let sender = TeamID(argument: try text("team")) else { throw InputFlaw("team is not a Team ID") }
         guard let recipient = TeamID(argument: try text("target")) else {
-            throw ImportLineError("target is not a Team ID")
+            throw InputFlaw("target is not a Team ID")
         }
-        guard sender != recipient else { throw ImportLineError("team and target are the same") }
+        guard sender != recipient else { throw InputFlaw("team and target are the same") }
         self.init(
             sender: sender, subject: AppleSubject(try text("appleSubject")), recipient: recipient,
             transferSubject: TransferSubject(try text("transferSubject")))

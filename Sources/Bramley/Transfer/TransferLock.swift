@@ -14,7 +14,10 @@ enum TransferLock {
     static func holding<Value>(
         _ work: String, _ place: OperatorDatabase, _ body: () async throws -> Value
     ) async throws -> Value {
-        let held = try acquire(place.configuration.storage.directory + "/transfer.lock")
+        let path = place.configuration.storage.directory + "/transfer.lock"
+        let held = try FileLock.taking(
+            path,
+            orSay: "Another transfer is under way on this database\(word(in: path)). Run this again afterwards.")
         defer { extendLifetime(held) }
         let now = place.now.rfc3339
         // Where there is no room for it, the lock holds all the same.
@@ -47,24 +50,13 @@ enum TransferLock {
         }
     }
 
-    private static func acquire(_ path: String) throws(CommandFailure) -> FileLock {
-        do {
-            return try FileLock(path: path)
-        } catch {
-            guard error.isHeldByAnother else { throw CommandFailure("\(path) cannot be locked: \(error).") }
-            let holder = word(in: path).map { ": \($0)" } ?? ""
-            throw CommandFailure(
-                "Another transfer is under way on this database\(holder). Run this again afterwards.")
-        }
-    }
-
-    /// What the holder says of itself; nil in the moment before it has.
-    private static func word(in path: String) -> String? {
+    /// `: ` and what the holder says of itself; empty in the moment before it has.
+    private static func word(in path: String) -> String {
         var bytes: [UInt8] = []
         guard let file = try? InputFile(path: path), (try? file.read(longestWord, appendingTo: &bytes)) != nil else {
-            return nil
+            return ""
         }
         let isPlain = bytes.allSatisfy { (0x20...0x7E).contains($0) }
-        return bytes.isEmpty || !isPlain ? nil : String(decoding: bytes, as: UTF8.self)
+        return bytes.isEmpty || !isPlain ? "" : ": " + String(decoding: bytes, as: UTF8.self)
     }
 }

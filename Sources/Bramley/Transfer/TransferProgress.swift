@@ -1,18 +1,16 @@
 internal import Accounts
 internal import AppleID
-internal import Coding
-internal import Logging
 internal import Sockets
 
 /// One direction of a transfer as a command runs it: with a loop of its own and a bar, until it is done or a signal comes.
 enum TransferProgress {
     /// - Parameter total: people to ask about.
     static func run<Step: TransferStep>(
-        _ place: OperatorDatabase, _ options: OperatorOptions, rate: Int, total: Int,
+        _ place: OperatorDatabase, _ input: ConfigurationInput, rate: Int, total: Int,
         _ step: @escaping @Sendable (AppleIdentityProvider) -> Step
     ) async throws -> (TransferEnd, Step) {
         // Apple's key and the outbound proxy need the whole configuration.
-        let configuration = try ConfigurationLoader.load(options.input).configuration
+        let configuration = try ConfigurationLoader.load(input).configuration
         return try await EventLoopGroup.alone { group in
             let provider = try ServerBase(
                 configuration: configuration, runtime: place.runtime, keyring: place.keyring, group: group,
@@ -40,7 +38,7 @@ extension TransferEnd {
     func check() throws(CommandFailure) {
         switch self {
         case .complete: return
-        case .interrupted: throw CommandFailure("Interrupted. Run it again to continue: what is there is kept.")
+        case .interrupted: throw CommandFailure("Interrupted. Run it again to continue: what was done is kept.")
         case .clientRefused(let text):
             throw CommandFailure(
                 "Apple refuses us (\(text)). The team, the key and the client ID must be of one team, and the client must "

@@ -17,12 +17,6 @@ package struct MetricsText: ~Copyable {
         append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
     }
 
-    /// A family of one sample without labels.
-    package mutating func one(_ family: MetricFamily, _ value: Double) {
-        begin(family)
-        sample(family, [], value)
-    }
-
     /// A family of one sample without labels, omitted when there is no value.
     package mutating func one(_ family: MetricFamily, _ value: Double?) {
         begin(family)

@@ -98,9 +98,7 @@ package enum JOSEError: Error, Hashable, Sendable, CustomStringConvertible {
     case tooLarge(limit: Int)
     /// Not three non-empty parts between dots (RFC 7515 §7.1).
     case notCompact
-    /// A part is not canonical base64url.
     case notBase64URL(part: String)
-    /// A part is not strict JSON.
     case notJSON(part: String, JSONError)
     /// A part is JSON but not an object, or a member has the wrong type.
     case wrongShape(String)
@@ -112,9 +110,7 @@ package enum JOSEError: Error, Hashable, Sendable, CustomStringConvertible {
     case unknownKey(String?)
     /// The key may not be used for this.
     case unusableKey(String)
-    /// The key set as a whole is refused.
     case refusedKeySet(String)
-    /// The signature is wrong.
     case badSignature
 
     package var description: String {

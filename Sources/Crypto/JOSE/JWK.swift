@@ -111,12 +111,20 @@ extension JWK {
     }
 }
 
-extension P256PublicKey {
-    /// The key as a JWK (RFC 7518 §6.2.1), with coordinates at full length. Nil when OpenSSL does not provide them.
-    package var jwk: JWK? {
-        guard let (x, y) = coordinates else { return nil }
-        return JWK([
+// Without `kid`, `use` and `alg`.
+extension JWK {
+    /// A P-256 key (RFC 7518 §6.2.1).
+    /// - Parameters: coordinates at full length.
+    package init(x: [UInt8], y: [UInt8]) {
+        self.init([
             "kty": "EC", "crv": "P-256", "x": .string(Base64URL.encode(x)), "y": .string(Base64URL.encode(y)),
+        ])
+    }
+
+    /// An RSA key (RFC 7518 §6.3.1).
+    package init(modulus: [UInt8], exponent: [UInt8]) {
+        self.init([
+            "kty": "RSA", "n": .string(Base64URL.encode(modulus)), "e": .string(Base64URL.encode(exponent)),
         ])
     }
 }

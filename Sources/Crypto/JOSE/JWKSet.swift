@@ -5,18 +5,6 @@ package import Coding
 /// The whole set is refused for two keys with one kid, since a token could mean either, and for a secret member, since
 /// whoever publishes one has a broken set. Keys unusable for RS256 are skipped, for whatever reason (RFC 7517 §5).
 package struct JWKSet: Sendable {
-    /// A key usable for RS256.
-    package struct RS256Key: Sendable {
-        package let keyID: String
-        package let key: RSAPublicKey
-    }
-
-    /// Why a key of the set is not usable for RS256.
-    package struct Skipped: Hashable, Sendable {
-        package let keyID: String?
-        package let reason: JOSEError
-    }
-
     /// The size limit of a set in bytes.
     package static let maximumBytes = 262_144
     /// Apple publishes 3 to 5 at a time. Each key costs work to build.
@@ -26,8 +14,7 @@ package struct JWKSet: Sendable {
     package let keys: [JWK]
     /// The usable keys: kty RSA; kid non-empty; use absent or sig; alg absent or RS256; key_ops absent or with verify;
     /// 2048 to 4096 bits; e odd and at least 3.
-    package let rs256Keys: [RS256Key]
-    package let skipped: [Skipped]
+    package let rs256Keys: [(keyID: String, key: RSAPublicKey)]
 
     package static func parse(_ bytes: [UInt8]) throws(JOSEError) -> JWKSet {
         guard bytes.count <= maximumBytes else { throw .tooLarge(limit: maximumBytes) }
@@ -49,23 +36,12 @@ package struct JWKSet: Sendable {
             }
             keys.append(key)
         }
-        var usable: [RS256Key] = []
-        var skipped: [Skipped] = []
-        for key in keys {
-            do throws(JOSEError) {
-                guard let id = key.keyID else { throw .unusableKey("kid is absent or empty") }
-                usable.append(RS256Key(keyID: id, key: try key.rs256Key()))
-            } catch {
-                skipped.append(Skipped(keyID: key.keyID, reason: error))
-            }
-        }
         self.keys = keys
-        rs256Keys = usable
-        self.skipped = skipped
+        rs256Keys = keys.compactMap { key in
+            guard let id = key.keyID, let usable = try? key.rs256Key() else { return nil }
+            return (id, usable)
+        }
     }
-
-    /// Whether no key is usable for RS256: such a set never replaces a good one.
-    package var isEmpty: Bool { rs256Keys.isEmpty }
 
     /// The key with exactly this kid. A token without a kid has none: keys are never tried one after another.
     package func key(for keyID: String) -> RSAPublicKey? {

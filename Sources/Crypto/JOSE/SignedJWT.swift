@@ -27,17 +27,11 @@ package enum JWTSigningKey: Sendable {
         }
     }
 
-    /// The public half as a JWK (RFC 7518 §6), without `kid`, `use` and `alg`.
+    /// The public half. Nil when OpenSSL does not provide it.
     package var publicJWK: JWK? {
         switch self {
-        case .es256(let key): key.publicKey.jwk
-        case .rs256(let key):
-            key.publicNumbers.map { number in
-                JWK([
-                    "kty": "RSA", "n": .string(Base64URL.encode(number.modulus)),
-                    "e": .string(Base64URL.encode(number.exponent)),
-                ])
-            }
+        case .es256(let key): key.publicKey.coordinates.map { JWK(x: $0.x, y: $0.y) }
+        case .rs256(let key): key.publicNumbers.map { JWK(modulus: $0.modulus, exponent: $0.exponent) }
         }
     }
 }

@@ -31,14 +31,10 @@ package final class HTTPClient: HTTPTransport {
         userAgent: String, proxy: ProxySettings = .direct,
         _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
-        let group = try EventLoopGroup(count: 1)
-        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: userAgent, proxy: proxy)
-        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let value = await body(group.loops[0], client)
-        group.beginDrain()
-        group.abort()
-        try await running
-        return value
+        try await EventLoopGroup.alone { group in
+            let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: userAgent, proxy: proxy)
+            return await body(group.loops[0], client)
+        }
     }
 
     package func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
@@ -199,7 +195,7 @@ package final class HTTPClient: HTTPTransport {
     ) async throws(HTTPClientError) -> ClientResponse {
         let (isCut, size) = (request.cutsLongBody, request.maximumBodySize)
         var reader = ResponseReader(
-            stream, isHead: request.method == .head, limits: WireLimits(body: isCut ? .max : size),
+            stream, isHead: request.method == .head, limits: WireLimits { $0.body = isCut ? .max : size },
             cut: isCut ? size : nil)
         defer { reader.end() }
         do {

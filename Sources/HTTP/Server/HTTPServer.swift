@@ -6,70 +6,47 @@ package import Sockets
 /// How long each phase of a connection may take, in milliseconds.
 package struct ServerTimeouts: Hashable, Sendable {
     /// From the accept to the end of the TLS handshake.
-    package var handshake: Int64
+    package var handshake: Int64 = 10_000
     /// From the first byte of a request (or the accept) to the end of its head.
-    package var header: Int64
+    package var header: Int64 = 10_000
     /// From the head to the last byte of the content.
-    package var body: Int64
+    package var body: Int64 = 20_000
     /// For the peer to take each batch of output.
-    package var write: Int64
+    package var write: Int64 = 20_000
     /// Between two requests.
-    package var idle: Int64
+    package var idle: Int64 = 60_000
     /// A connection idle for this long releases its buffers and its task.
-    package var parkAfter: Int64
+    package var parkAfter: Int64 = 1000
     /// After our side has closed, input is read and discarded until none arrives for this long, …
-    package var linger: Int64
+    package var linger: Int64 = 2000
     /// … and for this long in total.
-    package var lingerInAll: Int64
+    package var lingerInAll: Int64 = 10_000
 
-    package init(
-        handshake: Int64 = 10_000, header: Int64 = 10_000, body: Int64 = 20_000, write: Int64 = 20_000,
-        idle: Int64 = 60_000, parkAfter: Int64 = 1000, linger: Int64 = 2000, lingerInAll: Int64 = 10_000
-    ) {
-        self.handshake = handshake
-        self.header = header
-        self.body = body
-        self.write = write
-        self.idle = idle
-        self.parkAfter = parkAfter
-        self.linger = linger
-        self.lingerInAll = lingerInAll
-    }
+    package init(_ change: (inout ServerTimeouts) -> Void = { _ in }) { change(&self) }
 }
 
 package struct HTTPServerConfiguration: Sendable {
-    package var limits: WireLimits
-    package var timeouts: ServerTimeouts
-    package var trustedProxies: TrustedProxies
+    package var limits = WireLimits()
+    package var timeouts = ServerTimeouts()
+    package var trustedProxies = TrustedProxies()
     /// Maximum number of connections in one loop that keep their task while they wait for the next request. Beyond it,
     /// a connection with nothing left to answer is parked at once, not after `parkAfter`.
-    package var waitingTasks: Int
+    package var waitingTasks = 256
     /// Whether every connection must begin with a header of the PROXY protocol (version 1 or 2) and come from one of
     /// `trustedProxies`; others are closed.
-    package var proxyProtocol: Bool
+    package var proxyProtocol = false
     /// Fields of the responses that the server sends by itself, without a handler: 400, 408, 414, …
-    package var refusalFields: HTTPFields
+    package var refusalFields = HTTPFields()
     /// Instead of a text for 414 and 431, since their visitor has too long an address or too many cookies; nil: a text.
     package var largeHeadPage: ServerResponse?
     /// What every connection begins with; nil for plain HTTP.
     package var tls: TLSAcceptor?
     /// Shared by all loops with this configuration.
-    package var memory: MemoryBudget
+    package var memory = MemoryBudget()
 
-    package init(
-        limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
-        trustedProxies: TrustedProxies = TrustedProxies(), proxyProtocol: Bool = false, waitingTasks: Int = 256,
-        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil, memory: MemoryBudget = MemoryBudget()
-    ) {
-        self.tls = tls
-        self.memory = memory
-        self.limits = limits
-        self.timeouts = timeouts
-        self.trustedProxies = trustedProxies
-        self.waitingTasks = waitingTasks
-        self.proxyProtocol = proxyProtocol
-        self.refusalFields = refusalFields
-    }
+    package init() {}
+
+    package init(_ change: (inout HTTPServerConfiguration) throws -> Void) rethrows { try change(&self) }
 
     /// What the server answers by itself, without a handler.
     func refusal(_ status: HTTPResponse.Status) -> ServerResponse {
@@ -190,11 +167,12 @@ package final class HTTPLoop: @unchecked Sendable {
         if let range = head.query { query = range.string(in: bytes) }
         // A client that a proxy does not name is not the proxy: nothing it says about a client is trusted.
         let proxies = stream.isAnonymous ? TrustedProxies() : configuration.trustedProxies
-        return ServerRequest(
+        var made = ServerRequest(
             head: request, path: head.path.isEmpty ? "/" : head.path.string(in: bytes), query: query, body: [],
             client: proxies.clientAddress(peer: peer, fields: request.headerFields),
-            isFromTrustedProxy: proxies.contains(peer),
-            version: version ?? (head.minorVersion == 0 ? .http10 : .http11))
+            isFromTrustedProxy: proxies.contains(peer))
+        made.version = version ?? (head.minorVersion == 0 ? .http10 : .http11)
+        return made
     }
 
     /// Counts what a connection keeps, for its address; a proxy's connection carries many.

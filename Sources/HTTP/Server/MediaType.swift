@@ -17,10 +17,8 @@ package enum MediaType {
         }
         return essence.isEmpty ? nil : String(decoding: essence, as: UTF8.self)
     }
-}
 
-/// Content types by file name extension, with the charset where text needs one.
-package enum ContentType {
+    /// By file name extension, with the charset where text needs one.
     private static let byExtension = [
         "html": "text/html; charset=utf-8",
         "css": "text/css; charset=utf-8",
@@ -47,7 +45,7 @@ package enum ContentType {
         "wasm": "application/wasm",
     ]
 
-    /// The content type for a file name; `application/octet-stream` for an unknown extension.
+    /// The type for a file name; `application/octet-stream` for an unknown extension.
     package static func forFile(named name: String) -> String {
         guard let dot = name.lastIndex(of: "."), name[dot...].firstIndex(of: "/") == nil else {
             return "application/octet-stream"

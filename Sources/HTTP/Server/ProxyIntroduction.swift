@@ -6,7 +6,7 @@ internal import Sockets
 ///
 /// Every connection must then come from a trusted proxy and begin with its header. Others are closed unread, because
 /// otherwise any client could claim any address. The named address becomes the peer for every purpose: limits, logs,
-/// and whether its `X-Forwarded-*` are trusted (docs/hostile-clients.md).
+/// and whether its `X-Forwarded-*` are trusted (docs/operate/limits.md#hostile-clients).
 extension HTTPLoop {
     /// - Returns: false when the connection was refused and closed.
     func introduce(_ stream: SocketStream) async -> Bool {

@@ -1,44 +1,25 @@
 package import Sockets
 import Synchronization
 
-/// How often one client may do something: a bucket of `burst` tokens that gains one every `interval`.
-package struct RateLimit: Hashable, Sendable {
-    /// At least 1.
-    package var burst: Int
-    /// Milliseconds per token, at least 1.
-    package var interval: Int64
-
-    package init(burst: Int, interval: Int64) {
-        self.burst = max(1, burst)
-        self.interval = max(1, interval)
-    }
-}
-
-package enum RateDecision: Hashable, Sendable {
-    case allowed
-    /// - Parameter retryAfter: whole seconds until a token is available, at least 1: the value of `Retry-After`.
-    case refused(retryAfter: Int)
-}
-
-/// A token bucket per client. The table is bounded: when it is full, the least recently seen client is forgotten, which
-/// can only be in that client's favour.
+/// How often each client may do something: a bucket of `burst` tokens that gains one every `interval`. The table is
+/// bounded: when it is full, the least recently seen client is forgotten, which can only be in that client's favour.
 package final class RateLimiter: Sendable {
     private let table: Mutex<BucketTable>
 
-    /// - Parameter capacity: clients remembered at once, at least 1.
-    package init(_ limit: RateLimit, capacity: Int = 16_384) {
-        table = Mutex(BucketTable(limit: limit, capacity: max(1, capacity)))
+    /// - Parameters:
+    ///   - burst: at least 1.
+    ///   - interval: milliseconds per token, at least 1.
+    ///   - capacity: clients remembered at once, at least 1.
+    package init(burst: Int, interval: Int64, capacity: Int = 16_384) {
+        table = Mutex(BucketTable(burst: max(1, burst), interval: max(1, interval), capacity: max(1, capacity)))
     }
 
     /// Takes a token if there is one.
     /// - Parameter now: milliseconds of a monotonic clock.
-    package func consume(_ client: IPAddress, now: Int64) -> RateDecision {
+    /// - Returns: nil when there was one; otherwise whole seconds until there is, at least 1: the value of
+    ///   `Retry-After`.
+    package func consume(_ client: IPAddress, now: Int64) -> Int? {
         table.withLock { $0.consume(client.subscriber, now: now) }
-    }
-
-    /// Whether there is a token, without taking it: for routes that charge only failures.
-    package func check(_ client: IPAddress, now: Int64) -> RateDecision {
-        table.withLock { $0.check(client.subscriber, now: now) }
     }
 
     /// Clients remembered now.
@@ -58,37 +39,30 @@ private struct BucketTable {
 
     private static let none = -1
 
-    private let limit: RateLimit
+    private let burst: Int
+    private let interval: Int64
     private let capacity: Int
     private var indices: [IPAddress: Int] = [:]
     private var entries: [Entry] = []
     private var newest = none
     private var oldest = none
 
-    init(limit: RateLimit, capacity: Int) {
-        self.limit = limit
+    init(burst: Int, interval: Int64, capacity: Int) {
+        self.burst = burst
+        self.interval = interval
         self.capacity = capacity
     }
 
     var count: Int { entries.count }
 
-    func check(_ key: IPAddress, now: Int64) -> RateDecision {
-        decide(fullAt: indices[key].map { entries[$0].fullAt } ?? now, now).decision
-    }
-
-    mutating func consume(_ key: IPAddress, now: Int64) -> RateDecision {
+    mutating func consume(_ key: IPAddress, now: Int64) -> Int? {
         let index = indices[key] ?? insert(key, now)
-        let (decision, fullAt) = decide(fullAt: entries[index].fullAt, now)
-        entries[index].fullAt = fullAt
         moveToFront(index)
-        return decision
-    }
-
-    private func decide(fullAt: Int64, _ now: Int64) -> (decision: RateDecision, fullAt: Int64) {
-        let after = max(fullAt, now) + limit.interval
-        let missing = after - now - Int64(limit.burst) * limit.interval
-        guard missing > 0 else { return (.allowed, after) }
-        return (.refused(retryAfter: Int((missing + 999) / 1000)), fullAt)
+        let after = max(entries[index].fullAt, now) + interval
+        let missing = after - now - Int64(burst) * interval
+        guard missing <= 0 else { return Int((missing + 999) / 1000) }
+        entries[index].fullAt = after
+        return nil
     }
 
     private mutating func insert(_ key: IPAddress, _ now: Int64) -> Int {

@@ -176,28 +176,3 @@ private final class StatusCounts: Sendable {
         }
     }
 }
-
-/// A router whose responses are counted.
-package struct MeasuredRouter: RequestHandler {
-    private let router: Router
-    package let metrics: RequestMetrics
-
-    package init(_ router: Router) {
-        self.router = router
-        metrics = RequestMetrics(router.routes)
-    }
-
-    package func match(_ method: HTTPRequest.Method, path: String) -> RouteMatch { router.match(method, path: path) }
-
-    package func respond(to request: ServerRequest) async -> ServerResponse {
-        await respond(to: request, match(request.method, path: request.path))
-    }
-
-    /// - Parameter match: this router's result for the request.
-    package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
-        let start = ContinuousClock.now
-        let response = await router.respond(to: request, match)
-        metrics.count(match.route, request.method, response.status, since: start)
-        return response
-    }
-}

@@ -31,8 +31,8 @@ package struct ServerRequest: Sendable {
     package var body: [UInt8]
     /// Trailers, in order; never merged into `fields` (RFC 9110 §6.5.1), and without the names that `TrailerFields`
     /// excludes.
-    package var trailers: HTTPFields
-    package var version: ProtocolVersion
+    package var trailers = HTTPFields()
+    package var version = ProtocolVersion.http11
     /// The client: the peer of the socket, the address in its PROXY header, or what a trusted proxy said in
     /// `X-Forwarded-For`.
     package var client: IPAddress
@@ -44,7 +44,7 @@ package struct ServerRequest: Sendable {
 
     package init(
         head: HTTPRequest, path: String, query: String?, body: [UInt8], client: IPAddress,
-        isFromTrustedProxy: Bool, version: ProtocolVersion = .http11, trailers: HTTPFields = HTTPFields()
+        isFromTrustedProxy: Bool
     ) {
         self.head = head
         self.path = path
@@ -52,8 +52,6 @@ package struct ServerRequest: Sendable {
         self.body = body
         self.client = client
         self.isFromTrustedProxy = isFromTrustedProxy
-        self.version = version
-        self.trailers = trailers
     }
 
     package var method: HTTPRequest.Method { head.method }

@@ -5,19 +5,14 @@ package struct StaticAsset: Hashable, Sendable {
     /// Relative, with slashes: `css/site.css`.
     package var path: String
     package var bytes: [UInt8]
-    package var contentType: String
     /// Seconds since 1970.
     package var lastModified: Int64
     /// Changes with the bytes: a digest of them in hexadecimal or base64url, at least 16 characters.
     package var contentHash: String
 
-    /// - Parameter contentType: nil for the type of the extension of `path`.
-    package init(
-        path: String, bytes: [UInt8], contentType: String? = nil, lastModified: Int64, contentHash: String
-    ) {
+    package init(path: String, bytes: [UInt8], lastModified: Int64, contentHash: String) {
         self.path = path
         self.bytes = bytes
-        self.contentType = contentType ?? ContentType.forFile(named: path)
         self.lastModified = lastModified
         self.contentHash = contentHash
     }
@@ -42,28 +37,16 @@ package struct StaticFiles: Sendable {
 
     private var entries: [String: Entry] = [:]
 
-    /// Assets with a path that is not allowed are left out; see `isAllowed`.
-    package init(assets: [StaticAsset] = []) {
-        for asset in assets { add(asset) }
-    }
-
-    package var paths: [String] { entries.keys.sorted() }
-
-    package func asset(_ path: String) -> StaticAsset? { entries[path]?.asset }
-
-    /// Adds an asset, or replaces the one with that path.
-    /// - Returns: false when its path or hash is not allowed, and nothing was added.
-    @discardableResult
-    package mutating func add(_ asset: StaticAsset) -> Bool {
-        guard Self.isAllowed(asset.path), !asset.contentHash.isEmpty, let eTag = EntityTag(asset.contentHash) else {
-            return false
+    /// Assets with a path or hash that is not allowed are left out; see `isAllowed`.
+    package init(assets: [StaticAsset]) {
+        for asset in assets where Self.isAllowed(asset.path) && !asset.contentHash.isEmpty {
+            guard let eTag = EntityTag(asset.contentHash) else { continue }
+            let fields: HTTPFields = [
+                .contentType: MediaType.forFile(named: asset.path), .eTag: eTag.fieldValue,
+                .lastModified: HTTPDate.format(asset.lastModified),
+            ]
+            entries[asset.path] = Entry(asset: asset, eTag: eTag, fields: fields)
         }
-        var fields = HTTPFields()
-        fields[.contentType] = asset.contentType
-        fields[.eTag] = eTag.fieldValue
-        fields[.lastModified] = HTTPDate.format(asset.lastModified)
-        entries[asset.path] = Entry(asset: asset, eTag: eTag, fields: fields)
-        return true
     }
 
     /// Answers a GET or HEAD for `path`, relative and decoded; other methods get 405.

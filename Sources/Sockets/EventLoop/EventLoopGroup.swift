@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Coding
 internal import Glibc
 internal import Synchronization
 
@@ -34,6 +35,18 @@ package final class EventLoopGroup: Sendable {
         }
         for loop in loops { loop.stop() }
         for thread in threads { _ = pthread_join(thread, nil) }
+    }
+
+    /// One loop for as long as `work` takes: for a process that serves nothing.
+    /// - Throws: also when this machine gives no descriptors for a loop.
+    package static func alone<Value: Sendable>(_ work: (EventLoopGroup) async throws -> Value) async throws -> Value {
+        let group = try EventLoopGroup(count: 1)
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let result = await Result { try await work(group) }
+        group.beginDrain()
+        group.abort()
+        try await running
+        return try result.get()
     }
 
     /// Waits on the caller's loop, or on the first one; false when that began to drain first.

@@ -142,9 +142,6 @@ package enum Files {
 }
 
 extension Files {
-    /// Whether standard input is a terminal.
-    package static var readsFromTerminal: Bool { isatty(STDIN_FILENO) == 1 }
-
     /// From now on this process creates files that only its own user can read.
     package static func keepNewFilesPrivate() {
         _ = umask(0o077)

@@ -25,10 +25,11 @@ package final class Listener: Channel, @unchecked Sendable {
     /// When to search again for connections to close, after too few were found.
     private var nextShedding = Deadline(nanoseconds: .min)
 
-    private init(
-        _ descriptor: consuming Descriptor, of sockets: BoundSockets, loop: EventLoop, admission: AdmissionControl,
-        service: Int, firstByteTimeout: Int64?, accept: @escaping Accept
+    init?(
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
+        firstByteTimeout: Int64? = nil, accept: @escaping Accept
     ) throws(SystemError) {
+        guard let descriptor = sockets.consume() else { return nil }
         self.descriptor = descriptor.number
         self.sockets = sockets
         self.service = service
@@ -64,19 +65,9 @@ package final class Listener: Channel, @unchecked Sendable {
         _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
         firstByteTimeout: Int64? = nil
     ) throws(SystemError) -> Listener? {
-        try start(
+        try Listener(
             sockets, on: loop, admission: admission, service: service, firstByteTimeout: firstByteTimeout
         ) { SystemCalls.accept($0) }
-    }
-
-    static func start(
-        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
-        firstByteTimeout: Int64? = nil, accept: @escaping Accept
-    ) throws(SystemError) -> Listener? {
-        guard let descriptor = sockets.consume() else { return nil }
-        return try Listener(
-            descriptor, of: sockets, loop: loop, admission: admission, service: service,
-            firstByteTimeout: firstByteTimeout, accept: accept)
     }
 
     override func ready(_ events: UInt32) {

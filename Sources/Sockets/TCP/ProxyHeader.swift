@@ -26,7 +26,7 @@ package struct ProxyHeader: Hashable, Sendable {
     ) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
         guard bytes.count > 0 else { return nil }
         if bytes[0] == BinaryProxyHeader.signature[0] { return try BinaryProxyHeader.parse(bytes) }
-        return try ProxyLine.parse(bytes)
+        return try parseLine(bytes)
     }
 }
 
@@ -56,13 +56,14 @@ package enum ProxyHeaderError: String, Error, Hashable, Sendable {
     case wrongChecksum = "wrong checksum in a PROXY header"
 }
 
-/// Version 1 (§2.1): `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443`, CRLF.
-enum ProxyLine {
+// Version 1 (§2.1): `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443`, CRLF.
+extension ProxyHeader {
     private static let carriageReturn: UInt8 = 13
     private static let lineFeed: UInt8 = 10
     private static let space: UInt8 = 32
 
-    static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
+    private static func parseLine(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)?
+    {
         let prefix = Array("PROXY ".utf8)
         for index in 0..<min(prefix.count, bytes.count) where bytes[index] != prefix[index] { throw .missing }
         // The last two bytes of the longest line are its CRLF. No byte after the CR's last place is examined: beyond it

@@ -84,7 +84,7 @@ internal import COpenSSL
         return context
     }
 
-    /// Only for `TLSProbe`, which sends nothing: nobody is verified.
+    /// Only for `certificate`, which sends nothing: nobody is verified.
     static func unverified() throws(StreamError) -> TLSContext {
         let context = try TLSContext(isServer: false)
         unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
@@ -188,17 +188,17 @@ package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// Examines the certificate of a TLS server, mainly this machine's own listener, for diagnosis.
-///
-/// The certificate is reported whether trusted or not. This is no way around verification: the connection is closed
-/// here, and nothing is ever sent over it.
-package enum TLSProbe {
-    /// The server's own certificate, in DER. Call it on the loop.
+extension TLSContext {
+    /// The certificate of a TLS server, in DER: mainly of this machine's own listener, for diagnosis. Call it on the
+    /// loop.
+    ///
+    /// It is reported whether trusted or not. This is no way around verification: the connection is closed here, and
+    /// nothing is ever sent over it.
     /// - Throws: when nobody listens, or the handshake fails.
     package static func certificate(
         at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
     ) async throws(StreamError) -> [UInt8] {
-        let context = try TLSContext.unverified()
+        let context = try unverified()
         let stream = try await SocketStream.connect(to: [address], on: loop, deadline: deadline)
         defer { stream.close() }
         stream.setDeadline(deadline)

@@ -35,7 +35,6 @@ package protocol EngineConnection: AnyObject, Sendable {
     /// Whether the tables are Bramley's, and makes them so.
     func isOurs() throws -> Bool
     func markOurs() throws
-    /// The names of the tables.
     func tables() throws -> Set<String>
     /// Executes a step of the schema, written for SQLite.
     func define(_ schema: String) throws

@@ -1,4 +1,3 @@
-/// The value of one column in a row.
 package enum ColumnValue: Hashable, Sendable {
     case null
     case integer(Int64)

@@ -176,11 +176,11 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     func requireServer(_ place: String) throws {
         let session = try opened()
         guard session.serverVersion >= 140_000 else {
-            throw StorageOpenError.unsuitable(place, detail: "PostgreSQL 14 or later is needed")
+            throw StorageOpenError.unusable(place, detail: "PostgreSQL 14 or later is needed")
         }
         let encoding = try value("SELECT current_setting('server_encoding') AS value").text
         guard encoding == "UTF8" else {
-            throw StorageOpenError.unsuitable(place, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
+            throw StorageOpenError.unusable(place, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
         }
     }
 

@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import Logging
 import Synchronization
 
 /// A database of PostgreSQL (14 or later), shared by any number of processes on any number of machines.
@@ -20,12 +19,13 @@ final class PostgresEngine: Engine {
     /// Connects, checks the server, updates the schema, compares stamps.
     init(
         _ postgres: PostgresOptions, options: StoreOptions, schema: StoreSchema, keyring: SealingKeyring,
-        trust: CacheTrust, random: any RandomSource, at now: Timestamp, logger: Logger
+        trust: CacheTrust, runtime: Runtime
     ) throws(StorageOpenError) {
         let library = try LibPQ()
         guard library.canParse(postgres.url.reveal()) else {
-            throw .unsuitable(place, detail: "it is not a connection string that libpq understands")
+            throw .unusable(place, detail: "it is not a connection string that libpq understands")
         }
+        let (random, now) = (runtime.random, runtime.clock.now())
         let node = Hexadecimal.encode(random.bytes(16))
         self.node = node
         let (losses, proof) = (PostgresLosses(), PostgresProof(node: node))
@@ -45,7 +45,7 @@ final class PostgresEngine: Engine {
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
             connection(proves: false, patience: .poll), waits: waits, proof: proof, schema: schema, trust: trust,
-            for: postgres.trust, logger: logger)
+            logger: runtime.logger)
         do {
             try writer.sync { connection in
                 try first.requireServer(place)

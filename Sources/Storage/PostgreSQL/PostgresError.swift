@@ -83,7 +83,7 @@ extension PostgresError: EngineError {
         switch storeError {
         case .busy: .locked(place)
         case .corrupt(let detail): .failed(place, detail: detail)
-        case .unavailable(let detail), .inconsistent(let detail): .unreachable(place, detail: detail)
+        case .unavailable(let detail), .inconsistent(let detail): .unusable(place, detail: detail)
         }
     }
 }

@@ -107,7 +107,7 @@ extension PostgresConnection {
         guard Set(found.map(\.name)).isSuperset(of: PostgresDialect.foundationTables) else { return }
         // What a stranger has prepared, or an operator has restored under another role.
         if let other = found.first(where: { $0.isOurs == 0 }) {
-            throw StorageOpenError.unsuitable(
+            throw StorageOpenError.unusable(
                 place,
                 detail: "the table \(other.name) in its schema \(former) belongs to \(other.owner); give the tables to "
                     + "Bramley's role (REASSIGN OWNED), or remove them")

@@ -31,7 +31,7 @@ import Glibc
         _ = unsafe library.setNoticeProcessor(session, { _, _ in }, nil)
         // PQERRORS_VERBOSE: only so does a refused connection say why in a way that does not depend on the language.
         _ = unsafe library.setErrorVerbosity(session, 2)
-        let end = Moment.now.adding(milliseconds: patience)
+        let end = ContinuousClock.now + .milliseconds(patience)
         do throws(PostgresError) {
             // "Before the first call, behave as if it had returned PGRES_POLLING_WRITING."
             var waitsFor = Int16(POLLOUT)
@@ -159,18 +159,18 @@ import Glibc
 
     /// Closes the connection when it is of no more use.
     private func guarded<Value>(
-        _ patience: Int, _ body: (LibPQ.Session, Moment) throws(PostgresError) -> Value
+        _ patience: Int, _ body: (LibPQ.Session, ContinuousClock.Instant) throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value {
         guard let session = unsafe session else { throw .closed }
         do throws(PostgresError) {
-            return unsafe try body(session, Moment.now.adding(milliseconds: patience))
+            return unsafe try body(session, ContinuousClock.now + .milliseconds(patience))
         } catch {
             if error.state.map(PostgresError.isUnusable) ?? true { close() }
             throw error
         }
     }
 
-    private func flush(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) {
+    private func flush(_ session: LibPQ.Session, until end: ContinuousClock.Instant) throws(PostgresError) {
         while true {
             switch unsafe library.flush(session) {
             case 0: return
@@ -184,7 +184,9 @@ import Glibc
     }
 
     /// The last of the answers, or the first error among them.
-    private func answer(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) -> PostgresAnswer {
+    private func answer(_ session: LibPQ.Session, until end: ContinuousClock.Instant) throws(PostgresError)
+        -> PostgresAnswer
+    {
         var last: PostgresAnswer?
         var first: PostgresError?
         while let answer = unsafe try next(session, until: end) {
@@ -198,7 +200,9 @@ import Glibc
     }
 
     /// The next answer of a statement; nil when it has no more.
-    private func next(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) -> PostgresAnswer? {
+    private func next(_ session: LibPQ.Session, until end: ContinuousClock.Instant) throws(PostgresError)
+        -> PostgresAnswer?
+    {
         while unsafe library.isBusy(session) == 1 {
             try wait(for: Int16(POLLIN), until: end)
             guard unsafe library.consumeInput(session) == 1 else { throw failure() }
@@ -213,11 +217,12 @@ import Glibc
     }
 
     /// Waits until the socket is ready.
-    private func wait(for events: Int16, until end: Moment) throws(PostgresError) {
+    private func wait(for events: Int16, until end: ContinuousClock.Instant) throws(PostgresError) {
         guard let session = unsafe session else { throw .closed }
         var ready = pollfd(fd: unsafe library.socket(session), events: events, revents: 0)
         while true {
-            let rest = end.millisecondsFromNow
+            // Rounded up, so that the wait is not too short.
+            let rest = Int64(((end - .now) / .milliseconds(1)).rounded(.up))
             guard rest > 0 else { throw PostgresError(message: "no answer in time") }
             // Safe: one entry, for as long as the call takes.
             let count = unsafe poll(&ready, 1, Int32(clamping: limit == nil ? rest : min(rest, Self.slice)))
@@ -241,25 +246,6 @@ enum PostgresCall {
     /// A text without parameters.
     case text(String)
     case prepared(String, [PostgresParameter])
-}
-
-/// A moment of the monotonic clock.
-private struct Moment {
-    private let nanoseconds: Int64
-
-    static var now: Moment {
-        var time = timespec()
-        // Safe: writes the one value.
-        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
-
-    func adding(milliseconds: Int) -> Moment {
-        Moment(nanoseconds: nanoseconds + Int64(milliseconds) * 1_000_000)
-    }
-
-    /// Rounded up, so that a wait of it is not too short.
-    var millisecondsFromNow: Int64 { (nanoseconds - Moment.now.nanoseconds + 999_999) / 1_000_000 }
 }
 
 /// Calls `body` with the texts as C strings, and a null pointer behind them.

@@ -37,7 +37,6 @@ final class PostgresWatch: Sendable {
     private let queue: ConnectionQueue
     private let schema: StoreSchema
     private let trust: CacheTrust
-    private let trustLength: Duration
     private let logger: Logger
     private let state = Mutex(State(lastPoll: .now, lastAsked: .now))
 
@@ -47,14 +46,13 @@ final class PostgresWatch: Sendable {
 
     init(
         _ connection: PostgresConnection, waits: Waits, proof: PostgresProof, schema: StoreSchema, trust: CacheTrust,
-        for trustLength: Int64, logger: Logger
+        logger: Logger
     ) {
         self.connection = connection
         self.proof = proof
         queue = ConnectionQueue(connection, label: "watch", waits: waits)
         self.schema = schema
         self.trust = trust
-        self.trustLength = .milliseconds(trustLength)
         self.logger = logger
     }
 
@@ -72,7 +70,7 @@ final class PostgresWatch: Sendable {
             let isIdle = begunAt - state.lastAsked > Self.idleAfter && state.failure == nil
             let isDue = state.pollBegunAt == nil && !(isIdle && begunAt - state.lastPoll < Self.idlePause)
             if isDue { state.pollBegunAt = begunAt }
-            return (isDue, begunAt - state.lastPoll > trustLength)
+            return (isDue, begunAt - state.lastPoll > .milliseconds(trust.length))
         }
         if isTooOld { trust.end() }
         guard isDue else { return }

@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import Logging
 import Synchronization
 
 /// One SQLite file in WAL mode, written by one connection and read by others. Any number of processes on one host may
@@ -19,8 +18,7 @@ final class SQLiteEngine: Engine {
 
     /// Opens or creates the file: checks modes, reads durability back, updates the schema, compares stamps.
     init(
-        options: StoreOptions, schema: StoreSchema, keyring: SealingKeyring, trust: CacheTrust, at now: Timestamp,
-        logger: Logger
+        options: StoreOptions, schema: StoreSchema, keyring: SealingKeyring, trust: CacheTrust, runtime: Runtime
     ) throws(StorageOpenError) {
         let files = DatabaseFiles(directory: options.directory)
         try files.prepare()
@@ -37,7 +35,7 @@ final class SQLiteEngine: Engine {
             }
             try connections.makeDurable(writer)
             if options.use == .server {
-                try writer.sync { connection in try migrations.run(connection, for: schema, at: now) }
+                try writer.sync { connection in try migrations.run(connection, for: schema, at: runtime.clock.now()) }
             }
             try connections.keepUncommittedInMemory(writer)
             var pages: [ConnectionQueue] = []
@@ -48,7 +46,7 @@ final class SQLiteEngine: Engine {
             self.pages = pages
             foreignChanges = try ForeignChanges(
                 connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
-                schema: schema, trust: trust, logger: logger)
+                schema: schema, trust: trust, logger: runtime.logger)
         } catch {
             throw StorageOpenError(error, place: place)
         }

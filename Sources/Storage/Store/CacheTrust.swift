@@ -8,9 +8,9 @@ package final class CacheTrust: Sendable {
 
     private let lastLook = Atomic<Int64>(CacheTrust.always)
     private let isAsked = Atomic(false)
-    private let length: Int64
+    /// How long one look is trusted, in milliseconds.
+    let length: Int64
 
-    /// - Parameter length: how long one look is trusted, in milliseconds.
     package init(for length: Int64 = 1_000) {
         self.length = length
     }

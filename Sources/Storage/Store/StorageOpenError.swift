@@ -28,10 +28,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case moved(String, to: String)
     /// `bramley move` was killed when the copy was there and the old database was not marked yet, or had just been.
     case unfinishedMove(String)
-    /// PostgreSQL does not answer, or does not let us in.
-    case unreachable(String, detail: String)
-    /// A PostgreSQL that cannot hold our data.
-    case unsuitable(String, detail: String)
+    /// PostgreSQL does not answer, does not let us in, or cannot hold our data.
+    case unusable(String, detail: String)
     /// Others may create in the schema of PostgreSQL's that holds the tables, or have.
     case openSchema(String, schema: String, to: [String])
     /// libpq is not installed, or too old; `detail` is the loader's text.
@@ -80,15 +78,13 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             A move into the database \(place) was not completed: run bramley move again with the old configuration and the \
             same target, which ends it.
             """
-        case .unreachable(let place, let detail):
-            "The database \(place) cannot be used: \(detail)."
-        case .unsuitable(let place, let detail):
+        case .unusable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
         case .openSchema(let place, let schema, let roles):
             """
             The database \(place) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \(schema), \
             and they would run as Bramley. Run REVOKE CREATE ON SCHEMA \(schema) FROM \(roles.joined(separator: ", ")) and \
-            drop what others own in it, or give Bramley a schema of its own (docs/high-availability.md).
+            drop what others own in it, or give Bramley a schema of its own (docs/operate/several-machines.md).
             """
         case .noLibrary(let detail):
             "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"

@@ -44,13 +44,10 @@ package final class Store: Sendable {
         if let postgres = options.postgres {
             engine = wrap(
                 try PostgresEngine(
-                    postgres, options: options, schema: schema, keyring: keyring, trust: trust, random: runtime.random,
-                    at: runtime.clock.now(), logger: runtime.logger))
+                    postgres, options: options, schema: schema, keyring: keyring, trust: trust, runtime: runtime))
         } else {
             engine = wrap(
-                try SQLiteEngine(
-                    options: options, schema: schema, keyring: keyring, trust: trust, at: runtime.clock.now(),
-                    logger: runtime.logger))
+                try SQLiteEngine(options: options, schema: schema, keyring: keyring, trust: trust, runtime: runtime))
         }
         self.options = options
         self.schema = schema

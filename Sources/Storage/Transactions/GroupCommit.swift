@@ -24,7 +24,6 @@ package typealias WriteEffect = @Sendable () -> Void
 
 /// Counts of the writer since it was opened.
 package struct WriteStatistics: Hashable, Sendable {
-    /// Transactions committed.
     package var transactions = 0
     /// Their writes, including those that failed individually.
     package var writes = 0

@@ -8,7 +8,6 @@ package struct StoreTrouble: Hashable, Sendable {
     package internal(set) var error: StoreError
     /// Failed writes since it began.
     package internal(set) var failures: Int
-    /// When it began.
     package let since: ContinuousClock.Instant
 
     package init(error: StoreError, failures: Int = 1, since: ContinuousClock.Instant) {

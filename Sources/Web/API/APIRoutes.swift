@@ -5,55 +5,47 @@ import HTTPTypes
 extension WebRoutes {
     /// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
     /// requiring an API key with one scope.
-    func apiEntries() -> [RouteTable.Entry] {
-        typealias Entry = RouteTable.Entry
-        typealias BodyLimit = RouteTable.BodyLimit
+    func apiEntries() -> [RouteEntry] {
         let gate = BackendGate(
             database: database, clock: clock,
-            failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
-            stopwatch: stopwatch)
+            failures: RateGate(perMinute: configuration.limits.refusedKeysPerMinute))
         let nativeBody = BodyLimit.native(configuration)
-        let clientEntries = provider.map { provider -> [Entry] in
-            let clients = ClientsAPI(
-                responses: responses,
-                clients: Clients(
-                    provider.database, audiences: configuration.assertionAudiences.map(\.name), random: random,
-                    isPublicAddress: ClientsAPI.isPublicAddress),
-                clock: clock)
-            return [
-                Entry(.get, "/api/v1/clients", scope: .clientsRead, gate, clients.list),
-                Entry(.get, "/api/v1/clients/{id}", scope: .clientsRead, gate, clients.get),
-                Entry(.put, "/api/v1/clients/{id}", scope: .clientsWrite, gate, clients.put),
-                Entry(.delete, "/api/v1/clients/{id}", scope: .clientsWrite, gate, clients.delete),
-                Entry(.post, "/api/v1/clients/{id}/secret", scope: .clientsWrite, gate, clients.rotateSecret),
+        let clientEntries =
+            services.openID == nil
+            ? []
+            : [
+                RouteEntry(.get, "/api/v1/clients", scope: .clientsRead, gate, clients),
+                RouteEntry(.get, "/api/v1/clients/{id}", scope: .clientsRead, gate, client),
+                RouteEntry(.put, "/api/v1/clients/{id}", scope: .clientsWrite, gate, putClient),
+                RouteEntry(.delete, "/api/v1/clients/{id}", scope: .clientsWrite, gate, deleteClient),
+                RouteEntry(.post, "/api/v1/clients/{id}/secret", scope: .clientsWrite, gate, rotateClientSecret),
             ]
-        }
         return [
-            Entry(.get, "/api/v1/session", readers: .allowed, session),
-            Entry(.get, "/api/v1/session/assertion", readers: .allowed, assertion),
-            Entry(.delete, "/api/v1/session", endSession),
-            Entry(.delete, "/api/v1/account", body: nativeBody, deleteAccount),
-            Entry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, nativeChallenge),
-            Entry(.post, "/api/v1/native/sessions", limit: signIns, body: nativeBody, nativeSignIn),
-            Entry(.post, "/api/v1/links", scope: .links, gate, createLink),
-            Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, authorizeLink),
-            Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, completeLink),
-            Entry(.get, "/.well-known/apple-app-site-association", appAssociation),
-            Entry(.get, "/.well-known/jwks.json", readers: .everyone, publicKeys),
-            Entry(.post, "/api/v1/introspect", scope: .introspect, gate, introspect),
-            Entry(.get, "/api/v1/users", scope: .usersRead, gate, users),
-            Entry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, user),
-            Entry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, patchUser),
-            Entry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, deleteUser),
-            Entry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential),
-            Entry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, userSessions),
-            Entry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, endUserSessions),
-            Entry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, endUserSession),
-            Entry(.get, "/api/v1/events", scope: .eventsRead, gate, events),
-            Entry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks),
-            Entry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, deadLetters),
-            Entry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, retryWebhooks),
-            Entry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, testWebhook),
-        ] + (clientEntries ?? [])
+            RouteEntry(.get, "/api/v1/session", session).read(by: .program, in: .allowed),
+            RouteEntry(.get, "/api/v1/session/assertion", assertion).read(by: .program, in: .allowed),
+            RouteEntry(.delete, "/api/v1/session", endSession),
+            RouteEntry(.delete, "/api/v1/account", body: nativeBody, deleteAccount),
+            RouteEntry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, nativeChallenge),
+            RouteEntry(.post, "/api/v1/native/sessions", limit: signIns, body: nativeBody, nativeSignIn),
+            RouteEntry(.post, "/api/v1/links", scope: .links, gate, createLink),
+            RouteEntry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, authorizeLink),
+            RouteEntry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, completeLink),
+            RouteEntry(.get, "/.well-known/apple-app-site-association", appAssociation),
+            RouteEntry(.get, "/.well-known/jwks.json", publicKeys).read(by: .program, in: .everyone),
+            RouteEntry(.post, "/api/v1/introspect", scope: .introspect, gate, introspect),
+            RouteEntry(.get, "/api/v1/users", scope: .usersRead, gate, users),
+            RouteEntry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, user),
+            RouteEntry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, patchUser),
+            RouteEntry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, deleteUser),
+            RouteEntry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential),
+            RouteEntry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, userSessions),
+            RouteEntry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, endUserSessions),
+            RouteEntry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, endUserSession),
+            RouteEntry(.get, "/api/v1/events", scope: .eventsRead, gate, events),
+            RouteEntry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks),
+            RouteEntry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, deadLetters),
+            RouteEntry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, retryWebhooks),
+            RouteEntry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, testWebhook),
+        ] + clientEntries
     }
 }

@@ -24,9 +24,8 @@ extension WebRoutes {
         // Unknown when another request was faster: deleted all the same.
         let deletion = try await database.deleteUser(signedIn.user.id, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
-        var cleared: [String] = []
-        if case .cookie = credential { cleared.append(cookies.clearSession) }
-        return answer(deletion, cookies: cleared)
+        guard case .cookie = credential else { return answer(deletion) }
+        return answer(deletion).setting([cookies.clearSession])
     }
 
     /// The optional content; nil when empty.
@@ -45,7 +44,7 @@ extension WebRoutes {
 
     /// Whether Apple is told, or the person must remove the app there themselves: null when another request has deleted
     /// the account, and only that one knows.
-    func answer(_ deletion: UserDeletion, cookies: [String] = []) -> ServerResponse {
-        responses.json(status: .accepted, cookies: cookies) { $0.member("appleNotified", deletion.appleIsTold) }
+    func answer(_ deletion: UserDeletion) -> ServerResponse {
+        responses.json(status: .accepted) { $0.member("appleNotified", deletion.appleIsTold) }
     }
 }

@@ -12,8 +12,7 @@ struct BackendGate: Sendable {
     let clock: any WallClock
     /// Charged, and checked, only for refused keys: sharing an address with an attacker (behind a proxy, in a
     /// container) locks nobody out, and guessing 256 bits gains nothing by it.
-    let failures: RateLimiter
-    let stopwatch: Stopwatch
+    let failures: RateGate
     private let uses = UseTimes<APIKeyID>()
 
     /// A route that needs to know its caller's key.
@@ -21,15 +20,7 @@ struct BackendGate: Sendable {
         @Sendable (ServerRequest, PathParameters, APIKey) async throws(Failure) -> ServerResponse
 
     /// The route behind a key with this scope. Before, only the request's credential is read.
-    func requiring(_ scope: APIScope, _ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
-        let withKey: KeyHandler = { request, parameters, _ throws(Failure) in
-            try await handle(request, parameters)
-        }
-        return requiring(scope, withKey)
-    }
-
-    /// The same; the route receives the key.
-    func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteTable.Handler {
+    func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteEntry.Handler {
         { request, parameters throws(Failure) in
             let key = try await key(of: request)
             guard key.scopes.contains(scope) else {
@@ -50,13 +41,13 @@ struct BackendGate: Sendable {
         let scheme: BackendCredential.Scheme
         switch BackendCredential(request.fields) {
         case .none: throw Failure(.apiKeyRequired)
-        case .malformed(let scheme): throw refusal(request, scheme)
+        case .malformed(let scheme): throw try refusal(request, scheme)
         case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
         }
         let found = try await database.apiKey(hash: token.hash)
-        guard let found else { throw refusal(request, scheme) }
+        guard let found else { throw try refusal(request, scheme) }
         guard !found.isExpired(at: clock.now()) else {
-            throw refusal(request, scheme, .apiKeyExpired, ", error_description=\"The API key has expired\"")
+            throw try refusal(request, scheme, .apiKeyExpired, ", error_description=\"The API key has expired\"")
         }
         await touch(found)
         return found
@@ -70,10 +61,8 @@ struct BackendGate: Sendable {
     private func refusal(
         _ request: ServerRequest, _ scheme: BackendCredential.Scheme, _ code: ReasonCode = .invalidToken,
         _ description: String = ""
-    ) -> Failure {
-        if case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds) {
-            return .tooManyRequests(retryAfter: seconds)
-        }
+    ) throws(Failure) -> Failure {
+        try failures.pass(request)
         var failure = Failure(code)
         failure.challenges = [Failure.challenge + ", error=\"invalid_token\"" + description]
         if scheme == .basic { failure.challenges.append(Failure.basicChallenge) }

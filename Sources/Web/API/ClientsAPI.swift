@@ -4,47 +4,49 @@ import HTTP
 import HTTPTypes
 
 /// `/api/v1/clients`: the programs that sign people in by OpenID Connect, as `bramley clients` manages them.
-struct ClientsAPI: Sendable {
-    let responses: WebResponses
-    let clients: Clients
-    let clock: any WallClock
-
+extension WebRoutes {
     /// How long an old secret may stay valid, in days.
     private static let keepOld: ClosedRange<Int64> = 0...90
 
     /// By the API, only https to a public address: requests to it are this server's. A name is held to it when its
     /// addresses are known: at each connection.
-    static func isPublicAddress(_ uri: String) -> Bool {
+    private static func isPublicAddress(_ uri: String) -> Bool {
         guard let url = ClientURL(uri) else { return false }
         return url.isSecure && Reach.publicOnly.admits(host: url.host)
     }
 
-    func list(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
+    var programs: Clients {
+        Clients(
+            database, audiences: configuration.assertionAudiences.map(\.name), random: random,
+            isPublicAddress: Self.isPublicAddress)
+    }
+
+    func clients(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
-        let found = try await clients.database.openIDClients()
+        let found = try await database.openIDClients()
         return try await responses.list(found, OpenIDClient.fields, route: "/api/v1/clients")
     }
 
-    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+    func client(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        guard let client = try await clients.database.openIDClient(id) else {
+        guard let client = try await database.openIDClient(id) else {
             throw Failure(.clientNotFound)
         }
         return responses.json(JSONWriter.encode(client, OpenIDClient.fields))
     }
 
     /// Makes the client what the content says: 201 for a new one. A secret that had to be made is in the answer, once.
-    func put(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+    func putClient(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let object = try JSONBody(request, of: ClientRegistration.members).object
         let wanted = try ClientRegistration(object, of: id)
-        return try answer(await clients.register(wanted, by: .api, at: clock.now()))
+        return try answer(await programs.register(wanted, by: .api, at: clock.now()))
     }
 
     /// Makes a new secret; the answer has it, once.
-    func rotateSecret(
+    func rotateClientSecret(
         _ request: ServerRequest, _ parameters: PathParameters
     ) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
@@ -54,13 +56,13 @@ struct ClientsAPI: Sendable {
             throw .invalidRequest("keepOldDays is not a number from 0 to \(Self.keepOld.upperBound)")
         }
         return try answer(
-            await clients.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
+            await programs.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
     }
 
-    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+    func deleteClient(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        guard try await clients.delete(id, at: clock.now()) != nil else {
+        guard try await programs.delete(id, at: clock.now()) != nil else {
             throw Failure(.clientNotFound)
         }
         return responses.empty(.noContent)

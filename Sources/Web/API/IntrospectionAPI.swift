@@ -24,7 +24,7 @@ extension WebRoutes {
 
     /// A program's access token.
     private func program(_ text: String) async throws(Failure) -> ServerResponse {
-        guard let provider, let held = try await provider.grant(access: text) else {
+        guard let provider = services.openID, let held = try await provider.grant(access: text) else {
             return responses.json(Self.inactive)
         }
         return responses.json(held.introspection(issuer: provider.issuer))

@@ -23,8 +23,8 @@ extension WebRoutes {
         let returnTo = try body.text("returnTo")
         let made = try await answeringApps { () throws(Failure) in
             try await signIn.createLink(
-                externalID: externalID, kind: kind, displayName: displayName, returnTo: returnTo,
-                mayReplace: key.scopes.contains(.linksReplace), waiting: ticket, apiKey: key.id)
+                externalID: externalID, kind: kind, displayName: displayName, returnTo: returnTo, waiting: ticket,
+                by: key)
         }
         let url = configuration.publicURL.absolute + "/link/\(made.id)?token=\(made.addressToken.reveal())"
         return responses.json(status: .created, fields: [.location: url]) { writer in
@@ -44,7 +44,7 @@ extension WebRoutes {
         let id = try parameters.link
         let body = try JSONBody(request, of: ["identityToken", "authorizationCode", "user"])
         let (given, family) = try body.name()
-        let asked = LinkRequest(
+        let asked = NativeSignInRequest(
             identityToken: try body.needed("identityToken", maximumSize: JSONBody.maximumTokenSize),
             authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize),
             givenName: given, familyName: family)

@@ -41,25 +41,12 @@ extension WebRoutes {
     /// Apple: Supporting associated domains, `webcredentials`. An app is identified by team and bundle ID.
     func appAssociation(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try requireApps()
-        var writer = JSONWriter(reserving: 256)
-        writer.beginObject()
-        writer.name("webcredentials")
-        writer.beginObject()
-        writer.name("apps")
-        writer.beginArray()
-        for bundleID in configuration.apple.bundleIDs {
-            writer.write("\(configuration.apple.teamID.rawValue).\(bundleID)")
+        let apps = configuration.apple.bundleIDs.map { bundleID in
+            JSONValue.string("\(configuration.apple.teamID.rawValue).\(bundleID)")
         }
-        writer.endArray()
-        writer.endObject()
-        writer.endObject()
-        var response = responses.empty(
-            .ok,
-            fields: [
-                .contentType: "application/json", .cacheControl: "public, max-age=\(Self.associationLifetime)",
-            ])
-        response.body = .bytes(writer.bytes)
-        return response
+        return responses.json(
+            JSONWriter.encode(["webcredentials": ["apps": .array(apps)]] as JSONValue),
+            fields: [.cacheControl: "public, max-age=\(Self.associationLifetime)"])
     }
 
     private func requireApps() throws(Failure) {

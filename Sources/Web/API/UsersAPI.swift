@@ -89,6 +89,18 @@ extension WebRoutes {
             && PlainLine.isPlain(text)
     }
 
+    /// What Apple last reported about each of the user's identities, since when and why.
+    func credential(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        _ = try APIQuery(request)
+        guard let identities = try await database.identities(of: try Self.id(parameters)) else {
+            throw Failure(.userNotFound)
+        }
+        var response = responses.json([])
+        response.body = try await responses.body(
+            of: CredentialDocument.document(identities), route: "/api/v1/users/{id}/credential")
+        return response
+    }
+
     // MARK: Changing
 
     /// Returns the user, for a key that may read them; for another one 204.

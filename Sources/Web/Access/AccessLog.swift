@@ -57,7 +57,7 @@ package struct AccessLog: Sendable {
     ///   read.
     package func recordFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
-            LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(VerifyRoute.pattern)", LogKey.bytes: "0",
+            LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(WebRoutes.verifyPattern)", LogKey.bytes: "0",
             LogKey.milliseconds: "0",
         ]
         if let client { metadata[LogKey.client] = "\(client)" }

@@ -41,14 +41,9 @@ extension WebRoutes {
         guard let keys, let document = try await keys.document(at: clock.now()) else {
             throw Failure(.assertionNotConfigured)
         }
-        var response = responses.empty(
-            .ok,
-            fields: [
-                // RFC 7517 §8.5.1.
-                .contentType: "application/jwk-set+json",
-                .cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)",
-            ])
-        response.body = .bytes(document)
-        return response
+        // RFC 7517 §8.5.1.
+        return responses.json(
+            document, as: "application/jwk-set+json",
+            fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
     }
 }

@@ -7,7 +7,7 @@ import HTTPTypes
 /// `X-Auth-Request-Assertion` on answers of `/auth/verify`. When `assertion.audience` is configured, every answer has
 /// it, empty unless somebody is signed in and the proxy asked, so that a client's own field never gets through. The
 /// proxy asks with `?assertion=NAME`, an audience's name, or `?assertion=true` for the first.
-extension VerifyRoute {
+extension WebRoutes {
     /// The parameter by which a proxy asks.
     static let assertionParameter = "assertion"
 

@@ -97,21 +97,6 @@ package struct AccountExport: Sendable {
         }
     }
 
-    private static let programFields: [Field<AccountRecord.Program>] = [
-        Field("clientID") { .code($0.clientID) }, Field("scope") { .text($0.scopes.joined(separator: " ")) },
-        Field("redirectURI") { .code($0.redirectURI) }, Field("session") { .code($0.session.rawValue) },
-        Field("signedInAt") { .time($0.signedInAt) }, Field("expiresAt") { .time($0.expiresAt) },
-        Field("offline") { .flag($0.isOffline) },
-    ]
-    private static let participantFields: [Field<AccountRecord.Participant>] = [
-        Field("clientID") { .code($0.clientID) }, Field("session") { .code($0.session.rawValue) },
-    ]
-    private static let notificationFields: [Field<AccountRecord.Notification>] = [
-        Field("type") { .code($0.type) }, Field("clientID") { .code($0.clientID?.rawValue) },
-        Field("eventTime") { .time($0.eventTime) }, Field("receivedAt") { .time($0.receivedAt) },
-        Field("outcome") { .text($0.outcome) },
-    ]
-
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.beginObject()
         CredentialDocument.members(of: identity, to: &writer)

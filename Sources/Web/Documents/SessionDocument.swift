@@ -16,58 +16,55 @@ extension SignedIn {
         return writer.bytes
     }
 
-    /// A live session in the form of RFC 7662 §2.2: its standard members first, then ours.
+    /// A live session in the form of RFC 7662 §2.2.
     /// - Parameter end: when the session ends unless it is used before.
     func introspection(issuer: String, end: Timestamp) -> [UInt8] {
-        var writer = JSONWriter(reserving: 640)
-        writer.beginObject()
-        writer.member("active", true)
-        writer.member("sub", user.id.rawValue)
-        if let email = user.email?.forApplications { writer.member("username", email) }
-        writer.member("client_id", session.clientID.rawValue)
-        // Its holder is trusted (RFC 6750 §1.2), whether it comes in a cookie or not.
-        writer.member("token_type", "Bearer")
-        writer.member("iss", issuer)
-        writer.member("iat", session.createdAt.seconds)
-        writer.member("exp", end.seconds)
-        writer.member("sid", session.id.rawValue)
-        writer.member("session_kind", session.kind.rawValue)
-        writer.person(user)
-        writer.endObject()
-        return writer.bytes
+        JSONWriter.introspection(of: user, client: session.clientID.rawValue) { writer in
+            writer.member("iss", issuer)
+            writer.member("iat", session.createdAt.seconds)
+            writer.member("exp", end.seconds)
+            writer.member("sid", session.id.rawValue)
+            writer.member("session_kind", session.kind.rawValue)
+        }
     }
 }
 
 extension HeldGrant {
     /// A program's access token in the form of RFC 7662 §2.2.
     func introspection(issuer: String) -> [UInt8] {
+        JSONWriter.introspection(of: user, client: grant.client.rawValue) { writer in
+            writer.member("scope", OpenIDScope.text(accessScopes))
+            writer.member("iss", issuer)
+            if let access = grant.access { writer.member("exp", access.expiresAt.seconds) }
+            writer.member("sid", grant.session.rawValue)
+        }
+    }
+}
+
+extension JSONWriter {
+    /// An active token: the standard members first, then ours about its person.
+    fileprivate static func introspection(
+        of user: User, client: String, _ members: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
         var writer = JSONWriter(reserving: 640)
         writer.beginObject()
         writer.member("active", true)
         writer.member("sub", user.id.rawValue)
         if let email = user.email?.forApplications { writer.member("username", email) }
-        writer.member("client_id", grant.client.rawValue)
+        writer.member("client_id", client)
+        // Its holder is trusted (RFC 6750 §1.2), whether it comes in a cookie or not.
         writer.member("token_type", "Bearer")
-        writer.member("scope", OpenIDScope.text(accessScopes))
-        writer.member("iss", issuer)
-        if let access = grant.access { writer.member("exp", access.expiresAt.seconds) }
-        writer.member("sid", grant.session.rawValue)
-        writer.person(user)
+        members(&writer)
+        if let externalID = user.externalID { writer.member("external_id", externalID) }
+        if let email = user.email, email.isPlain {
+            writer.member("email", email.address)
+            writer.member("email_verified", email.isVerified)
+        }
+        writer.name("groups")
+        writer.beginArray()
+        for group in user.groups { writer.write(group) }
+        writer.endArray()
         writer.endObject()
         return writer.bytes
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func person(_ user: User) {
-        if let externalID = user.externalID { member("external_id", externalID) }
-        if let email = user.email, email.isPlain {
-            member("email", email.address)
-            member("email_verified", email.isVerified)
-        }
-        name("groups")
-        beginArray()
-        for group in user.groups { write(group) }
-        endArray()
     }
 }

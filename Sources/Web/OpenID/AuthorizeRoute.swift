@@ -4,26 +4,16 @@ import HTTP
 import HTTPTypes
 
 /// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where a program sends people to sign in.
-struct AuthorizeRoute: Sendable {
-    static let path = "/oidc/authorize"
-    /// Bytes of a request, in a query or a form: `state` and `nonce` at their longest, escaped.
-    static let limit = 32_768
+extension WebRoutes {
+    private static let authorizePath = "/oidc/authorize"
     /// The parameter that names a request kept here.
     private static let keptName = "bramley_request"
 
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let reader: SignedInReader
-    let login: WebRoutes
-    let provider: OpenIDProvider
-    let targets: ReturnTargets
-    let limit: RateGate
-
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET (RFC 9700 §4.12).
-    func post(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func postAuthorize(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
-        try limit.noting(request)
-        let fields = try Self.fields(request.body)
+        try signIns.noting(request)
+        let fields = try Self.parameters(request.body)
         let encoded = FormEncoder.encode(fields.map { ($0.name, $0.value) })
         var query = String(decoding: encoded, as: UTF8.self)
         // Longer than every server and proxy takes an address.
@@ -32,15 +22,15 @@ struct AuthorizeRoute: Sendable {
             guard let kept = try await keeping(query) else { return full(address) }
             query = kept
         }
-        return responses.redirect(to: configuration.publicURL.path(Self.path) + "?" + query).keepingOpener()
+        return responses.redirect(to: configuration.publicURL.path(Self.authorizePath) + "?" + query).keepingOpener()
     }
 
-    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func authorize(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         do {
-            try limit.noting(request)
+            try signIns.noting(request)
         } catch {
             // Nobody would see a page of ours.
-            let asked = AuthorizeRequest(try Self.fields(Array((request.query ?? "").utf8)))
+            let asked = AuthorizeRequest(try Self.parameters(Array((request.query ?? "").utf8)))
             guard asked.wantsNoPage else { throw error }
             let (client, address) = try await asking(asked)
             return answer(ProviderError(.temporarilyUnavailable, "too many requests; try again later"), client, address)
@@ -56,20 +46,24 @@ struct AuthorizeRoute: Sendable {
         let signedIn = try await signedIn(request)
         let result = try await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled)
         switch result {
-        case .code(let code): return answer(address.answer(code: code, issuer: provider.issuer))
+        case .code(let code): return answer(address.answer(code: code, issuer: configuration.publicURL.absolute))
         case .error(let error): return answer(error, client, address)
         case .signIn(let query):
             guard let target = try await target(query) else { return full(address) }
             let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
-            return login.page(
+            return page(
                 request, for: target, signedIn, notice: .program(client.name, receives: received))
         case .notAllowed(let error):
-            let target = targets.validate(configuration.publicURL.path(Self.path) + "?" + (request.query ?? ""))
+            let target = targets.validate(
+                configuration.publicURL.path(Self.authorizePath) + "?" + (request.query ?? ""))
             throw Failure(
                 .openIDNotAllowed, "client \(client.id)",
-                visit: FailedVisit(
-                    returnTo: target, person: signedIn?.user, program: client,
-                    declined: declined(error, address, request)))
+                visit: FailedVisit {
+                    $0.returnTo = target
+                    $0.person = signedIn?.user
+                    $0.program = client
+                    $0.declined = declined(error, address, request)
+                })
         }
     }
 
@@ -87,17 +81,17 @@ struct AuthorizeRoute: Sendable {
 
     /// The parameters, of a request that was kept too; what else came with that is whether Apple's page was cancelled.
     private func fields(of request: ServerRequest) async throws(Failure) -> [FormField] {
-        let fields = try Self.fields(Array((request.query ?? "").utf8))
+        let fields = try Self.parameters(Array((request.query ?? "").utf8))
         guard let id = fields.first(where: { $0.name.isExactly(Self.keptName) })?.value else { return fields }
         guard let query = try await provider.kept(id) else {
             throw .badRequest("the request has expired; begin again at the application")
         }
-        return try Self.fields(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
+        return try Self.parameters(Array(query.utf8)) + fields.filter { $0.name.isExactly("error") }
     }
 
     /// Where the sign-in leads back to; nil while too many long requests are kept.
     private func target(_ query: String) async throws(Failure) -> ReturnTarget? {
-        let path = configuration.publicURL.path(Self.path) + "?"
+        let path = configuration.publicURL.path(Self.authorizePath) + "?"
         if let target = targets.validate(path + query) { return target }
         return try await keeping(query).flatMap { targets.validate(path + $0) }
     }
@@ -106,15 +100,10 @@ struct AuthorizeRoute: Sendable {
         try await provider.keep(query).map { "\(Self.keptName)=\($0)" }
     }
 
-    /// The browser's session. An app's token is no sign-in of a browser.
-    private func signedIn(_ request: ServerRequest) async throws(Failure) -> SignedIn? {
-        guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
-        return try await reader.signedIn(.cookie(token))
-    }
-
     /// The parameters of a query or a form.
-    static func fields(_ bytes: [UInt8]) throws(Failure) -> [FormField] {
-        guard let fields = try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: limit)) else {
+    static func parameters(_ bytes: [UInt8]) throws(Failure) -> [FormField] {
+        let limit = BodyLimit.authorize
+        guard let fields = try? FormDecoder.parse(bytes, maximumBytes: limit) else {
             throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters")
         }
         return fields
@@ -124,15 +113,15 @@ struct AuthorizeRoute: Sendable {
 
     private func full(_ address: AnswerAddress) -> ServerResponse {
         let error = ProviderError(.temporarilyUnavailable, "too many long requests are under way; try again later")
-        return answer(address.answer(error, issuer: provider.issuer))
+        return answer(address.answer(error, issuer: configuration.publicURL.absolute))
     }
 
     /// Every error that goes to a client leaves a line in the log.
     private func answer(_ error: ProviderError, _ client: OpenIDClient, _ address: AnswerAddress) -> ServerResponse {
         responses.log(
             Failure(.openIDErrorReturned, "client \(client.id): \(error.code.rawValue), \(error.text)"),
-            route: Self.path)
-        return answer(address.answer(error, issuer: provider.issuer))
+            route: Self.authorizePath)
+        return answer(address.answer(error, issuer: configuration.publicURL.absolute))
     }
 
     private func answer(_ answer: ClientAnswer) -> ServerResponse {
@@ -144,10 +133,10 @@ struct AuthorizeRoute: Sendable {
 
     /// For a link: an answer that is to be posted is made when it is followed.
     private func declined(_ error: ProviderError, _ address: AnswerAddress, _ request: ServerRequest) -> String {
-        switch address.answer(error, issuer: provider.issuer) {
+        switch address.answer(error, issuer: configuration.publicURL.absolute) {
         case .redirect(let location): location
         case .post:
-            configuration.publicURL.path(Self.path) + "?" + (request.query.map { "\($0)&" } ?? "")
+            configuration.publicURL.path(Self.authorizePath) + "?" + (request.query.map { "\($0)&" } ?? "")
                 + "error=user_cancelled_authorize"
         }
     }
@@ -163,6 +152,6 @@ extension Failure {
         return Failure(
             .openIDRedirectRefused,
             "client \(client.id): \(name) is \(sent.prefix(500)), registered: \(registered)",
-            visit: FailedVisit(program: client))
+            visit: FailedVisit { $0.program = client })
     }
 }

@@ -4,41 +4,29 @@ import HTTP
 import HTTPTypes
 
 /// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout §2): a program signs its visitor out here too.
-struct EndSessionRoute: Sendable {
-    static let path = "/oidc/logout"
-
-    let configuration: WebConfiguration
-    let responses: WebResponses
-    let cookies: Cookies
-    let reader: SignedInReader
-    let provider: OpenIDProvider
-    let bounces: BounceMemory
-    let clock: any WallClock
-
+extension WebRoutes {
     /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET.
-    func post(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func postProgramLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
-        let query = FormEncoder.encode(try AuthorizeRoute.fields(request.body).map { ($0.name, $0.value) })
+        let query = FormEncoder.encode(try Self.parameters(request.body).map { ($0.name, $0.value) })
         return responses.redirect(
-            to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self))
+            to: configuration.publicURL.path("/oidc/logout") + "?" + String(decoding: query, as: UTF8.self))
     }
 
     /// Ends the session of the person whom the ID token names. Anybody else is asked first, on the page of `/logout`:
     /// otherwise any site could sign people out.
-    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        let fields = try AuthorizeRoute.fields(Array((request.query ?? "").utf8))
+    func programLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        let fields = try Self.parameters(Array((request.query ?? "").utf8))
         let answer = try await provider.logout(LogoutRequest(fields))
         if let (client, uri) = answer.refusal {
             throw .openIDRedirectRefused(client, "post_logout_redirect_uri", uri, not: client.logoutURIs)
         }
         let page = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         let onward = answer.location ?? page
-        guard case .cookie(let token) = reader.credential(in: request.fields),
-            let signedIn = try await reader.signedIn(.cookie(token))
-        else { return responses.redirect(to: onward) }
+        guard let signedIn = try await signedIn(request) else { return responses.redirect(to: onward) }
         guard answer.user == signedIn.user.id else { return responses.redirect(to: page) }
-        try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
+        try await database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
-        return responses.redirect(to: onward, cookies: [cookies.clearSession])
+        return responses.redirect(to: onward).setting([cookies.clearSession])
     }
 }

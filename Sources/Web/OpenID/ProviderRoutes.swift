@@ -5,26 +5,19 @@ import HTTP
 import HTTPTypes
 
 /// The endpoints that programs call themselves: metadata, tokens, userinfo and revocation.
-struct ProviderRoutes: Sendable {
-    let responses: WebResponses
-    let provider: OpenIDProvider
-    /// Charged, and checked, only for clients that fail to prove themselves: sharing an address with them locks nobody
-    /// out, and guessing 256 bits gains nothing by it.
-    let failures: RateLimiter
-    let stopwatch: Stopwatch
-
+extension WebRoutes {
     /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
-    func metadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        guard try await !provider.database.openIDClients().isEmpty else {
+    func programMetadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        guard try await !database.openIDClients().isEmpty else {
             throw Failure(.openIDNotConfigured)
         }
         return responses.json(
-            DiscoveryDocument.encode(issuer: provider.issuer),
+            DiscoveryDocument.encode(issuer: configuration.publicURL.absolute),
             fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
     }
 
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
-    func token(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func programTokens(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
         let answer: OpenIDProvider.TokenAnswer
         do {
@@ -32,21 +25,19 @@ struct ProviderRoutes: Sendable {
         } catch {
             throw error.of(client)
         }
-        var writer = JSONWriter(reserving: 2_048)
-        writer.beginObject()
-        writer.member("access_token", answer.access.reveal())
-        writer.member("token_type", "Bearer")
-        writer.member("expires_in", answer.expiresIn)
-        writer.member("id_token", answer.idToken.reveal())
-        if let refresh = answer.refresh { writer.member("refresh_token", refresh.reveal()) }
-        writer.member("scope", OpenIDScope.text(answer.scopes))
-        writer.endObject()
         // RFC 6749 §5.1; no-store is on every answer.
-        return responses.json(writer.bytes, fields: [.pragma: "no-cache"])
+        return responses.json(fields: [.pragma: "no-cache"]) { writer in
+            writer.member("access_token", answer.access.reveal())
+            writer.member("token_type", "Bearer")
+            writer.member("expires_in", answer.expiresIn)
+            writer.member("id_token", answer.idToken.reveal())
+            if let refresh = answer.refresh { writer.member("refresh_token", refresh.reveal()) }
+            writer.member("scope", OpenIDScope.text(answer.scopes))
+        }
     }
 
     /// RFC 7009.
-    func revoke(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func revokeToken(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
         try await provider.revoke(asked, of: client)
         return responses.empty(.ok)
@@ -61,17 +52,14 @@ struct ProviderRoutes: Sendable {
         guard let held else {
             throw .oauth(.invalidToken, "the access token is unknown or has ended")
         }
-        return responses.json(JSONWriter.encode(provider.claims(of: held)))
+        return responses.json(JSONWriter.encode(try provider.claims(of: held)))
     }
 
     /// RFC 6750 §2.1; in a form only without `Authorization` (§2.2). A query would end up in logs.
     private static func bearer(of request: ServerRequest) throws(Failure) -> String? {
         let authorizations = request.fields[values: .authorization]
-        var found: [String] = []
-        for value in authorizations {
-            let parts = value.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else { continue }
-            found.append(String(parts[1].drop { $0 == " " }))
+        var found = authorizations.map(HTTPFields.authorization).compactMap {
+            $0.scheme == "bearer" ? $0.credentials : nil
         }
         if request.method == .post, MediaType.isForm(request.fields), let form = try? FormDecoder.parse(request.body) {
             found += form.filter { $0.name.isExactly("access_token") }.map(\.value)
@@ -100,11 +88,7 @@ struct ProviderRoutes: Sendable {
             let asked = try ProviderRequest(form, authorization: request.fields[values: .authorization])
             return (asked, try await provider.authenticate(asked))
         } catch {
-            if error.oauth?.code == .invalidClient,
-                case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds)
-            {
-                throw .tooManyRequests(retryAfter: seconds)
-            }
+            if error.oauth?.code == .invalidClient { try failedClients.pass(request) }
             throw error
         }
     }

@@ -3,11 +3,11 @@ import HTTP
 
 /// `/operator/audit`: the audit log.
 extension OperatorPages {
-    func audit(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func audit(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let text = try gate.parameter("q", visit)
+        let text = try parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
-        let kind = try gate.parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
+        let kind = try parameter("type", visit).flatMap { AuditEntry.Kind(rawValue: $0) }
         func filter(_ name: String, _ value: AuditEntry.Kind?) -> PageValue {
             .link(
                 name, to: visit.link("/operator/audit", [("q", text), ("type", value?.rawValue)]),
@@ -23,10 +23,10 @@ extension OperatorPages {
         ) { (place, limit) async throws(Failure) in
             // What is not an id belongs to nobody.
             if text != nil, user == nil { return Page() }
-            return try await people.database.auditLog(
+            return try await database.auditLog(
                 AuditFilter(kinds: kind.map { [$0] } ?? [], user: user), before: place, limit: limit)
         }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
     static func auditColumns(_ texts: OperatorTexts) -> [OperatorColumn<AuditEntry>] {

@@ -15,15 +15,15 @@ extension OperatorPages {
         var fields: [OperatorForm.Field] = []
     }
 
-    func changePage(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
-        guard let action = try gate.parameter("action", visit).flatMap({ OperatorAction(rawValue: $0) }) else {
+    func changePage(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
+        guard let action = try parameter("action", visit).flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
         }
-        return try await ask(visit, action, try gate.parameter("target", visit) ?? "", filled: nil)
+        return try await ask(visit, action, try parameter("target", visit) ?? "", filled: nil)
     }
 
-    func postChange(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
-        let form = try gate.form(visit, ["action", "target"] + Self.fields)
+    func postChange(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
+        let form = try form(visit, ["action", "target"] + Self.fields)
         guard let action = form["action"].flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
         }
@@ -32,10 +32,10 @@ extension OperatorPages {
         switch try await perform(action, target, form, visit) {
         case .done(let path):
             let query = [("done", String?.some(action.rawValue))]
-            return gate.responses.redirect(to: visit.link(path, query))
+            return responses.redirect(to: visit.link(path, query))
         case .shown(let section):
             let page = OperatorPage(tab: action.tab, title: visit.texts["actions.\(action)"], sections: [section])
-            return gate.page(page, visit)
+            return self.page(page, visit)
         case .refused(let problem, let detail):
             let text = [visit.texts["problems.\(problem)"], detail].compactMap(\.self).joined(separator: " ")
             return try await ask(visit, action, target, filled: form, problem: text)
@@ -45,7 +45,7 @@ extension OperatorPages {
     /// The page that asks; for an old sign-in, the one that asks for a new one first.
     /// - Parameter filled: what was entered before.
     private func ask(
-        _ visit: OperatorGate.Visit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
+        _ visit: OperatorVisit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
         problem: String? = nil
     ) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
@@ -80,23 +80,23 @@ extension OperatorPages {
             let text = texts.text("tooOld", ["count": String(Session.recent / 60)])
             sections.insert(OperatorSection(heading: text, isWarning: true), at: 0)
         }
-        return gate.page(
+        return self.page(
             OperatorPage(tab: action.tab, title: texts["actions.\(action)"], sections: sections), visit,
             status: problem == nil ? .ok : .conflict)
     }
 
     /// The names of every form's fields.
     private static let fields: [String] =
-        ["groups"] + keyFields + OperatorClients.fields
+        ["groups"] + keyFields + clientFields
 
     /// Nil when there is no such thing, or no longer.
     private func target(
-        of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
+        of action: OperatorAction, _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> Target? {
         switch action {
         case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
             guard let id = UserID(parsing: target),
-                let user = try await people.database.user(id)
+                let user = try await database.user(id)
             else { return nil }
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
@@ -108,12 +108,12 @@ extension OperatorPages {
             return try await queueTarget(of: action, target)
         case .createKey, .revokeKey: return try await keyTarget(of: action, target, visit)
         case .addClient, .editClient, .rotateSecret, .deleteClient:
-            return try await clients?.target(of: action, target, visit)
+            return try await clientTarget(of: action, target, visit)
         }
     }
 
     private func perform(
-        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
+        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         switch action {
         case .approve: try await change(target, UserPatch(state: .active), from: .pending, visit)
@@ -127,7 +127,7 @@ extension OperatorPages {
             try await performQueue(action, target, visit)
         case .createKey, .revokeKey: try await performKey(action, target, form, visit)
         case .addClient, .editClient, .rotateSecret, .deleteClient:
-            try await clients?.perform(action, target, form, visit) ?? .refused(problem: "gone")
+            try await performClient(action, target, form, visit)
         }
     }
 
@@ -135,11 +135,11 @@ extension OperatorPages {
 
     /// - Parameter state: in which the person must be; nil for any.
     private func change(
-        _ target: String, _ patch: UserPatch, from state: User.State? = nil, _ visit: OperatorGate.Visit
+        _ target: String, _ patch: UserPatch, from state: User.State? = nil, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        let result = try await people.database.patchUser(
-            id, if: { state == nil || $0.state == state }, keepingOneOf: gate.groups, at: visit.now
+        let result = try await database.patchUser(
+            id, if: { state == nil || $0.state == state }, keepingOneOf: groups, at: visit.now
         ) { _ in patch }
         switch result {
         case .patched: return .done(path: "/operator/users/\(id.rawValue)")
@@ -150,9 +150,9 @@ extension OperatorPages {
         }
     }
 
-    private func delete(_ target: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
+    private func delete(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        let result = try await people.database.deleteUser(id, keepingOneOf: gate.groups, at: visit.now)
+        let result = try await database.deleteUser(id, keepingOneOf: groups, at: visit.now)
         switch result {
         case .deleted: return .done(path: "/operator/users")
         case .unknown, .conditionFailed: return .refused(problem: "gone")
@@ -161,11 +161,11 @@ extension OperatorPages {
     }
 
     private func changeGroups(
-        _ target: String, _ text: String, _ visit: OperatorGate.Visit
+        _ target: String, _ text: String, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         let groups = PlainLine.list(text)
         guard UserLimits.accepts(groups: groups) else { return .refused(problem: "groups") }
-        guard let id = UserID(parsing: target), let user = try await people.database.user(id)
+        guard let id = UserID(parsing: target), let user = try await database.user(id)
         else { return .refused(problem: "gone") }
         // A name from before this rule, which the field does not bring back: `users groups` removes it.
         if let odd = user.groups.first(where: { !UserLimits.accepts(group: $0) }) {
@@ -175,23 +175,23 @@ extension OperatorPages {
     }
 
     private func endSessions(
-        _ target: String, _ visit: OperatorGate.Visit
+        _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        guard try await people.database.user(id) != nil else {
+        guard try await database.user(id) != nil else {
             return .refused(problem: "gone")
         }
         // The operator's own present session stays: otherwise nothing would say that it is done.
         let kept = id == visit.user.id ? visit.session.id : nil
-        _ = try await people.database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now)
+        _ = try await database.endSessions(of: id, except: kept, cause: .revokedByOperator, at: visit.now)
         return .done(path: "/operator/users/\(id.rawValue)")
     }
 
     private func endSession(
-        _ target: String, _ visit: OperatorGate.Visit
+        _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         guard let id = SessionID(parsing: target) else { return .refused(problem: "gone") }
-        let wasThere = try await people.database.endSession(id, cause: .revokedByOperator, at: visit.now)
+        let wasThere = try await database.endSession(id, cause: .revokedByOperator, at: visit.now)
         return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
     }
 }

@@ -4,12 +4,9 @@ import Crypto
 import HTTP
 
 /// `/operator/clients`: the programs that sign people in by OpenID Connect.
-struct OperatorClients: Sendable {
-    let gate: OperatorGate
-    let clients: Clients
-
-    func list(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
-        let found = try await clients.database.openIDClients()
+extension OperatorPages {
+    func clients(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
+        let found = try await database.openIDClients()
         let list = OperatorList(
             tab: .clients,
             columns: [
@@ -20,13 +17,13 @@ struct OperatorClients: Sendable {
                 .init("created") { .moment($0.createdAt) },
             ], places: .clients, links: [visit.change(.addClient)]
         ) { place, limit in Page(of: found, after: place, limit: limit, by: \.id.rawValue) }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
-    func page(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
+    func client(_ visit: OperatorVisit, _ id: String) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         guard let id = OpenIDClientID(parsing: id),
-            let client = try await clients.database.openIDClient(id)
+            let client = try await database.openIDClient(id)
         else { throw Failure(.notFound) }
         func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
             (texts["columns.\(key)"], cells)
@@ -52,26 +49,26 @@ struct OperatorClients: Sendable {
             links: [visit.change(.editClient, id.rawValue)]
                 + (client.isPublic ? [] : [visit.change(.rotateSecret, id.rawValue)])
                 + [visit.change(.deleteClient, id.rawValue, isDanger: true)])
-        return gate.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
+        return self.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
     }
 
     // MARK: Changes
 
-    static let fields =
+    static let clientFields =
         ["clientID", "clientName", "public", "redirectURIs", "logoutURIs", "backChannel", "clientGroups", "pkce"]
         + OpenIDScope.allCases.map { "scope \($0.rawValue)" }
 
-    func target(
-        of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
-    ) async throws(Failure) -> OperatorPages.Target? {
-        if action == .addClient { return .init(name: "", fields: fields(nil, visit.texts)) }
+    func clientTarget(
+        of action: OperatorAction, _ target: String, _ visit: OperatorVisit
+    ) async throws(Failure) -> Target? {
+        if action == .addClient { return .init(name: "", fields: clientFields(nil, visit.texts)) }
         guard let id = OpenIDClientID(parsing: target),
-            let client = try await clients.database.openIDClient(id)
+            let client = try await database.openIDClient(id)
         else { return nil }
-        return .init(name: client.name, fields: action == .editClient ? fields(client, visit.texts) : [])
+        return .init(name: client.name, fields: action == .editClient ? clientFields(client, visit.texts) : [])
     }
 
-    private func fields(_ client: OpenIDClient?, _ texts: OperatorTexts) -> [OperatorForm.Field] {
+    private func clientFields(_ client: OpenIDClient?, _ texts: OperatorTexts) -> [OperatorForm.Field] {
         typealias Field = OperatorForm.Field
         func lines(_ name: String, _ values: [String]) -> Field {
             Field(
@@ -106,28 +103,29 @@ struct OperatorClients: Sendable {
             }
     }
 
-    func perform(
-        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
+    func performClient(
+        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
+        let programs = routes.programs
         let text = action == .addClient ? form["clientID"] ?? "" : target
         guard let id = OpenIDClientID(parsing: text) else {
             return .refused(problem: action == .addClient ? "clientID" : "gone")
         }
         if action == .deleteClient {
-            let client = try await clients.delete(id, at: visit.now)
+            let client = try await programs.delete(id, at: visit.now)
             return client == nil ? .refused(problem: "gone") : .done(path: "/operator/clients")
         }
         let outcome: ClientOutcome
         if action == .rotateSecret {
-            outcome = try await clients.rotateSecret(of: id, at: visit.now)
+            outcome = try await programs.rotateSecret(of: id, at: visit.now)
         } else {
             let wanted: ClientRegistration
             do {
-                wanted = try ClientRegistration(Self.description(of: id, form), of: id)
+                wanted = try ClientRegistration(Self.registration(of: id, form), of: id)
             } catch {
                 return .refused(problem: "client", detail: "\(error)")
             }
-            outcome = try await clients.register(wanted, isNew: action == .addClient, by: .page, at: visit.now)
+            outcome = try await programs.register(wanted, isNew: action == .addClient, by: .page, at: visit.now)
         }
         switch outcome {
         case .saved(_, let secret?, _):
@@ -143,7 +141,7 @@ struct OperatorClients: Sendable {
     }
 
     /// What the form says, as the file and the API do.
-    private static func description(of id: OpenIDClientID, _ form: [String: String]) -> JSONObject {
+    private static func registration(of id: OpenIDClientID, _ form: [String: String]) -> JSONObject {
         func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
         let backChannel = form["backChannel"] ?? ""
         let name = form["clientName"] ?? ""

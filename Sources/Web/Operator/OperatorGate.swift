@@ -6,73 +6,10 @@ import HTTPTypes
 
 /// Admits operators: people who are signed in, active, and in a group of `operator.groups`. Whatever an operator reads
 /// or writes is recorded under their user id.
-struct OperatorGate: Sendable {
-    /// One request of an operator.
-    struct Visit: Sendable {
-        let user: User
-        let session: Session
-        let request: ServerRequest
-        let locale: PageLocale
-        let texts: OperatorTexts
-        let now: Timestamp
-        let publicURL: PublicURL
-
-        /// Whether the sign-in is recent enough to change something.
-        var isFresh: Bool { session.isRecent(at: now) }
-
-        /// A link to one of our pages, with a query of what is not nil.
-        func link(_ path: String, _ query: [(String, String?)] = []) -> String {
-            let parameters = query.compactMap { name, value in
-                value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
-            }
-            let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
-            return locale.link(publicURL.path(text))
-        }
-
-        /// The same with one of our texts.
-        func link(named text: String, to path: String, _ query: [(String, String?)] = []) -> PageValue {
-            .link(texts[text], to: link(path, query))
-        }
-
-        /// A secret that was just made, which no page shows again.
-        func shownOnce(
-            _ name: String, _ facts: [(column: String, value: String)], back tab: OperatorPage.Tab, to path: String
-        ) -> OperatorOutcome {
-            .shown(
-                OperatorSection(
-                    heading: name, note: texts["shownOnce"],
-                    facts: facts.map { (texts["columns.\($0.column)"], [.code($0.value)]) },
-                    links: [link(named: "tabs.\(tab)", to: path)]))
-        }
-
-        /// A link to the page that asks for a change.
-        func change(_ action: OperatorAction, _ target: String? = nil, isDanger: Bool = false) -> PageValue {
-            .link(texts["actions.\(action)"], to: asking(action, target), isDanger: isDanger)
-        }
-
-        /// The same in a table.
-        func action(_ action: OperatorAction, _ target: String) -> OperatorCell {
-            .action(texts["actions.\(action)"], asking(action, target))
-        }
-
-        private func asking(_ action: OperatorAction, _ target: String?) -> String {
-            link("/operator/change", [("action", action.rawValue), ("target", target)])
-        }
-    }
-
-    typealias Handler = @Sendable (Visit) async throws(Failure) -> ServerResponse
-
-    let routes: WebRoutes
-    let limit: RateGate
-
-    /// `operator.groups`.
-    var groups: [String] { routes.configuration.operatorGroups }
-    var responses: WebResponses { routes.responses }
-    var random: any RandomSource { routes.random }
-    private var configuration: WebConfiguration { routes.configuration }
-    private var database: Database { routes.database }
-
-    func admitting(_ handle: @escaping Handler) -> RouteTable.PlainHandler {
+extension OperatorPages {
+    func admitting(_ handle: @escaping @Sendable (OperatorVisit) async throws(Failure) -> ServerResponse)
+        -> RouteEntry.PlainHandler
+    {
         { request throws(Failure) in
             let locale = responses.locale(of: request)
             guard let signedIn = try await routes.active(request) else {
@@ -84,7 +21,7 @@ struct OperatorGate: Sendable {
             }
             // Not before: strangers behind the same address would spend it.
             try limit.pass(request)
-            let visit = Visit(
+            let visit = OperatorVisit(
                 user: signedIn.user, session: signedIn.session, request: request, locale: locale,
                 texts: OperatorTexts(strings: responses.pages.strings(locale)), now: routes.clock.now(),
                 publicURL: configuration.publicURL)
@@ -100,7 +37,7 @@ struct OperatorGate: Sendable {
 
     /// Records what an operator is about to see: a person's page or file, a page that asks about a person, or a list.
     /// Nobody is shown what could not be recorded.
-    private func recordLook(_ visit: Visit, _ response: ServerResponse) async throws(Failure) {
+    private func recordLook(_ visit: OperatorVisit, _ response: ServerResponse) async throws(Failure) {
         guard [.ok, .conflict].contains(response.status) else { return }
         let path = configuration.publicURL.pathBelow(visit.request.path) ?? ""
         let parts = path.split(separator: "/").dropFirst().map(String.init)
@@ -119,7 +56,7 @@ struct OperatorGate: Sendable {
     }
 
     /// What a change is about: in the address, or in the form.
-    private func target(_ visit: Visit) throws(Failure) -> String? {
+    private func target(_ visit: OperatorVisit) throws(Failure) -> String? {
         if visit.request.method == .post { return try form(visit, ["target"])["target"] }
         return try parameter("target", visit)
     }
@@ -132,18 +69,17 @@ struct OperatorGate: Sendable {
 
     // MARK: Answers
 
-    func page(_ page: OperatorPage, _ visit: Visit, status: HTTPResponse.Status = .ok) -> ServerResponse {
+    func page(_ page: OperatorPage, _ visit: OperatorVisit, status: HTTPResponse.Status = .ok) -> ServerResponse {
         var notice: String?
         if SameOrigin.isOwnOrTyped(visit.request.fields), case .one(let code) = Query(visit.request).value("done"),
             let action = OperatorAction(rawValue: code)
         {
             notice = visit.texts.text("done", ["action": visit.texts["actions.\(action)"]])
         }
-        return responses.scripted("operator", locale: visit.locale, status: status) { nonce in
-            page.values(
-                notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
-                scriptNonce: nonce, texts: visit.texts, link: { visit.link($0) })
-        }
+        let values = page.values(
+            notice: notice, person: PersonText.displayName(of: visit.user) ?? visit.user.id.rawValue,
+            texts: visit.texts, link: { visit.link($0) })
+        return responses.scripted("operator", locale: visit.locale, status: status, values)
     }
 
     /// A file that the browser saves. Call `requireOwn` first.
@@ -158,18 +94,18 @@ struct OperatorGate: Sendable {
     }
 
     /// Refuses what another site began: it can lead here with the cookie, which is not the operator's wish.
-    func requireOwn(_ visit: Visit) throws(Failure) {
+    func requireOwn(_ visit: OperatorVisit) throws(Failure) {
         guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw Failure(.crossSite) }
     }
 
     /// - Returns: the parameter; nil when absent or empty.
-    func parameter(_ name: String, _ visit: Visit) throws(Failure) -> String? {
+    func parameter(_ name: String, _ visit: OperatorVisit) throws(Failure) -> String? {
         guard let text = try Query(visit.request).given(name) else { return nil }
         return try storable(text, of: name)
     }
 
     /// - Returns: what the form of a page of ours sent.
-    func form(_ visit: Visit, _ names: [String]) throws(Failure) -> [String: String] {
+    func form(_ visit: OperatorVisit, _ names: [String]) throws(Failure) -> [String: String] {
         let form = try routes.form(visit.request, names)
         for (name, text) in form { _ = try storable(text, of: name) }
         return form
@@ -179,5 +115,58 @@ struct OperatorGate: Sendable {
     private func storable(_ text: String, of name: String) throws(Failure) -> String {
         guard !text.utf8.contains(0) else { throw .badRequest("\(name) contains U+0000") }
         return text
+    }
+}
+
+/// One request of an operator.
+struct OperatorVisit: Sendable {
+    let user: User
+    let session: Session
+    let request: ServerRequest
+    let locale: PageLocale
+    let texts: OperatorTexts
+    let now: Timestamp
+    let publicURL: PublicURL
+
+    /// Whether the sign-in is recent enough to change something.
+    var isFresh: Bool { session.isRecent(at: now) }
+
+    /// A link to one of our pages, with a query of what is not nil.
+    func link(_ path: String, _ query: [(String, String?)] = []) -> String {
+        let parameters = query.compactMap { name, value in
+            value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" }
+        }
+        let text = parameters.isEmpty ? path : "\(path)?\(parameters.joined(separator: "&"))"
+        return locale.link(publicURL.path(text))
+    }
+
+    /// The same with one of our texts.
+    func link(named text: String, to path: String, _ query: [(String, String?)] = []) -> PageValue {
+        .link(texts[text], to: link(path, query))
+    }
+
+    /// A secret that was just made, which no page shows again.
+    func shownOnce(
+        _ name: String, _ facts: [(column: String, value: String)], back tab: OperatorPage.Tab, to path: String
+    ) -> OperatorOutcome {
+        .shown(
+            OperatorSection(
+                heading: name, note: texts["shownOnce"],
+                facts: facts.map { (texts["columns.\($0.column)"], [.code($0.value)]) },
+                links: [link(named: "tabs.\(tab)", to: path)]))
+    }
+
+    /// A link to the page that asks for a change.
+    func change(_ action: OperatorAction, _ target: String? = nil, isDanger: Bool = false) -> PageValue {
+        .link(texts["actions.\(action)"], to: asking(action, target), isDanger: isDanger)
+    }
+
+    /// The same in a table.
+    func action(_ action: OperatorAction, _ target: String) -> OperatorCell {
+        .action(texts["actions.\(action)"], asking(action, target))
+    }
+
+    private func asking(_ action: OperatorAction, _ target: String?) -> String {
+        link("/operator/change", [("action", action.rawValue), ("target", target)])
     }
 }

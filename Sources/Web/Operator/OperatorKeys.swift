@@ -8,7 +8,7 @@ extension OperatorPages {
     /// Days that a key may be valid.
     private static let days: ClosedRange<Int64> = 1...3_650
 
-    func apiKeys(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func apiKeys(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let keys = try await database.apiKeys()
         let list = OperatorList(
@@ -25,7 +25,7 @@ extension OperatorPages {
                 .change { $0.revokedAt != nil ? .text(nil) : visit.action(.revokeKey, $0.id.rawValue) },
             ], places: .apiKeys, links: [visit.change(.createKey)]
         ) { place, limit in Page(of: keys.reversed(), after: place, limit: limit, by: \.id.rawValue) }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
     // MARK: Changes
@@ -33,7 +33,7 @@ extension OperatorPages {
     static let keyFields = ["keyName", "days"] + APIScope.allCases.map { "scope \($0.rawValue)" }
 
     func keyTarget(
-        of action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
+        of action: OperatorAction, _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> Target? {
         let texts = visit.texts
         guard action == .createKey else {
@@ -48,7 +48,7 @@ extension OperatorPages {
     }
 
     func performKey(
-        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorGate.Visit
+        _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         guard action == .createKey else {
             guard let id = APIKeyID(parsing: target) else { return .refused(problem: "gone") }
@@ -65,7 +65,7 @@ extension OperatorPages {
             end = visit.now.adding(seconds: days * 86_400)
         }
         let made = try await database.createAPIKey(
-            named: name, scopes: scopes, expiresAt: end, random: gate.random, at: visit.now)
+            named: name, scopes: scopes, expiresAt: end, random: random, at: visit.now)
         return visit.shownOnce(name, [("key", made.token.reveal())], back: .apiKeys, to: "/operator/api-keys")
     }
 }

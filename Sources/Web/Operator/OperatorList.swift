@@ -41,15 +41,15 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
     /// Reads at most `limit` rows after the place.
     var read: @Sendable (_ after: Place?, _ limit: Int) async throws(Failure) -> Page<Item, Place>
 
-    func answer(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(Failure) -> ServerResponse {
-        if try gate.parameter("format", visit) == "csv" { return try await file(visit, gate) }
+    func answer(_ visit: OperatorVisit, _ pages: OperatorPages) async throws(Failure) -> ServerResponse {
+        if try pages.parameter("format", visit) == "csv" { return try await file(visit, pages) }
         let title = visit.texts["tabs.\(tab)"]
-        let section = try await section(title, after: try gate.parameter("after", visit), visit)
-        return gate.page(OperatorPage(tab: tab, title: title, sections: [section]), visit)
+        let section = try await section(title, after: try pages.parameter("after", visit), visit)
+        return pages.page(OperatorPage(tab: tab, title: title, sections: [section]), visit)
     }
 
     func section(
-        _ heading: String, after place: String?, _ visit: OperatorGate.Visit
+        _ heading: String, after place: String?, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorSection {
         let page = try await page(after: place.flatMap(places.place), limit: 50)
         func link(_ text: String, _ parameter: (String, String?)) -> PageValue {
@@ -63,9 +63,9 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
             links: [next].compactMap(\.self) + links + [file].compactMap(\.self))
     }
 
-    private func file(_ visit: OperatorGate.Visit, _ gate: OperatorGate) async throws(Failure) -> ServerResponse {
-        try gate.requireOwn(visit)
-        return try await gate.file(
+    private func file(_ visit: OperatorVisit, _ pages: OperatorPages) async throws(Failure) -> ServerResponse {
+        try pages.requireOwn(visit)
+        return try await pages.file(
             OperatorCSV(self, visit.texts), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv",
             route: tab.path)
     }

@@ -21,10 +21,9 @@ struct OperatorPage: Sendable {
     ///   - notice: what was just done.
     ///   - person: who is signed in.
     func values(
-        notice: String?, person: String, scriptNonce: String, texts: OperatorTexts, link: (String) -> String
+        notice: String?, person: String, texts: OperatorTexts, link: (String) -> String
     ) -> PageValue {
         [
-            "page": ["nonce": .text(scriptNonce)],
             "operator": [
                 "title": .text(title), "notice": .optional(notice), "person": .text(person),
                 "tabs": .list(
@@ -35,22 +34,22 @@ struct OperatorPage: Sendable {
                         ]
                     }),
                 "sections": .list(sections.enumerated().map { index, section in section.values(index, title: title) }),
-            ],
+            ]
         ]
     }
 }
 
 /// The texts of the operator's pages: those below `operator`.
 struct OperatorTexts: Sendable {
-    let strings: Strings?
+    let strings: Strings
 
-    subscript(key: String) -> String { strings?["operator.\(key)"] ?? key }
+    subscript(key: String) -> String { strings["operator.\(key)"] }
 
     func text(_ key: String, _ values: [String: String]) -> String {
-        strings?.text("operator.\(key)", values) ?? key
+        strings.text("operator.\(key)", values)
     }
 
-    func has(_ key: String) -> Bool { strings?.has("operator.\(key)") ?? false }
+    func has(_ key: String) -> Bool { strings.has("operator.\(key)") }
 
     /// A word of a closed set: its text where there is one, otherwise itself.
     func word(_ set: String, _ value: String) -> String { has("\(set).\(value)") ? self["\(set).\(value)"] : value }

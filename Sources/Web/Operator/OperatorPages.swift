@@ -1,64 +1,62 @@
 import Accounts
+import Crypto
 import HTTP
 import HTTPTypes
 
 /// The pages below `/operator`, for the people of `operator.groups`. Each page is an extension.
 struct OperatorPages: Sendable {
-    let gate: OperatorGate
-    let people: OperatorPeople
-    let webhooks: WebhookEndpoints?
-    let clients: OperatorClients?
+    let routes: WebRoutes
+    let limit: RateGate
     let console: OperatorConsole
     let examinations = OperatorExaminations()
 
-    var database: Database { people.database }
+    /// `operator.groups`.
+    var groups: [String] { configuration.operatorGroups }
+    var configuration: WebConfiguration { routes.configuration }
+    var responses: WebResponses { routes.responses }
+    var random: any RandomSource { routes.random }
+    var database: Database { routes.database }
+    var endpoints: WebhookEndpoints? { routes.endpoints }
+    var team: TeamID { configuration.apple.teamID }
 }
 
 extension WebRoutes {
     /// None where there is no page for operators.
-    func operatorEntries() -> [RouteTable.Entry] {
-        typealias Entry = RouteTable.Entry
+    func operatorEntries() -> [RouteEntry] {
         guard let console = services.console else { return [] }
-        let gate = OperatorGate(
-            routes: self, limit: RateGate(perMinute: configuration.limits.operatorPerMinute, stopwatch: stopwatch))
-        let people = OperatorPeople(gate: gate, team: configuration.apple.teamID, database: database)
-        let clients = provider.map { provider in
-            let clients = Clients(
-                provider.database, audiences: configuration.assertionAudiences.map(\.name), random: random)
-            return OperatorClients(gate: gate, clients: clients)
-        }
         let pages = OperatorPages(
-            gate: gate, people: people, webhooks: endpoints, clients: clients, console: console)
+            routes: self, limit: RateGate(perMinute: configuration.limits.operatorPerMinute), console: console)
 
         /// For the page of one thing, whose id is in the path.
         func page(
-            _ handle: @escaping @Sendable (OperatorGate.Visit, String) async throws(Failure) -> ServerResponse
-        ) -> RouteTable.Handler {
+            _ handle: @escaping @Sendable (OperatorVisit, String) async throws(Failure) -> ServerResponse
+        ) -> RouteEntry.Handler {
             { request, parameters throws(Failure) in
                 let id = parameters["id"] ?? ""
-                let admitted = gate.admitting { visit throws(Failure) in try await handle(visit, id) }
+                let admitted = pages.admitting { visit throws(Failure) in try await handle(visit, id) }
                 return try await admitted(request)
             }
         }
-        let clientEntries = clients.map { clients in
-            [
-                Entry(.get, "/operator/clients", gate.admitting(clients.list)),
-                Entry(.get, "/operator/clients/{id}", page(clients.page)),
+        let clientEntries =
+            services.openID == nil
+            ? []
+            : [
+                RouteEntry(.get, "/operator/clients", pages.admitting(pages.clients)),
+                RouteEntry(.get, "/operator/clients/{id}", page(pages.client)),
             ]
-        }
         return [
-            Entry(.get, "/operator", gate.admitting(pages.today)),
-            Entry(.get, "/operator/doctor", gate.admitting(pages.doctor)),
-            Entry(.get, "/operator/users", gate.admitting(people.list)),
-            Entry(.get, "/operator/users/{id}", page(pages.person)),
-            Entry(.get, "/operator/users/{id}/export", page(pages.personExport)),
-            Entry(.get, "/operator/sessions", gate.admitting(pages.sessions)),
-            Entry(.get, "/operator/webhooks", gate.admitting(pages.webhooks)),
-            Entry(.get, "/operator/notifications", gate.admitting(pages.notifications)),
-            Entry(.get, "/operator/api-keys", gate.admitting(pages.apiKeys)),
-            Entry(.get, "/operator/audit", gate.admitting(pages.audit)),
-            Entry(.get, "/operator/change", gate.admitting(pages.changePage)),
-            Entry(.post, "/operator/change", body: RouteTable.BodyLimit.api, gate.admitting(pages.postChange)),
-        ] + (clientEntries ?? [])
+            RouteEntry(.get, "/operator", pages.admitting(pages.today)),
+            RouteEntry(.get, "/operator/doctor", pages.admitting(pages.doctor)),
+            RouteEntry(.get, "/operator/users", pages.admitting(pages.people)),
+            RouteEntry(.get, "/operator/users/{id}", page(pages.person)),
+            RouteEntry(.get, "/operator/users/{id}/export", page(pages.personExport)),
+            RouteEntry(.get, "/operator/sessions", pages.admitting(pages.sessions)),
+            RouteEntry(.get, "/operator/webhooks", pages.admitting(pages.webhooks)),
+            RouteEntry(.get, "/operator/notifications", pages.admitting(pages.notifications)),
+            RouteEntry(.get, "/operator/api-keys", pages.admitting(pages.apiKeys)),
+            RouteEntry(.get, "/operator/audit", pages.admitting(pages.audit)),
+            RouteEntry(.get, "/operator/change", pages.admitting(pages.changePage)),
+            RouteEntry(.post, "/operator/change", body: BodyLimit.api, pages.admitting(pages.postChange)),
+        ] + clientEntries
     }
 }

@@ -3,16 +3,12 @@ import HTTP
 import HTTPTypes
 
 /// `/operator/users`: people, found and listed.
-struct OperatorPeople: Sendable {
-    let gate: OperatorGate
-    let team: TeamID
-    let database: Database
-
-    func list(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+extension OperatorPages {
+    func people(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let state = try gate.parameter("state", visit).flatMap { User.State(rawValue: $0) }
-        let group = try gate.parameter("group", visit)
-        let text = try gate.parameter("q", visit)
+        let state = try parameter("state", visit).flatMap { User.State(rawValue: $0) }
+        let group = try parameter("group", visit)
+        let text = try parameter("q", visit)
         let counts = try await database.userCounts()
         func filter(_ name: String, _ value: User.State?, _ count: Int) -> PageValue {
             .link(
@@ -22,7 +18,7 @@ struct OperatorPeople: Sendable {
         }
         let all = filter(texts["all"], nil, counts.values.reduce(0, +))
         let list = OperatorList(
-            tab: .users, columns: columns(visit), places: .users,
+            tab: .users, columns: peopleColumns(visit), places: .users,
             note: group.map { texts.text("inGroup", ["group": $0]) },
             search: .search(
                 texts["findPerson"], button: texts["find"], to: visit.link("/operator/users"), text ?? "",
@@ -33,7 +29,7 @@ struct OperatorPeople: Sendable {
         ) { (place, limit) async throws(Failure) in
             try await find(text, UserFilter(state: state, group: group), after: place, limit: limit)
         }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
     /// By id, external ID, Apple subject or address; otherwise by name.
@@ -53,7 +49,7 @@ struct OperatorPeople: Sendable {
 
     // MARK: Rows
 
-    private func columns(_ visit: OperatorGate.Visit) -> [OperatorColumn<User>] {
+    private func peopleColumns(_ visit: OperatorVisit) -> [OperatorColumn<User>] {
         [
             .init("name") { person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
             .init("state") { Self.state($0.state, visit.texts) },
@@ -64,7 +60,7 @@ struct OperatorPeople: Sendable {
 
     /// A link to somebody's page.
     /// - Parameter user: nil for a person who is gone and has only the id.
-    func person(_ user: User?, _ id: UserID, _ visit: OperatorGate.Visit) -> OperatorCell {
+    func person(_ user: User?, _ id: UserID, _ visit: OperatorVisit) -> OperatorCell {
         guard let user else { return .code(id.rawValue) }
         return .link(
             PersonText.displayName(of: user) ?? visit.texts["noName"], visit.link("/operator/users/\(id.rawValue)"))
@@ -77,13 +73,13 @@ struct OperatorPeople: Sendable {
 
 /// `/operator/sessions`: everybody who is signed in, or where one person is.
 extension OperatorPages {
-    func sessions(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func sessions(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let text = try gate.parameter("q", visit)
+        let text = try parameter("q", visit)
         let user = text.flatMap { UserID(parsing: $0) }
         let list = OperatorList(
             tab: .sessions,
-            columns: [.init("name") { people.person($0.user, $0.session.user, visit) }]
+            columns: [.init("name") { person($0.user, $0.session.user, visit) }]
                 + Self.sessionColumns(visit) { (row: (session: Session, user: User?)) in row.session },
             places: .sessions,
             search: .search(texts["auditOf"], button: texts["find"], to: visit.link("/operator/sessions"), text ?? ""),
@@ -91,13 +87,13 @@ extension OperatorPages {
         ) { (place, limit) async throws(Failure) in
             // What is not an id belongs to nobody.
             if text != nil, user == nil { return Page() }
-            return try await people.database.sessionsOfPeople(of: user, after: place, limit: limit, at: visit.now)
+            return try await database.sessionsOfPeople(of: user, after: place, limit: limit, at: visit.now)
         }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
     static func sessionColumns<Item>(
-        _ visit: OperatorGate.Visit, _ session: @escaping @Sendable (Item) -> Session
+        _ visit: OperatorVisit, _ session: @escaping @Sendable (Item) -> Session
     ) -> [OperatorColumn<Item>] {
         [
             .init("device") { .text(DeviceDescription.text(of: session($0), strings: visit.texts.strings)) },

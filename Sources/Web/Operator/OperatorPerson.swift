@@ -7,10 +7,10 @@ extension OperatorPages {
     /// The newest rows of each table.
     private static let rows = 20
 
-    func person(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
+    func person(_ visit: OperatorVisit, _ id: String) async throws(Failure) -> ServerResponse {
         let (id, record) = try await record(visit, id, newest: Self.rows)
-        let log = try await people.database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows)
-        let deliveries = try await people.database.deliveries(of: id, limit: Self.rows)
+        let log = try await database.auditLog(AuditFilter(user: id), before: nil, limit: Self.rows)
+        let deliveries = try await database.deliveries(of: id, limit: Self.rows)
         let user = record.user
         let sections = [
             about(record, visit), sessions(record, visit), programs(record, visit), apple(record, visit),
@@ -22,23 +22,23 @@ extension OperatorPages {
                 links: [visit.link(named: "showAll", to: "/operator/audit", [("q", id.rawValue)])]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
-        return gate.page(OperatorPage(tab: .users, title: title, sections: sections), visit)
+        return self.page(OperatorPage(tab: .users, title: title, sections: sections), visit)
     }
 
     /// What the person could download themselves.
-    func personExport(_ visit: OperatorGate.Visit, _ id: String) async throws(Failure) -> ServerResponse {
-        try gate.requireOwn(visit)
+    func personExport(_ visit: OperatorVisit, _ id: String) async throws(Failure) -> ServerResponse {
+        try requireOwn(visit)
         let (id, record) = try await record(visit, id, newest: 0)
-        return try await gate.file(
-            ExportDocument(export: AccountExport(record, people.database, at: visit.now)), type: "application/json",
+        return try await file(
+            ExportDocument(export: AccountExport(record, database, at: visit.now)), type: "application/json",
             name: "\(id.rawValue).json", route: "/operator/users/{id}/export")
     }
 
     private func record(
-        _ visit: OperatorGate.Visit, _ id: String, newest count: Int
+        _ visit: OperatorVisit, _ id: String, newest count: Int
     ) async throws(Failure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
-            let record = try await people.database.accountRecord(of: id, newest: count, at: visit.now)
+            let record = try await database.accountRecord(of: id, newest: count, at: visit.now)
         else {
             throw Failure(.notFound)
         }
@@ -47,7 +47,7 @@ extension OperatorPages {
 
     // MARK: Sections
 
-    private func about(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    private func about(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         let (user, texts, id) = (record.user, visit.texts, record.user.id.rawValue)
         let state: OperatorAction =
             switch user.state {
@@ -68,7 +68,7 @@ extension OperatorPages {
         return OperatorSection(
             heading: texts["about"],
             facts: [
-                fact("state", OperatorPeople.state(user.state, texts)), fact("name", .text(user.name.full)),
+                fact("state", OperatorPages.state(user.state, texts)), fact("name", .text(user.name.full)),
                 (texts["columns.email"], email), (texts["columns.groups"], groups), fact("id", .code(user.id.rawValue)),
                 fact("externalID", .text(user.externalID)), fact("since", .moment(user.createdAt)),
                 fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
@@ -80,18 +80,17 @@ extension OperatorPages {
     }
 
     /// The newest rows of a list of the person's, and a link to all of them when there may be more.
-    /// - Parameter count: of those that count for the link.
     private func section<Item: Sendable>(
-        _ heading: String, _ columns: [OperatorColumn<Item>], _ rows: [Item], of count: Int? = nil,
-        all: PageValue, empty: String = "nothing", _ visit: OperatorGate.Visit
+        _ heading: String, _ columns: [OperatorColumn<Item>], _ rows: [Item], all: PageValue,
+        empty: String = "nothing", _ visit: OperatorVisit
     ) -> OperatorSection {
         OperatorSection(
             heading: visit.texts[heading],
             table: OperatorTable(columns, rows.prefix(Self.rows), visit.texts, empty: empty),
-            links: (count ?? rows.count) < Self.rows ? [] : [all])
+            links: rows.count < Self.rows ? [] : [all])
     }
 
-    private func sessions(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    private func sessions(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         section(
             "tabs.sessions", Self.sessionColumns(visit) { $0 }, record.sessions,
             all: visit.link(named: "showAll", to: "/operator/sessions", [("q", record.user.id.rawValue)]),
@@ -99,11 +98,11 @@ extension OperatorPages {
     }
 
     /// Everything, for what has no list of its own.
-    private func export(of record: AccountRecord, _ visit: OperatorGate.Visit) -> PageValue {
+    private func export(of record: AccountRecord, _ visit: OperatorVisit) -> PageValue {
         visit.link(named: "export", to: "/operator/users/\(record.user.id.rawValue)/export")
     }
 
-    private func programs(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    private func programs(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         section(
             "tabs.clients",
             [
@@ -113,23 +112,25 @@ extension OperatorPages {
             ], record.programs, all: export(of: record, visit), visit)
     }
 
-    private func apple(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    private func apple(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         let texts = visit.texts
-        return section(
-            "appleIdentities",
-            [
-                .init("subject") { .code($0.subject.rawValue) }, .init("team") { .code($0.team.rawValue) },
-                .init("consent") {
-                    let state = $0.credential.state
-                    let word = texts.strings?["account.credential.\(state.rawValue)"] ?? state.rawValue
-                    return .tag(word, isGood: state == .authorized)
-                },
-                .init("changed") { .moment($0.credential.changedAt) },
-                .init("lastSignIn") { .moment($0.lastSignInAt) },
-            ], record.identities, of: record.identities.count - 1, all: export(of: record, visit), visit)
+        let columns: [OperatorColumn<AccountRecord.Identity>] = [
+            .init("subject") { .code($0.subject.rawValue) }, .init("team") { .code($0.team.rawValue) },
+            .init("consent") {
+                let state = $0.credential.state
+                let word = texts.strings["account.credential.\(state.rawValue)"]
+                return .tag(word, isGood: state == .authorized)
+            },
+            .init("changed") { .moment($0.credential.changedAt) },
+            .init("lastSignIn") { .moment($0.lastSignInAt) },
+        ]
+        return OperatorSection(
+            heading: texts["appleIdentities"],
+            table: OperatorTable(columns, record.identities.prefix(Self.rows), texts, empty: "nothing"),
+            links: record.identities.count > Self.rows ? [export(of: record, visit)] : [])
     }
 
-    private func notifications(_ record: AccountRecord, _ visit: OperatorGate.Visit) -> OperatorSection {
+    private func notifications(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         let texts = visit.texts
         return section(
             "tabs.notifications",
@@ -141,7 +142,7 @@ extension OperatorPages {
 
     /// What happened, and which of it applications have not received.
     private func events(
-        _ record: AccountRecord, _ deliveries: [WaitingDelivery], _ visit: OperatorGate.Visit
+        _ record: AccountRecord, _ deliveries: [WaitingDelivery], _ visit: OperatorVisit
     ) -> OperatorSection {
         let texts = visit.texts
         return section(

@@ -6,9 +6,9 @@ import HTTP
 extension OperatorPages {
     // MARK: Apple's notifications
 
-    func notifications(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func notifications(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let outcome = try gate.parameter("outcome", visit).flatMap { NotificationOutcome(rawValue: $0) }
+        let outcome = try parameter("outcome", visit).flatMap { NotificationOutcome(rawValue: $0) }
         func filter(_ name: String, _ value: NotificationOutcome?) -> PageValue {
             .link(
                 name, to: visit.link("/operator/notifications", [("outcome", value?.rawValue)]),
@@ -20,16 +20,16 @@ extension OperatorPages {
                 + NotificationOutcome.allCases.map { filter(texts.word("outcomes", $0.rawValue), $0) },
             query: [("outcome", outcome?.rawValue)]
         ) { (place, limit) async throws(Failure) in
-            let page = try await people.database.notifications(outcome: outcome, after: place, limit: limit)
-            let known = try await people.database.users(
-                team: people.team, subjects: Set(page.items.compactMap(\.subject)))
+            let page = try await database.notifications(outcome: outcome, after: place, limit: limit)
+            let known = try await database.users(
+                team: team, subjects: Set(page.items.compactMap(\.subject)))
             return Page(items: page.items.map { ($0, $0.subject.flatMap { known[$0] }) }, next: page.next)
         }
-        return try await list.answer(visit, gate)
+        return try await list.answer(visit, self)
     }
 
     private func notificationColumns(
-        _ visit: OperatorGate.Visit
+        _ visit: OperatorVisit
     ) -> [OperatorColumn<(item: RecordedNotification, user: User?)>] {
         [
             .init("received") { .moment($0.item.receivedAt) }, .init("type") { .code($0.item.type) },
@@ -37,7 +37,7 @@ extension OperatorPages {
                 .tag(visit.texts.word("outcomes", $0.item.outcome.rawValue), isGood: $0.item.outcome == .applied)
             },
             .init("person") { item, user in
-                if let user { return people.person(user, user.id, visit) }
+                if let user { return person(user, user.id, visit) }
                 return item.subject.map { .code($0.rawValue) } ?? .text(nil)
             },
             .init("id") { .code($0.item.id) },
@@ -50,50 +50,50 @@ extension OperatorPages {
 
     // MARK: Webhooks
 
-    func webhooks(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func webhooks(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let endpoints = try await webhooks?.database.webhookEndpoints() ?? []
+        let known = try await endpoints?.database.webhookEndpoints() ?? []
         let list = deadLetters(visit)
-        guard try gate.parameter("format", visit) == nil, try gate.parameter("after", visit) == nil else {
-            return try await list.answer(visit, gate)
+        guard try parameter("format", visit) == nil, try parameter("after", visit) == nil else {
+            return try await list.answer(visit, self)
         }
-        let start = try gate.parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
-        let shown = endpoints.dropFirst(start).prefix(50)
+        let start = try parameter("endpoints", visit).flatMap { Int($0) }.map { max(0, $0) } ?? 0
+        let shown = known.dropFirst(start).prefix(50)
         let end = start + shown.count
         let next = visit.link(named: "nextPage", to: "/operator/webhooks", [("endpoints", String(end))])
         let summary = OperatorSection(
             heading: texts["endpoints"],
             table: OperatorTable(endpointColumns(visit), shown, texts, empty: "noEndpoints"),
-            links: end < endpoints.count ? [next] : [])
+            links: end < known.count ? [next] : [])
         var letters = try await list.section(texts["deadLetters"], after: nil, visit)
         if letters.table?.rows.isEmpty == false {
             letters.links.insert(visit.change(.retryAll), at: letters.links.count - 1)
         }
-        return gate.page(
+        return self.page(
             OperatorPage(tab: .webhooks, title: texts["tabs.webhooks"], sections: [summary, letters]), visit)
     }
 
     private func deadLetters(
-        _ visit: OperatorGate.Visit
+        _ visit: OperatorVisit
     ) -> OperatorList<(letter: DeadWebhook, user: User?), DeadWebhookPlace> {
         OperatorList(
             tab: .webhooks,
             columns: [
                 .init("time") { .moment($0.letter.diedAt) }, .init("type") { .code($0.letter.entry.kind.rawValue) },
                 .init("endpoint") { .code(WebhookEndpoint.name(of: $0.letter.url)) },
-                .init("person") { people.person($0.user, $0.letter.entry.user, visit) },
+                .init("person") { person($0.user, $0.letter.entry.user, visit) },
                 .init("cause") { .text($0.letter.failure) }, .init("id") { .code($0.letter.entry.id.rawValue) },
                 .change { visit.action(.retryEvent, $0.letter.entry.id.rawValue) },
             ], places: .deadWebhooks
         ) { (place, limit) async throws(Failure) in
-            guard let webhooks else { return Page() }
-            let page = try await webhooks.database.deadWebhooks(after: place, limit: limit)
-            let known = try await people.database.users(Set(page.items.map(\.entry.user)))
+            guard let endpoints else { return Page() }
+            let page = try await endpoints.database.deadWebhooks(after: place, limit: limit)
+            let known = try await database.users(Set(page.items.map(\.entry.user)))
             return Page(items: page.items.map { ($0, known[$0.entry.user]) }, next: page.next)
         }
     }
 
-    private func endpointColumns(_ visit: OperatorGate.Visit) -> [OperatorColumn<WebhookEndpoint>] {
+    private func endpointColumns(_ visit: OperatorVisit) -> [OperatorColumn<WebhookEndpoint>] {
         [
             .init("endpoint") { .code(WebhookEndpoint.name(of: $0.url)) },
             .init("state") {
@@ -103,7 +103,7 @@ extension OperatorPages {
             .init("waiting") { .text(String($0.backlog)) }, .init("givenUp") { .text(String($0.deadLetters)) },
             .init("lastSuccess") { .moment($0.lastSuccessAt) }, .init("lastFailure") { .text($0.lastFailure) },
             .change { endpoint in
-                let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && webhooks?.target(endpoint.url) != nil
+                let isOurs = WebhookEndpoint.client(of: endpoint.url) == nil && endpoints?.target(endpoint.url) != nil
                 // A logout token is about a session: none can be sent to try.
                 let action: OperatorAction =
                     isOurs && endpoint.state(at: visit.now) == .ok ? .testEndpoint : .retryEndpoint
@@ -117,7 +117,7 @@ extension OperatorPages {
     func queueTarget(of action: OperatorAction, _ target: String) async throws(Failure) -> Target? {
         switch action {
         case .replay:
-            let known = try await people.database.notification(target)
+            let known = try await database.notification(target)
             return known.map { .init(name: "\($0.type) (\($0.id))") }
         case .retryEvent: return EventID(parsing: target).map { .init(name: $0.rawValue) }
         case .retryAll: return .init(name: "")
@@ -126,7 +126,7 @@ extension OperatorPages {
     }
 
     func performQueue(
-        _ action: OperatorAction, _ target: String, _ visit: OperatorGate.Visit
+        _ action: OperatorAction, _ target: String, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         switch action {
         case .replay: return try await replay(target, visit)
@@ -141,8 +141,8 @@ extension OperatorPages {
         }
     }
 
-    private func replay(_ id: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
-        let replay = try await people.database.replayNotification(id, team: people.team, at: visit.now)
+    private func replay(_ id: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        let replay = try await database.replayNotification(id, team: team, at: visit.now)
         switch replay {
         case .replayed(.applied), .replayed(.stale), .replayed(.duplicate), .appliedBefore:
             return .done(path: "/operator/notifications")
@@ -152,17 +152,17 @@ extension OperatorPages {
         }
     }
 
-    private func retry(_ retry: WebhookRetry, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
-        let count = try await webhooks?.database.retryWebhooks(retry, at: visit.now) ?? 0
+    private func retry(_ retry: WebhookRetry, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        let count = try await endpoints?.database.retryWebhooks(retry, at: visit.now) ?? 0
         if case .event = retry, count == 0 { return .refused(problem: "gone") }
         return .done(path: "/operator/webhooks")
     }
 
-    private func test(_ target: String, _ visit: OperatorGate.Visit) async throws(Failure) -> OperatorOutcome {
-        guard let webhooks, let url = webhooks.target(target)?.url else { return .refused(problem: "gone") }
+    private func test(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        guard let endpoints, let url = endpoints.target(target)?.url else { return .refused(problem: "gone") }
         let result: WebhookTestResult
         do {
-            result = try await webhooks.test(url)
+            result = try await endpoints.test(url)
         } catch  where error.code == .tooManyRequests {
             return .refused(problem: "busy")
         }
@@ -172,7 +172,7 @@ extension OperatorPages {
 
     /// The address of a known endpoint, which pages show without its query.
     private func endpoint(_ name: String) async throws(Failure) -> String? {
-        let known = try await webhooks?.database.webhookEndpoints() ?? []
+        let known = try await endpoints?.database.webhookEndpoints() ?? []
         let named = known.map(\.url).filter { WebhookEndpoint.isNamed($0, name) }
         return named.count == 1 ? named[0] : nil
     }

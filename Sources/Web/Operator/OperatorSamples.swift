@@ -14,7 +14,7 @@ extension PageSamples {
         let name = PersonText.displayName(of: user) ?? texts["noName"]
         let cells: [OperatorCell] = [
             .link(name, "/operator/users/\(user.id.rawValue)"), .text(user.email?.address),
-            OperatorPeople.state(user.state, texts), .text(nil), .moment(user.createdAt), .code(user.id.rawValue),
+            OperatorPages.state(user.state, texts), .text(nil), .moment(user.createdAt), .code(user.id.rawValue),
         ]
         let list = OperatorSection(
             heading: texts["tabs.users"], note: texts["auditNote"],
@@ -53,6 +53,7 @@ extension PageSamples {
             tab: .users, title: texts["tabs.users"], sections: [warning, list, form, chart]
         ).values(
             notice: texts.text("done", ["action": texts["actions.approve"]]), person: name,
-            scriptNonce: scriptNonce, texts: texts, link: { $0 })
+            texts: texts, link: { $0 }
+        ).scripted(scriptNonce)
     }
 }

@@ -34,25 +34,25 @@ extension OperatorPages {
     /// Servers report once a minute.
     private static let seen: Int64 = 180
 
-    func today(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func today(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         try await console.report()
         let sections = [
             try await pending(visit), try await signIns(visit), try await failures(visit), try await apple(visit),
             try await health(visit), try await servers(visit),
         ]
         let page = OperatorPage(tab: .today, title: visit.texts["tabs.today"], sections: sections)
-        return gate.page(page, visit)
+        return self.page(page, visit)
     }
 
     /// `/operator/doctor`: examines now, or shows what was examined within a minute.
-    func doctor(_ visit: OperatorGate.Visit) async throws(Failure) -> ServerResponse {
+    func doctor(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
         let result = await examinations.current(at: visit.now, examine: console.examine)
         let section = OperatorSection(
             heading: texts["doctor"], note: texts["doctorNote"],
             facts: [(texts["columns.time"], [.moment(result?.time)])],
             table: OperatorTable(findingColumns(texts), result?.findings ?? [], texts, empty: "underWay"))
-        return gate.page(OperatorPage(tab: .today, title: texts["doctor"], sections: [section]), visit)
+        return self.page(OperatorPage(tab: .today, title: texts["doctor"], sections: [section]), visit)
     }
 
     private func findingColumns(_ texts: OperatorTexts) -> [OperatorColumn<OperatorConsole.Finding>] {
@@ -65,34 +65,34 @@ extension OperatorPages {
 
     // MARK: Sections
 
-    private func pending(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func pending(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let page = try await people.database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting)
+        let page = try await database.users(UserFilter(state: .pending), after: nil, limit: Self.waiting)
         let all = visit.link(named: "showAll", to: "/operator/users", [("state", "pending")])
         return OperatorSection(
             heading: texts["waiting"],
             table: OperatorTable(
                 [
-                    .init("name") { people.person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
+                    .init("name") { person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
                     .init("since") { .moment($0.createdAt) },
                     .change { visit.action(.approve, $0.id.rawValue) },
                 ], page.items, texts, empty: "nobodyWaits"), links: page.next == nil ? [] : [all])
     }
 
-    private func signIns(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func signIns(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         let chart = SignInChart(try await counts(visit), at: visit.now)
         return OperatorSection(
             heading: texts["signIns"], chart: chart.markup(label: texts["signIns"], texts: texts))
     }
 
-    private func counts(_ visit: OperatorGate.Visit) async throws(Failure) -> [SignInCount] {
+    private func counts(_ visit: OperatorVisit) async throws(Failure) -> [SignInCount] {
         let start = visit.now.hour.adding(seconds: -Int64(SignInChart.hours - 1) * 3_600)
-        return try await people.database.signIns(since: start)
+        return try await database.signIns(since: start)
     }
 
     /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
-    private func failures(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func failures(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         var numbers: [String: Int] = [:]
         for count in try await counts(visit) where !count.reason.isEmpty {
@@ -108,7 +108,7 @@ extension OperatorPages {
                     .init("meaning") {
                         let key = "errors.\($0.key).title"
                         return .text(
-                            texts.strings?.has(key) == true ? texts.strings?[key] : texts.word("reasons", $0.key))
+                            texts.strings.has(key) ? texts.strings[key] : texts.word("reasons", $0.key))
                     },
                     .init("next") { .text(texts.has("steps.\($0.key)") ? texts["steps.\($0.key)"] : texts["noStep"]) },
                 ], ordered, texts, empty: "noFailures"))
@@ -120,16 +120,16 @@ extension OperatorPages {
     private func outdated(_ numbers: [String: Int]) async throws(Failure) -> [(String, Int?)] {
         let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
         guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
-        let now = try await people.database.userCounts()
+        let now = try await database.userCounts()
         return states.map { reason, state in
             let number = min(numbers[reason.rawValue] ?? 0, now[state] ?? 0)
             return (reason.rawValue, number > 0 ? number : nil)
         }
     }
 
-    private func apple(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func apple(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let page = try await people.database.notifications(outcome: nil, after: nil, limit: 1)
+        let page = try await database.notifications(outcome: nil, after: nil, limit: 1)
         guard let last = page.items.first else {
             return OperatorSection(heading: texts["lastNotification"], note: texts["noNotification"])
         }
@@ -145,7 +145,7 @@ extension OperatorPages {
     }
 
     /// What doctor found last; a new examination takes seconds, so it is asked for.
-    private func health(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func health(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         let link = visit.link(named: "examine", to: "/operator/doctor")
         guard let last = examinations.last else {
@@ -157,9 +157,9 @@ extension OperatorPages {
             table: OperatorTable(findingColumns(texts), found, texts, empty: "allGood"), links: [link])
     }
 
-    private func servers(_ visit: OperatorGate.Visit) async throws(Failure) -> OperatorSection {
+    private func servers(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
-        let running = try await people.database.servers(seen: visit.now.adding(seconds: -Self.seen))
+        let running = try await database.servers(seen: visit.now.adding(seconds: -Self.seen))
         return OperatorSection(
             heading: texts["servers"],
             facts: [

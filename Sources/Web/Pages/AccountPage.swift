@@ -7,11 +7,9 @@ extension PageValue {
     /// The account page.
     /// - Parameter next: the link to the next page of sessions.
     static func account(
-        of user: User, sessions: AccountSessions, next: String?, notice: String?, scriptNonce: String,
-        strings: Strings?
+        of user: User, sessions: AccountSessions, next: String?, notice: String?, strings: Strings
     ) -> PageValue {
         [
-            "page": ["nonce": .text(scriptNonce)],
             "user": .person(user, strings: strings),
             "sessions": .list(
                 sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
@@ -24,23 +22,19 @@ extension PageValue {
 
     /// The page before an account's deletion.
     /// - Parameters:
-    ///   - isFresh: whether the sign-in is recent enough.
+    ///   - isFresh: whether the sign-in is at most `Session.recent` old.
     ///   - tellsApple: whether there is a token by which Apple can be told.
     ///   - again: the link to a new sign-in.
-    ///   - minutes: the maximum age of a sign-in.
     static func deletion(
-        of user: User, isFresh: Bool, tellsApple: Bool, again: String, minutes: Int64, notice: String?,
-        scriptNonce: String,
-        strings: Strings?
+        of user: User, isFresh: Bool, tellsApple: Bool, again: String, notice: String?, strings: Strings
     ) -> PageValue {
         [
-            "page": ["nonce": .text(scriptNonce)],
             "user": .person(user, strings: strings),
             "deletion": [
                 "isFresh": .flag(isFresh), "tellsApple": .flag(tellsApple), "account": .text(user.id.rawValue),
                 "again": .text(again),
                 "notice": .optional(notice),
-                "againLead": .text(strings?.text("deletion.againLead", ["count": String(minutes)]) ?? ""),
+                "againLead": .text(strings.text("deletion.againLead", ["count": String(Session.recent / 60)])),
             ],
         ]
     }
@@ -52,24 +46,24 @@ extension PageValue {
 
     /// The sign-out page.
     /// - Parameter returnTo: validated; nil leads to our own page that confirms the sign-out.
-    static func logout(of user: User, returnTo: String?, strings: Strings?) -> PageValue {
-        let name = PersonText.displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
+    static func logout(of user: User, returnTo: String?, strings: Strings) -> PageValue {
+        let name = PersonText.displayName(of: user) ?? strings["account.someone"]
         return [
             "user": .person(user, strings: strings),
             "logout": [
-                "lead": strings?.html("logout.lead", ["name": name]) ?? .text(name), "returnTo": .optional(returnTo),
+                "lead": strings.html("logout.lead", ["name": name]), "returnTo": .optional(returnTo),
             ],
         ]
     }
 
     /// The form that is posted again from our own origin.
     /// - Parameter address: where the form is posted; it goes on there at once.
-    static func repost(fields: [(name: String, value: String)], to address: String, scriptNonce: String) -> PageValue {
-        [
-            "page": ["nonce": .text(scriptNonce), "action": .text(address)],
-            "fields": .list(fields.map { ["name": .text($0.name), "value": .text($0.value)] }),
-        ]
+    static func repost(fields: [(name: String, value: String)], to address: String) -> PageValue {
+        ["page": ["action": .text(address)], "fields": .hidden(fields)]
     }
+
+    /// The same for a page with scripts of its own, which have this nonce.
+    func scripted(_ nonce: String) -> PageValue { merging(["page": ["nonce": .text(nonce)]]) }
 }
 
 /// What happens to a deletion at Apple, as in the address of the next page.

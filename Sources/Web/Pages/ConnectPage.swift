@@ -32,15 +32,15 @@ struct ConnectPage: Sendable {
     }
 
     func values(
-        button: Button?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
+        button: Button?, locale: PageLocale, strings: Strings, configuration: WebConfiguration
     ) -> PageValue {
-        func text(_ key: String) -> PageValue { .text(strings?["connect.\(key)"] ?? key) }
-        let person: PageValue = .optional(waiting.map { $0.name ?? strings?["connect.justNow"] ?? "" })
+        func text(_ key: String) -> PageValue { .text(strings["connect.\(key)"]) }
+        let person: PageValue = .optional(waiting.map { $0.name ?? strings["connect.justNow"] })
         let own: PageValue = [
             "connect": [
                 "heading": text("\(kind.rawValue)Heading"), "lead": text("\(kind.rawValue)Lead"),
                 "account": .optional(account), "person": person,
-                "signedIn": signedIn.flatMap { strings?.html("connect.signedIn", ["name": $0]) } ?? false,
+                "signedIn": signedIn.map { strings.html("connect.signedIn", ["name": $0]) } ?? false,
                 "action": .optional(waiting?.action), "other": .optional(waiting?.other),
             ]
         ]
@@ -58,11 +58,11 @@ struct ConnectPage: Sendable {
 
 extension PageValue {
     /// "Already have an account?"
-    static func existing(waiting: WaitingID, name: String?, strings: Strings?) -> PageValue {
+    static func existing(waiting: WaitingID, name: String?, strings: Strings) -> PageValue {
         [
             "existing": [
                 "waiting": .text(waiting.rawValue),
-                "name": name.flatMap { strings?.html("existing.signedIn", ["name": $0]) } ?? false,
+                "name": name.map { strings.html("existing.signedIn", ["name": $0]) } ?? false,
             ]
         ]
     }

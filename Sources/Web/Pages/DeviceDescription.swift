@@ -7,7 +7,7 @@ package enum DeviceDescription {
     /// For the operator: in English, as on the account page.
     package static func english() -> @Sendable (Session) -> String {
         let strings = try? Strings(locale: "en", files: PageFiles(overrides: [:]), fallback: nil, values: [:])
-        return { text(of: $0, strings: strings) }
+        return { session in strings.map { text(of: session, strings: $0) } ?? "" }
     }
 
     /// What is stored about a request's origin: at most 256 bytes of printable text, and the client's address.
@@ -17,14 +17,14 @@ package enum DeviceDescription {
     }
 
     /// `Safari on iPhone`. Only the most common are recognised; the rest is "unknown", never a guess.
-    static func text(of session: Session, strings: Strings?) -> String {
-        if session.kind == .native { return strings?["account.app"] ?? "" }
+    static func text(of session: Session, strings: Strings) -> String {
+        if session.kind == .native { return strings["account.app"] }
         let names = names(of: session.device.userAgent)
         switch (names.browser, names.system) {
         case (let browser?, let system?):
-            return strings?.text("account.on", ["browser": browser, "system": system]) ?? browser
+            return strings.text("account.on", ["browser": browser, "system": system])
         case (let name?, nil), (nil, let name?): return name
-        case (nil, nil): return strings?["account.unknownDevice"] ?? ""
+        case (nil, nil): return strings["account.unknownDevice"]
         }
     }
 

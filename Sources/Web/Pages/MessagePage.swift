@@ -42,22 +42,22 @@ extension MessagePage {
                 code: failure.code.rawValue, strings, configuration, actions, program: failure.visit?.program?.name)
         }
         if let person = failure.visit?.person {
-            let name = PersonText.accountName(of: person) ?? strings?["account.someone"] ?? person.id.rawValue
-            self.person = strings?.html("logout.lead", ["name": name])
+            let name = PersonText.accountName(of: person) ?? strings["account.someone"]
+            self.person = strings.html("logout.lead", ["name": name])
         }
     }
 
     /// The login page for an address where Bramley's cookies and scripts do not work: a link to Apple.
     init(
-        signInReturningTo target: ReturnTarget?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
+        signInReturningTo target: ReturnTarget?, locale: PageLocale, strings: Strings, configuration: WebConfiguration
     ) {
         let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
         let apple = Action(
-            text: strings?["login.button"] ?? "",
+            text: strings["login.button"],
             link: locale.link(configuration.publicURL.path("/login/apple") + query), kind: .apple)
-        let password = configuration.login.passwordURL.map { Action(text: strings?["login.password"] ?? "", link: $0) }
+        let password = configuration.login.passwordURL.map { Action(text: strings["login.password"], link: $0) }
         self.init(
-            title: strings?["login.heading"] ?? "", what: strings?["login.lead"] ?? "", next: "",
+            title: strings["login.heading"], what: strings["login.lead"], next: "",
             actions: [apple] + (password.map { [$0] } ?? []))
     }
 
@@ -73,13 +73,12 @@ extension MessagePage {
     /// The page of an error code, by its key under `errors` in the strings.
     /// - Parameter program: its name, where the text has one.
     init(
-        code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action],
+        code: String, _ strings: Strings, _ configuration: WebConfiguration, _ actions: [Action],
         program: String? = nil
     ) {
         let lifetime = Self.duration(configuration.signIn.attemptLifetime, strings)
         func text(_ name: String) -> String {
-            let key = "errors.\(code).\(name)"
-            return strings?.text(key, ["lifetime": lifetime, "program": program ?? ""]) ?? key
+            strings.text("errors.\(code).\(name)", ["lifetime": lifetime, "program": program ?? ""])
         }
         self.init(title: text("title"), what: text("what"), next: text("next"), actions: actions)
     }
@@ -97,21 +96,21 @@ extension MessagePage {
 
     /// What a visitor can do next.
     private static func actions(
-        after failure: Failure, _ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration
+        after failure: Failure, _ strings: Strings, _ locale: PageLocale, _ configuration: WebConfiguration
     ) -> [Action] {
         let url = configuration.publicURL
         func action(_ key: String, _ path: String) -> Action {
-            Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
+            Action(text: strings["message.\(key)"], link: locale.link(url.path(path)))
         }
         func otherAccount(returnTo target: ReturnTarget?) -> Action {
             Action(
-                text: strings?["forbidden.somebodyElse"] ?? "", link: locale.link(url.path("/logout/switch")),
+                text: strings["forbidden.somebodyElse"], link: locale.link(url.path("/logout/switch")),
                 kind: .form(returnTo: target?.location))
         }
         let home = home(strings, locale, configuration)
         let visit = failure.visit
         if let link = visit?.link {
-            let back = visit?.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
+            let back = visit?.returnTo.map { Action(text: strings["message.goBack"], link: $0.location) }
             // Replayed: used up by another answer of Apple's, which is on its way to the application.
             let mayHelp = failure.code.isOfSignIn || failure.code == .identityLinkedElsewhere
             guard mayHelp, failure.code != .replayed else { return [back ?? home] }
@@ -122,10 +121,10 @@ extension MessagePage {
         switch failure.code {
         case .notAllowed:
             let account = Action(
-                text: strings?["forbidden.account"] ?? "", link: locale.link(url.path("/account")))
+                text: strings["forbidden.account"], link: locale.link(url.path("/account")))
             return [otherAccount(returnTo: visit?.returnTo), account]
         case .openIDNotAllowed:
-            let text = strings?.text("forbidden.backTo", ["program": visit?.program?.name ?? ""]) ?? ""
+            let text = strings.text("forbidden.backTo", ["program": visit?.program?.name ?? ""])
             return [otherAccount(returnTo: visit?.returnTo), Action(text: text, link: visit?.declined ?? "")]
         case .openIDClientUnknown, .openIDRedirectRefused, .notFound: return [home]
         case .crossSite, .unavailable: return [action("account", "/account")]
@@ -138,20 +137,20 @@ extension MessagePage {
     }
 
     /// The site's start page, or ours if none is configured.
-    static func home(_ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration) -> Action {
+    static func home(_ strings: Strings, _ locale: PageLocale, _ configuration: WebConfiguration) -> Action {
         Action(
-            text: strings?["message.home"] ?? "",
+            text: strings["message.home"],
             link: configuration.site.homeURL ?? locale.link(configuration.publicURL.path("/")))
     }
 
     /// A link to `site.supportURL`, for pages that refer to the people who run the site.
-    static func help(_ strings: Strings?, _ configuration: WebConfiguration) -> [Action] {
-        configuration.site.supportURL.map { [Action(text: strings?["message.help"] ?? "", link: $0)] } ?? []
+    static func help(_ strings: Strings, _ configuration: WebConfiguration) -> [Action] {
+        configuration.site.supportURL.map { [Action(text: strings["message.help"], link: $0)] } ?? []
     }
 
     /// A visitor who cancelled, was too fast or mistyped an address needs no help.
     private static func help(
-        after failure: Failure, _ strings: Strings?, _ configuration: WebConfiguration
+        after failure: Failure, _ strings: Strings, _ configuration: WebConfiguration
     ) -> [Action] {
         switch failure.code {
         case .cancelled, .notFound, .methodNotAllowed: []
@@ -163,10 +162,10 @@ extension MessagePage {
     }
 
     /// A page that is not a failure, by its key under `pages` in the strings.
-    init(page key: String, _ strings: Strings?, _ actions: [Action]) {
+    init(page key: String, _ strings: Strings, _ actions: [Action]) {
         self.init(
-            title: strings?["pages.\(key).title"] ?? key, what: strings?["pages.\(key).what"] ?? "",
-            next: strings?["pages.\(key).next"] ?? "", actions: actions)
+            title: strings["pages.\(key).title"], what: strings["pages.\(key).what"],
+            next: strings["pages.\(key).next"], actions: actions)
     }
 
     /// - Parameter template: `message`, or `standalone` for one that needs no other file.
@@ -187,11 +186,11 @@ extension MessagePage {
         ]
     }
 
-    static func duration(_ seconds: Int64, _ strings: Strings?) -> String {
-        if seconds == 60 { return strings?["units.minute"] ?? "" }
+    static func duration(_ seconds: Int64, _ strings: Strings) -> String {
+        if seconds == 60 { return strings["units.minute"] }
         let isWhole = seconds % 60 == 0
         let count = String(isWhole ? seconds / 60 : seconds)
-        return strings?.text(isWhole ? "units.minutes" : "units.seconds", ["count": count]) ?? ""
+        return strings.text(isWhole ? "units.minutes" : "units.seconds", ["count": count])
     }
 }
 

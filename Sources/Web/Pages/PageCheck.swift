@@ -37,7 +37,8 @@ package enum PageCheck {
                 return problems + (try found(configuration))
             } catch {
                 problems.append(
-                    PageProblem(path: "", fault: error.description, remedy: "docs/pages.md says what may be there."))
+                    PageProblem(
+                        path: "", fault: error.description, remedy: "docs/operate/pages.md says what may be there."))
                 // The rest is checked with the embedded file instead.
                 guard let path = error.path, configuration.pageOverrides.removeValue(forKey: path) != nil else {
                     return problems
@@ -73,8 +74,7 @@ package enum PageCheck {
     private static func samples(
         _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
     ) -> [PageSample] {
-        guard let strings = pages.strings(locale) else { return [] }
-        return PageSamples.all(locale: locale, strings: strings, configuration: configuration)
+        PageSamples.all(locale: locale, strings: pages.strings(locale), configuration: configuration)
     }
 
     private static func names(
@@ -82,7 +82,7 @@ package enum PageCheck {
     ) -> Set<String> {
         let template = parts[template] ?? template
         var names: Set<String> = []
-        pages.base(locale)?.collectNames(into: &names)
+        pages.base(locale).collectNames(into: &names)
         for sample in samples(locale, pages, configuration) {
             // A notice is rendered separately, and inserted into the login page.
             let own = sample.login == nil ? sample.template : "notice"
@@ -106,7 +106,7 @@ package enum PageCheck {
                 problems.append(
                     PageProblem(
                         path: path, fault: "names \"\(tag.name)\" in line \(tag.line), which it is not given.",
-                        remedy: "docs/pages.md lists what each template is given."))
+                        remedy: "The comment in the built-in template lists what it is given: bramley pages export."))
             }
         }
         return problems
@@ -136,7 +136,8 @@ package enum PageCheck {
         if let name = hole(in: rendering.html) {
             expect(
                 false, "shows {\(name)}",
-                "Show the finished text instead, such as logout.lead for t.logout.lead; docs/pages.md has them.")
+                "Show the finished text instead, such as logout.lead for t.logout.lead; "
+                    + "the comment in the built-in template has them.")
         }
         expect(!contains("<b>\"Bobby\""), "shows markup out of a name", "Report this.")
         expect(!contains("\u{E000}"), "shows a gap nobody fills", "Report this.")

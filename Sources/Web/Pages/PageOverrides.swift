@@ -74,13 +74,12 @@ enum StringsCheck {
     static func problems(in bytes: [UInt8], path: String) -> [PageProblem] {
         do throws(PagesError) {
             let own = try StringsFile(lenient: bytes, path: path)
-            let english = try StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
             let unreadable = own.faults.map {
                 PageProblem(path: path, fault: "cannot be read: \($0).", remedy: remedy)
             }
             return unreadable
                 + own.texts.sorted { $0.key < $1.key }.compactMap { key, text in
-                    problem(key, text, english: english.texts, path: path)
+                    problem(key, text, path: path)
                 }
         } catch {
             let fault = if case .strings(_, let fault) = error { fault } else { error.description }
@@ -88,17 +87,17 @@ enum StringsCheck {
         }
     }
 
+    private static let english =
+        (try? StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json"))?.texts ?? [:]
+
     /// Every name that a text uses as a placeholder.
-    static let placeholders: Set<String> = {
-        let english = try? StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
-        return (english?.texts.values).map { $0.reduce(into: []) { $0.formUnion(Strings.placeholders(in: $1)) } } ?? []
-    }()
+    static let placeholders: Set<String> = english.values.reduce(into: []) {
+        $0.formUnion(Strings.placeholders(in: $1))
+    }
 
     private static let remedy = "Write one JSON object of texts, as `bramley pages export DIR` writes strings/en.json."
 
-    private static func problem(
-        _ key: String, _ text: String, english: [String: String], path: String
-    ) -> PageProblem? {
+    private static func problem(_ key: String, _ text: String, path: String) -> PageProblem? {
         guard let model = english[key] else {
             return PageProblem(
                 path: path, fault: "has the text \"\(key)\", which no page shows.",
@@ -138,7 +137,8 @@ extension PageOverrides {
                 } catch {
                     problems.append(
                         PageProblem(
-                            path: path, fault: "cannot be read: \(error).", remedy: "docs/pages.md shows the tags."))
+                            path: path, fault: "cannot be read: \(error).",
+                            remedy: "docs/operate/pages.md shows the tags."))
                 }
             }
         } catch {

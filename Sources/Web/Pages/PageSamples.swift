@@ -42,8 +42,8 @@ enum PageSamples {
                 PageSample(
                     template: "repost", name: "repost",
                     values: .repost(
-                        fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], to: "/apple/callback",
-                        scriptNonce: scriptNonce))
+                        fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], to: "/apple/callback"
+                    ).scripted(scriptNonce))
             ]
             + DeletionAtApple.allCases.map {
                 PageSample(
@@ -63,7 +63,8 @@ enum PageSamples {
                     current: currentSession, items: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max))),
                 next: isAlone ? nil : "/account?after=sample",
                 notice: isAlone ? nil : strings["account.done.sessionEnded"],
-                scriptNonce: scriptNonce, strings: strings))
+                strings: strings
+            ).scripted(scriptNonce))
     }
 
     /// - Parameter notice: the key of the text about a try that deleted nothing.
@@ -77,8 +78,9 @@ enum PageSamples {
             template: "account_delete", name: "account_delete (\(name.joined(separator: ", ")))",
             values: .deletion(
                 of: person.user, isFresh: isFresh, tellsApple: tellsApple,
-                again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
-                notice: notice.map { strings[$0] }, scriptNonce: scriptNonce, strings: strings))
+                again: "/login/apple?return_to=%2Faccount%2Fdelete", notice: notice.map { strings[$0] },
+                strings: strings
+            ).scripted(scriptNonce))
     }
 
     private static func login(_ strings: Strings) -> [PageSample] {

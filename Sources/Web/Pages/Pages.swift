@@ -59,24 +59,21 @@ package struct Pages: Sendable {
     /// The languages pages are in; the first is the default.
     var locales: [String] { choice.offered }
 
-    func strings(_ locale: PageLocale) -> Strings? {
-        languages[locale.tag]?.strings
-    }
+    func strings(_ locale: PageLocale) -> Strings { languages[locale.tag].strings }
 
     /// Texts for answers outside the visitor's language: those of the first language.
-    var defaultStrings: Strings? { strings(PageLocale(locales.first ?? "")) }
+    var defaultStrings: Strings { strings(PageLocale(locales.first ?? "")) }
 
     /// The values of every page in a language.
-    func base(_ locale: PageLocale) -> PageValue? {
+    func base(_ locale: PageLocale) -> PageValue {
         let language = languages[locale.tag]
-        return locale.isAskedFor ? language?.askedBase : language?.base
+        return locale.isAskedFor ? language.askedBase : language.base
     }
 
     /// Renders one page.
     /// - Parameter values: this request's values, added to the language's.
     func render(_ template: String, locale: PageLocale, _ values: PageValue) -> [UInt8] {
-        guard let base = base(locale) else { return [] }
-        return library.render(base.merging(values), withTemplate: template) ?? []
+        library.render(base(locale).merging(values), withTemplate: template) ?? []
     }
 
     /// The names that a template uses.
@@ -86,7 +83,7 @@ package struct Pages: Sendable {
 
     /// The login page, joined from parts rendered at start.
     func login(locale: PageLocale, _ content: LoginPage.Content) -> [UInt8] {
-        languages[locale.tag]?.login.render(content, locale: locale) ?? []
+        languages[locale.tag].login.render(content, locale: locale)
     }
 
     private static func parse(_ files: PageFiles) throws(PagesError) -> TemplateLibrary {
@@ -216,11 +213,11 @@ final class LanguageShelf: Sendable {
         self.made = Mutex(made)
     }
 
-    /// Nil for a language that is not offered. The first reader waits a millisecond, as do concurrent ones.
-    subscript(tag: String) -> Pages.Language? {
+    /// The first for a language that is not offered. The first reader waits a millisecond, as do concurrent ones.
+    subscript(tag: String) -> Pages.Language {
         made.withLock { made in
             if let language = made[tag] { return language }
-            guard others.contains(tag) else { return nil }
+            guard others.contains(tag) else { return first }
             // Tests make every embedded language; if one fails after all, the first is better than none.
             let language = (try? make(tag)) ?? first
             made[tag] = language

@@ -23,8 +23,8 @@ enum PersonText {
 }
 
 extension PageValue {
-    static func person(_ user: User, strings: Strings?) -> PageValue {
-        let display = PersonText.displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
+    static func person(_ user: User, strings: Strings) -> PageValue {
+        let display = PersonText.displayName(of: user) ?? strings["account.someone"]
         let email = user.email.flatMap { $0.address.isEmpty ? nil : $0 }
         return [
             "displayName": .text(display),
@@ -40,10 +40,10 @@ extension PageValue {
     }
 
     /// The person's consent at Apple, in words, and since when, if known.
-    private static func credential(of user: User, strings: Strings?) -> PageValue {
+    private static func credential(of user: User, strings: Strings) -> PageValue {
         let state = user.credential.state.rawValue
         return [
-            "state": .text(strings?["account.credential.\(state)"] ?? state),
+            "state": .text(strings["account.credential.\(state)"]),
             "isAuthorized": .flag(user.credential.state == .authorized),
             "hasTime": .flag(user.credential.changedAt != nil),
             "changedAt": .moment(user.credential.changedAt ?? user.createdAt),
@@ -58,12 +58,12 @@ extension PageValue {
     }
 
     /// A session as its owner sees it.
-    static func session(_ session: Session, current: SessionID, strings: Strings?) -> PageValue {
+    static func session(_ session: Session, current: SessionID, strings: Strings) -> PageValue {
         let device = DeviceDescription.text(of: session, strings: strings)
         return [
             "id": .text(session.id.rawValue),
             "device": .text(device),
-            "endLabel": .text(strings?.text("account.endSessionOf", ["device": device]) ?? device),
+            "endLabel": .text(strings.text("account.endSessionOf", ["device": device])),
             "address": .text(session.device.address),
             "isCurrent": .flag(session.id == current),
             "createdAt": .moment(session.createdAt),

@@ -26,8 +26,8 @@ extension WebRoutes {
     }
 
     /// A page of ours, by its path below `publicURL`.
-    func redirect(to path: String, locale: PageLocale, cookies: [String] = []) -> ServerResponse {
-        responses.redirect(to: locale.link(configuration.publicURL.path(path)), cookies: cookies)
+    func redirect(to path: String, locale: PageLocale) -> ServerResponse {
+        responses.redirect(to: locale.link(configuration.publicURL.path(path)))
     }
 
     /// The form of a request that changes something.
@@ -70,5 +70,5 @@ enum AccountNotice: String, Sendable, CaseIterable {
         self = notice
     }
 
-    func text(_ strings: Strings?) -> String? { strings?["account.done.\(self)"] }
+    func text(_ strings: Strings) -> String? { strings["account.done.\(self)"] }
 }

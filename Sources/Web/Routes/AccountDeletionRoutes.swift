@@ -17,18 +17,14 @@ extension WebRoutes {
         let strings = responses.pages.strings(locale)
         let here = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path("/account/delete")))
         let again = locale.link(configuration.publicURL.path("/login/apple?return_to=\(here)"))
-        let tellsApple = try await holdsToken(signedIn.user)
+        // As far as known now: a token may disappear until then.
+        let tellsApple = try await database.identities(of: signedIn.user.id)?.holdToken ?? false
         let notice = AccountNotice(request, among: AccountNotice.ofDeletion)?.text(strings)
-        return responses.scripted("account_delete", locale: locale) { nonce in
+        return responses.scripted(
+            "account_delete", locale: locale,
             .deletion(
                 of: signedIn.user, isFresh: signedIn.session.isRecent(at: clock.now()), tellsApple: tellsApple,
-                again: again, minutes: Session.recent / 60, notice: notice, scriptNonce: nonce, strings: strings)
-        }
-    }
-
-    /// Whether Apple can be told, as far as known now: a token may disappear until then.
-    private func holdsToken(_ user: User) async throws(Failure) -> Bool {
-        return try await database.identities(of: user.id)?.holdToken ?? false
+                again: again, notice: notice, strings: strings))
     }
 
     func postDeletion(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
@@ -44,7 +40,7 @@ extension WebRoutes {
         guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
         let deletion = try await database.deleteUser(signedIn.user.id, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
-        return gone(DeletionAtApple(deletion), locale, cookies: [cookies.clearSession])
+        return gone(DeletionAtApple(deletion), locale).setting([cookies.clearSession])
     }
 
     /// What happened, and whether Apple is told; nothing about any person.
@@ -66,11 +62,9 @@ extension WebRoutes {
         return redirect(to: "/account/delete" + query, locale: locale)
     }
 
-    private func gone(
-        _ apple: DeletionAtApple, _ locale: PageLocale, cookies: [String] = []
-    ) -> ServerResponse {
+    private func gone(_ apple: DeletionAtApple, _ locale: PageLocale) -> ServerResponse {
         let query = apple == .unknown ? "" : "?apple=\(apple.rawValue)"
-        return redirect(to: "/account/deleted" + query, locale: locale, cookies: cookies)
+        return redirect(to: "/account/deleted" + query, locale: locale)
     }
 
     /// When signed out: the second of two taps, whose first deleted the account, is told that it is deleted; others may

@@ -31,11 +31,9 @@ extension WebRoutes {
             locale.link(configuration.publicURL.path("/account?after=\(Places.sessions.text(cursor))"))
         }
         let notice = AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings)
-        return responses.scripted("account", locale: locale) { nonce in
-            .account(
-                of: signedIn.user, sessions: sessions, next: next, notice: notice, scriptNonce: nonce,
-                strings: strings)
-        }
+        return responses.scripted(
+            "account", locale: locale,
+            .account(of: signedIn.user, sessions: sessions, next: next, notice: notice, strings: strings))
     }
 
     /// One button; or the confirmation that nobody is signed in, which is also where a sign-out ends.
@@ -44,7 +42,7 @@ extension WebRoutes {
         let strings = responses.pages.strings(locale)
         guard let signedIn = try await signedIn(request) else {
             let again = MessagePage.Action(
-                text: strings?["message.signIn"] ?? "", link: locale.link(configuration.publicURL.path("/login")))
+                text: strings["message.signIn"], link: locale.link(configuration.publicURL.path("/login")))
             let home = configuration.site.homeURL == nil ? [] : [MessagePage.home(strings, locale, configuration)]
             let page = MessagePage(page: "signed_out", strings, [again] + home)
             return responses.message(page, locale: locale)
@@ -67,7 +65,7 @@ extension WebRoutes {
             location = target.location
         }
         try await end(request)
-        return responses.redirect(to: location, cookies: [cookies.clearSession])
+        return responses.redirect(to: location).setting([cookies.clearSession])
     }
 
     /// `POST /logout/switch`: signs out and opens the login page, with the same return target. For the button of the
@@ -86,7 +84,7 @@ extension WebRoutes {
             return redirect(to: "/logout" + query, locale: locale)
         }
         try await end(request)
-        return redirect(to: "/login" + query, locale: locale, cookies: [cookies.clearSession])
+        return redirect(to: "/login" + query, locale: locale).setting([cookies.clearSession])
     }
 
     /// Ends the session, durably, and forgets where its browser was sent.

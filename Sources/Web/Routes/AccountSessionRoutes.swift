@@ -23,7 +23,7 @@ extension WebRoutes {
             id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now())
         guard isCurrent else { return done(.sessionEnded, locale) }
         bounces.forget(signedIn.session, request.fields, cookies)
-        return redirect(to: "/logout", locale: locale, cookies: [cookies.clearSession])
+        return redirect(to: "/logout", locale: locale).setting([cookies.clearSession])
     }
 
     /// Ends every session of the person except the current one.

@@ -44,25 +44,21 @@ final class BounceMemory: Sendable {
     /// - Parameter session: the one that ended, if there was one.
     func forget(_ session: Session?, _ fields: HTTPFields, _ cookies: Cookies) {
         var browsers = session.map { [$0.tokenHash] } ?? []
-        if case .one(let value) = cookies.binding(in: fields), let binding = BrowserBinding(cookie: value) {
-            browsers.append(binding.hash)
-        }
+        if let binding = cookies.browserBinding(in: fields) { browsers.append(binding.hash) }
         visits.withLock { visits in
             for browser in browsers { visits[browser] = nil }
         }
     }
 
-    /// Whether one of these was sent to this target within the window. Forgets it: the explanation is shown once.
-    func consumeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
+    /// Whether it was sent to this target within the window. Forgets it: the explanation is shown once.
+    func consumeBounce(_ browser: Digest256, target: String, at now: Timestamp) -> Bool {
         let hash = SHA256.hash(utf8: target)
         return visits.withLock { visits in
-            var isBounce = false
-            for browser in browsers {
-                guard let visit = visits[browser], visit.target == hash else { continue }
-                if now < visit.at.adding(seconds: Self.window) { isBounce = true }
+            guard let visit = visits[browser], visit.target == hash, now < visit.at.adding(seconds: Self.window) else {
+                return false
             }
-            if isBounce { for browser in browsers { visits[browser] = nil } }
-            return isBounce
+            visits[browser] = nil
+            return true
         }
     }
 }

@@ -16,7 +16,9 @@ extension WebRoutes {
         let callback = try received(request)
         let outcome = await signIn.complete(
             callback, sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
-            device: DeviceDescription.device(of: request), keptName: keptName(request))
+            device: DeviceDescription.device(of: request),
+            // A value that is not ours does not open; several count as none.
+            keptName: cookies.keptName(in: request.fields).text)
         return try await answer(outcome, to: callback, request)
             .keepingOpener(if: callback.returnTo?.isAuthorizeRequest ?? false)
     }
@@ -55,19 +57,18 @@ extension WebRoutes {
     private func visit(
         _ callback: ReceivedCallback, to target: ReturnTarget, link: LinkID?, cookies: [String]
     ) -> FailedVisit {
-        FailedVisit(
-            returnTo: target, errorReturn: callback.errorReturn, link: link, language: callback.language,
-            cookies: cookies)
+        FailedVisit {
+            $0.returnTo = target
+            $0.errorReturn = callback.errorReturn
+            $0.link = link
+            $0.language = callback.language
+            $0.cookies = cookies
+        }
     }
 
     /// The cookie with the name, which Apple sends only once, when the failure would lose it.
     private func keepingName(of callback: ReceivedCallback, after failure: Failure) async -> [String] {
         await signIn.nameToKeep(of: callback, after: failure).map { [cookies.setKeptName($0)] } ?? []
-    }
-
-    /// A value that is not ours does not open; several count as none.
-    private func keptName(_ request: ServerRequest) -> String? {
-        if case .one(let value) = cookies.keptName(in: request.fields) { value } else { nil }
     }
 
     /// The page that posts the form again from our own origin, where the binding cookie is sent. It contains only the
@@ -78,9 +79,8 @@ extension WebRoutes {
             ("error", form.error), ("bramley_repost", "1"),
         ]
         let fields = known.compactMap { name, value in value.map { (name: name, value: $0) } }
-        return responses.scripted("repost", locale: locale) { nonce in
-            .repost(fields: fields, to: configuration.publicURL.path("/apple/callback"), scriptNonce: nonce)
-        }
+        return responses.scripted(
+            "repost", locale: locale, .repost(fields: fields, to: configuration.publicURL.path("/apple/callback")))
     }
 }
 
@@ -94,20 +94,17 @@ extension MediaType {
 /// `POST /apple/notifications`: Apple's servers report what happened to an account.
 extension WebRoutes {
     func notification(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        var failure: Failure
         do {
-            _ = try await services.notifications.receive(request.body)
+            if try await services.notifications.receive(request.body) != nil { return responses.empty(.ok) }
+            failure = Failure(.notificationRefused)
         } catch {
             // Not without Apple's keys: the notification may be Apple's own, with a new key.
-            if case .refused = error,
-                case .refused(let retryAfter) = failedNotifications.consume(request.client, now: stopwatch.milliseconds)
-            {
-                throw .tooManyRequests(retryAfter: retryAfter)
-            }
-            // Logged where it happened.
-            var failure = error.failure
-            failure.level = .debug
-            throw failure
+            if error.code == .notificationRefused { try failedNotifications.pass(request) }
+            failure = error
         }
-        return responses.empty(.ok)
+        // Logged where it happened.
+        failure.level = .debug
+        throw failure
     }
 }

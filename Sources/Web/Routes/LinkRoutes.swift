@@ -9,7 +9,7 @@ import HTTPTypes
 extension WebRoutes {
     /// A route for actual visits. A browser that prefetches drops an answer that is not a success, and asks again when
     /// its visitor comes.
-    func visited(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
+    func visited(_ handle: @escaping RouteEntry.Handler) -> RouteEntry.Handler {
         { request, parameters throws(Failure) in
             guard !Navigation.isPrefetch(request.fields) else { return self.responses.empty(.serviceUnavailable) }
             return try await handle(request, parameters)
@@ -42,25 +42,22 @@ extension WebRoutes {
             content.waiting = ConnectPage.Waiting(
                 name: PersonText.displayName(of: person), action: locale.link(path),
                 other: locale.link(path + "/apple"))
-            return responses.connectPage(
-                content, button: nil, locale: locale, cookies: keeping(.value(browser)))
+            return responses.connectPage(content, button: nil, locale: locale).setting(keeping(.value(browser)))
         }
         let attempt = try await beginLink(id, browser, locale, isOpened: isLook)
         let button = ConnectPage.Button(
             state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
             renewal: path + "/attempt",
             scriptNonce: Base64URL.encode(random.bytes(16)))
-        return responses.connectPage(
-            content, button: button, locale: locale,
-            cookies: isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)]
-        )
+        return responses.connectPage(content, button: button, locale: locale)
+            .setting(isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// A new state and nonce for an open page.
     func linkAttempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let browser = linkBrowser(of: request)
         let attempt = try await beginLink(try parameters.link, browser, responses.locale(of: request))
-        return answer(attempt, cookies: [cookies.setLinkBinding(browser.cookieValue)])
+        return answer(attempt).setting([cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// Begins an attempt and redirects to Apple: the way without scripts. From another site, through the page, which
@@ -74,8 +71,8 @@ extension WebRoutes {
         }
         let browser = linkBrowser(of: request)
         let attempt = try await beginLink(id, browser, locale)
-        return responses.redirect(
-            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
+        return responses.redirect(to: signIn.authorizeURL(for: attempt))
+            .setting([cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// "Connect", with the identity that waits in this browser.
@@ -94,7 +91,7 @@ extension WebRoutes {
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
-            throw error.inSignIn.with(FailedVisit(link: id))
+            throw error.inSignIn.with(FailedVisit { $0.link = id })
         }
         return responses.redirect(to: location)
     }
@@ -136,7 +133,7 @@ extension PathParameters {
 extension WebResponses {
     /// The page that connects. The post of Apple's window, and its forms, need its Origin.
     func connectPage(
-        _ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale, cookies: [String]
+        _ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale
     ) -> ServerResponse {
         let page = pages.render(
             "connect", locale: locale,
@@ -145,6 +142,6 @@ extension WebResponses {
         let opensWindow = button != nil && configuration.login.mode == .popup
         return self.page(
             page, locale: locale, policy: button.map { policy.login(nonce: $0.scriptNonce) }, referrer: .sameOrigin,
-            cookies: cookies, fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())
+            fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())
     }
 }

@@ -58,21 +58,21 @@ extension WebRoutes {
         return responses.page(
             page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
             // With the popup this page posts Apple's answer itself: its Origin must not become null.
-            referrer: opensWindow ? .sameOrigin : .noReferrer, cookies: [cookies.setBinding(binding.cookieValue)],
+            referrer: opensWindow ? .sameOrigin : .noReferrer,
             fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields()
-        ).keepingOpener(if: wish.target.isAuthorizeRequest)
+        ).setting([cookies.setBinding(binding.cookieValue)]).keepingOpener(if: wish.target.isAuthorizeRequest)
     }
 
     /// A new state and nonce for an open page.
     func loginAttempt(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let wish = try wish(request)
         let (attempt, binding) = await begin(request, wish)
-        return answer(attempt, cookies: [cookies.setBinding(binding.cookieValue)])
+        return answer(attempt).setting([cookies.setBinding(binding.cookieValue)])
     }
 
     /// The answer for the scripts of pages with Apple's button.
-    func answer(_ attempt: Attempt, cookies: [String]) -> ServerResponse {
-        return responses.json(cookies: cookies) { writer in
+    func answer(_ attempt: Attempt) -> ServerResponse {
+        responses.json { writer in
             writer.member("state", attempt.state)
             writer.member("nonce", attempt.nonce)
             writer.member("expiresAt", attempt.expiresAt)
@@ -94,9 +94,9 @@ extension WebRoutes {
             return show(request, wish, signedIn, notice: nil)
         }
         let (attempt, binding) = await begin(request, wish)
-        return responses.redirect(
-            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)]
-        ).keepingOpener(if: wish.target.isAuthorizeRequest)
+        return responses.redirect(to: signIn.authorizeURL(for: attempt))
+            .setting([cookies.setBinding(binding.cookieValue)])
+            .keepingOpener(if: wish.target.isAuthorizeRequest)
     }
 
     /// Whether the target that a browser was just sent to has sent it back. A browser whose session has ended, or that
@@ -110,14 +110,14 @@ extension WebRoutes {
             browser = cookies.session(in: request.fields) == .absent ? binding(request)?.hash : nil
         }
         guard let browser else { return false }
-        return bounces.consumeBounce([browser], target: wish.target.location, at: clock.now())
+        return bounces.consumeBounce(browser, target: wish.target.location, at: clock.now())
     }
 
     /// Whether the visitor has just cancelled this very sign-in, and the application sent them back: the page, where
     /// they choose, ends the loop.
     private func isCancelled(_ request: ServerRequest, _ wish: ReturnWish) -> Bool {
         guard let browser = binding(request)?.hash else { return false }
-        return bounces.consumeBounce([browser], target: BounceMemory.cancelled(wish.target), at: clock.now())
+        return bounces.consumeBounce(browser, target: BounceMemory.cancelled(wish.target), at: clock.now())
     }
 
     private func begin(_ request: ServerRequest, _ wish: ReturnWish) async -> (Attempt, BrowserBinding) {

@@ -15,23 +15,13 @@ struct Query: Sendable {
     }
 
     init(_ bytes: [UInt8]) {
-        let parsed = try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: 16_384, maximumFields: 32))
+        let parsed = try? FormDecoder.parse(bytes, maximumBytes: 16_384, maximumFields: 32)
         fields = parsed ?? []
         isWhole = parsed != nil
     }
 
-    /// The values given for one name.
-    enum Value: Hashable, Sendable {
-        case absent
-        case one(String)
-        case several
-
-        /// The only value; nil for none or several.
-        var text: String? { if case .one(let text) = self { text } else { nil } }
-    }
-
-    func value(_ name: String) -> Value {
-        var found = Value.absent
+    func value(_ name: String) -> NamedValue {
+        var found = NamedValue.absent
         for field in fields where field.name.isExactly(name) {
             guard case .absent = found else { return .several }
             found = .one(field.value)
@@ -63,6 +53,17 @@ struct Query: Sendable {
     func isTrue(_ name: String) -> Bool { value(name) == .one("true") }
 }
 
+/// What a request sent under one name, of a parameter or a cookie.
+enum NamedValue: Hashable, Sendable {
+    case absent
+    case one(String)
+    /// Repeated: we cannot tell which value is meant.
+    case several
+
+    /// The only value; nil for none or several.
+    var text: String? { if case .one(let text) = self { text } else { nil } }
+}
+
 /// A validated `return_to` and `error_return`: as given, to be passed on, and their targets.
 struct ReturnWish: Sendable {
     /// Nil when none was given.
@@ -73,7 +74,6 @@ struct ReturnWish: Sendable {
 
     /// What a sign-in that is cancelled leads to; nil: a page of ours.
     var cancelled: String? { (errorReturn ?? target.cancelReturn)?.cancelled }
-
 }
 
 extension ReturnWish {

@@ -17,7 +17,7 @@ extension WebRoutes {
         }
         try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
-        if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
+        if case .cookie = credential { return responses.empty(.noContent).setting([cookies.clearSession]) }
         return responses.empty(.noContent)
     }
 }

@@ -18,13 +18,17 @@ extension WebRoutes {
             return onward(to: errorReturn.cancelled, errorReturn, locale, request)
         case .refused(let refusal, _): return message(refusal.rawValue, locale, request)
         case .linkAuthorized(let location):
-            return responses.redirect(to: location, cookies: forgettingName(request))
+            return responses.redirect(to: location).setting(forgettingName(request))
         case .asksExisting(let person): return question(person, binding: binding, locale)
         // Only the callback can post again.
         case .repost: throw Failure(.missingBinding, visit: FailedVisit())
         case .failed(let failure, let returnTo, let link):
             throw failure.with(
-                FailedVisit(returnTo: returnTo, link: link, language: returnTo == nil ? nil : locale.chosen))
+                FailedVisit {
+                    $0.returnTo = returnTo
+                    $0.link = link
+                    $0.language = returnTo == nil ? nil : locale.chosen
+                })
         }
     }
 
@@ -33,27 +37,23 @@ extension WebRoutes {
         locale: PageLocale, request: ServerRequest
     ) -> ServerResponse {
         remember(binding, session.tokenHash, returnTo)
-        return onward(
-            to: returnTo.location, returnTo, locale, request,
-            cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
+        return onward(to: returnTo.location, returnTo, locale, request)
+            .setting([cookies.setSession(token.reveal())] + forgettingName(request))
     }
 
     /// The way on from a callback. After a form of our own it must not lead to another site by redirects alone: browsers
     /// apply `form-action` to each of them, and a program may be anywhere. A page that goes on by itself ends that.
     private func onward(
-        to location: String, _ target: ReturnTarget, _ locale: PageLocale, _ request: ServerRequest,
-        cookies: [String] = []
+        to location: String, _ target: ReturnTarget, _ locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
         guard target.isAuthorizeRequest, SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else {
-            return responses.redirect(to: location, cookies: cookies).keepingOpener(if: target.isAuthorizeRequest)
+            return responses.redirect(to: location).keepingOpener(if: target.isAuthorizeRequest)
         }
         let strings = responses.pages.strings(locale)
         let page = MessagePage(
             page: "onward", strings,
-            [MessagePage.Action(text: strings?["repost.button"] ?? "", link: location)])
-        return responses.message(
-            page, locale: locale, cookies: cookies, fields: [.refresh: "0; url=\(location)"]
-        ).keepingOpener()
+            [MessagePage.Action(text: strings["repost.button"], link: location)])
+        return responses.message(page, locale: locale, fields: [.refresh: "0; url=\(location)"]).keepingOpener()
     }
 
     /// "Already have an account?" The browser's binding stays while its person signs in to the application.
@@ -64,8 +64,8 @@ extension WebRoutes {
             .existing(
                 waiting: person.id, name: PersonText.displayName(of: person), strings: strings))
         return responses.page(
-            page, locale: locale, policy: responses.policy.existing, referrer: .sameOrigin,
-            cookies: keeping(binding))
+            page, locale: locale, policy: responses.policy.existing, referrer: .sameOrigin
+        ).setting(keeping(binding))
     }
 
     /// Renews the binding for as long as something waits for this browser.
@@ -95,7 +95,7 @@ extension WebRoutes {
         let page = MessagePage(
             page: key, strings,
             [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
-        return responses.message(page, locale: locale, status: .forbidden, cookies: forgettingName(request))
+        return responses.message(page, locale: locale, status: .forbidden).setting(forgettingName(request))
     }
 }
 
@@ -110,7 +110,7 @@ extension WebRoutes {
         guard choice == .new || configuration.login.passwordURL != nil else { throw Failure(.notFound) }
         let locale = responses.locale(of: request)
         let binding = cookies.bindingCookie(in: request.fields)
-        let answer = try await answering(FailedVisit(language: locale.chosen)) { () throws(Failure) in
+        let answer = try await answering(FailedVisit { $0.language = locale.chosen }) { () throws(Failure) in
             try await signIn.answerExisting(
                 id, choice, binding: binding, device: DeviceDescription.device(of: request))
         }
@@ -118,7 +118,7 @@ extension WebRoutes {
         case .connect(let ticket):
             let location = AddressQuery.append(
                 "ticket=\(ticket.reveal())", to: configuration.login.passwordURL ?? "")
-            return responses.redirect(to: location, cookies: keeping(binding))
+            return responses.redirect(to: location).setting(keeping(binding))
         case .signIn(let outcome):
             return try self.answer(outcome, binding: binding, locale: locale, request: request)
         }

@@ -14,17 +14,20 @@ final class WebRoutes: Sendable {
     let reader: SignedInReader
     let targets: ReturnTargets
     let bounces = BounceMemory()
-    let stopwatch: Stopwatch
     /// What begins or ends a sign-in costs Apple or a database write before anybody is known.
     let signIns: RateGate
     /// Each account export reads everything and writes an audit line.
     let exports: RateGate
     /// Charged, and checked, only for refusals: what Apple signed is accepted whoever else posts from its address, as
     /// all do behind a load balancer.
-    let failedNotifications: RateLimiter
+    let failedNotifications: RateGate
+    /// Charged, and checked, only for clients of the OpenID provider that fail to prove themselves: sharing an address
+    /// with them locks nobody out, and guessing 256 bits gains nothing by it.
+    let failedClients: RateGate
     /// Nil when `assertion.audience` is not configured.
     let issuer: AssertionIssuer?
-    let verify: VerifyRoute
+    /// Of `/auth/verify`.
+    let rules: CurrentAccessRules
     let proxySite: OAuth2ProxySite
     private let assets: StaticFiles
 
@@ -32,25 +35,22 @@ final class WebRoutes: Sendable {
         configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
         traffic: TrafficSources
     ) {
-        let (limits, stopwatch) = (configuration.limits, Stopwatch())
+        let limits = configuration.limits
         self.configuration = configuration
         self.responses = responses
         self.services = services
-        self.stopwatch = stopwatch
         cookies = Cookies(configuration)
         reader = SignedInReader(
             database: services.database, cookies: cookies, limits: configuration.sessions.limits,
             clock: services.clock)
         targets = configuration.returnTargets
-        signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch, traffic: traffic)
-        exports = RateGate(perMinute: limits.exportsPerMinute, stopwatch: stopwatch)
-        failedNotifications = RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute))
+        signIns = RateGate(perMinute: limits.signInsPerMinute, traffic: traffic)
+        exports = RateGate(perMinute: limits.exportsPerMinute)
+        failedNotifications = RateGate(perMinute: limits.failedNotificationsPerMinute)
+        failedClients = RateGate(perMinute: limits.refusedKeysPerMinute)
         issuer = AssertionIssuer(
             configuration: configuration, keys: services.signingKeys, random: services.random)
-        verify = VerifyRoute(
-            configuration: configuration,
-            rules: services.accessRules ?? CurrentAccessRules(configuration.accessRules), responses: responses,
-            reader: reader, targets: targets, issuer: issuer, clock: services.clock)
+        rules = services.accessRules ?? CurrentAccessRules(configuration.accessRules)
         proxySite = OAuth2ProxySite(configuration: configuration)
         let startedAt = services.clock.now().seconds
         assets = StaticFiles(
@@ -65,8 +65,14 @@ final class WebRoutes: Sendable {
     var random: any RandomSource { services.random }
     var signIn: SignIn { services.signIn }
     var keys: SigningKeys? { services.signingKeys }
-    var provider: OpenIDProvider? { services.openID }
     var endpoints: WebhookEndpoints? { services.webhooks }
+    /// For its routes, which exist only with it.
+    var provider: OpenIDProvider {
+        get throws(Failure) {
+            guard let provider = services.openID else { throw Failure(.notFound) }
+            return provider
+        }
+    }
 
     /// `GET /assets/…`: the style sheet, scripts and icon, from memory.
     func asset(_ request: ServerRequest, _ parameters: PathParameters) throws(Failure) -> ServerResponse {

@@ -1,14 +1,7 @@
 import Accounts
 import Coding
+import HTTP
 import HTTPTypes
-
-/// What a request sent under one of our cookie names.
-enum CookieValue: Hashable, Sendable {
-    case absent
-    case one(String)
-    /// The name was repeated: we cannot tell which value is ours.
-    case several
-}
 
 /// The cookies Bramley sets, and how it reads them back (RFC 6265bis).
 struct Cookies: Sendable {
@@ -74,17 +67,17 @@ struct Cookies: Sendable {
         ]
     }
 
-    func keptName(in fields: HTTPFields) -> CookieValue { Self.read(Self.keptNameName, in: fields) }
+    func keptName(in fields: HTTPFields) -> NamedValue { Self.read(Self.keptNameName, in: fields) }
 
-    func session(in fields: HTTPFields) -> CookieValue { Self.read(sessionName, in: fields) }
+    func session(in fields: HTTPFields) -> NamedValue { Self.read(sessionName, in: fields) }
 
-    func binding(in fields: HTTPFields) -> CookieValue { Self.read(Self.bindingName, in: fields) }
+    func binding(in fields: HTTPFields) -> NamedValue { Self.read(Self.bindingName, in: fields) }
 
     /// Reads one cookie of the request; several `Cookie` fields count as one (RFC 9113 §8.2.3).
     ///
     /// Names are compared byte by byte, including case, after removing surrounding spaces and tabs; text without `=` is
     /// not our cookie. Quotation marks are part of a value.
-    static func read(_ name: String, in fields: HTTPFields) -> CookieValue {
+    static func read(_ name: String, in fields: HTTPFields) -> NamedValue {
         var found: String?
         for field in fields[values: .cookie] {
             let bytes = Array(field.utf8)
@@ -118,5 +111,14 @@ struct Cookies: Sendable {
             let last = text.lastIndex(where: { !isSpace($0) })
         else { return text[text.endIndex...] }
         return text[first...last]
+    }
+}
+
+extension ServerResponse {
+    /// The same with these `Set-Cookie` fields.
+    func setting(_ cookies: [String]) -> ServerResponse {
+        var response = self
+        for cookie in cookies { response.fields.append(HTTPField(name: .setCookie, value: cookie)) }
+        return response
     }
 }

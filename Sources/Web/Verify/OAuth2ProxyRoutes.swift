@@ -23,8 +23,8 @@ extension WebRoutes {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
         let original = try proxySite.complete(
-            verify.original(request), of: request, isJudged: verify.rules.current != nil)
-        var response = try await verify.answer(request, original, demands: demands)
+            original(request), of: request, isJudged: rules.current != nil)
+        var response = try await answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
         return response
     }
@@ -32,6 +32,9 @@ extension WebRoutes {
     /// The login page itself, not a redirect: nginx shows it with a status of its own (`error_page 401 =403
     /// /oauth2/sign_in`), with which no browser follows a `Location`.
     func proxySignIn(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+        // Only page loads count: nginx shows a script this answer instead of each of its 401s, which costs its page
+        // nothing.
+        if Navigation.holds(request.fields) { try signIns.noting(request) }
         let target = try proxySite.target(of: request)
         if proxySite.isOurs(request) {
             return try await loginPage(

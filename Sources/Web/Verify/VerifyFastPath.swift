@@ -9,7 +9,7 @@ package import Storage
 ///
 /// One per event loop, not Sendable. It only answers plain requests: HTTP/1.1 that stays open, exactly one session
 /// cookie, a live browser session of an active user, and nothing ambiguous from the proxy or in the query. For others
-/// it returns false without writing anything, and `VerifyRoute` decides. Whatever it accepts, `VerifyRoute` answers in
+/// it returns false without writing anything, and `WebRoutes.verify` decides. Whatever it accepts, `verify` answers in
 /// the same way.
 package final class VerifyFastPath {
     private let path: [UInt8]
@@ -40,7 +40,7 @@ package final class VerifyFastPath {
         configuration: WebConfiguration, directory: any SessionDirectory, rules: CurrentAccessRules? = nil,
         issuer: AssertionIssuer? = nil, memory: Int = 1 << 20
     ) throws(StoreError) {
-        path = Array(configuration.publicURL.path(VerifyRoute.pattern).utf8)
+        path = Array(configuration.publicURL.path(WebRoutes.verifyPattern).utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
         style = configuration.forwardAuth
         currentRules = rules ?? CurrentAccessRules(configuration.accessRules)

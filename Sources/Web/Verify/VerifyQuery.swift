@@ -44,7 +44,7 @@ struct PlainVerifyQuery {
     private(set) var audience: Int?
 
     /// - Parameter audiences: the words that ask for each, from `words(asking:)`.
-    /// - Returns: nil for everything that `VerifyRoute` must examine.
+    /// - Returns: nil for everything that `WebRoutes.verify` must examine.
     init?(_ query: ByteRange?, _ bytes: Span<UInt8>, audiences: [[[UInt8]]]) {
         guard let query, !query.isEmpty else { return }
         var seen = 0
@@ -83,7 +83,7 @@ struct PlainVerifyQuery {
         }
     }
 
-    private static let prefix = Array("\(VerifyRoute.assertionParameter)=".utf8)
+    private static let prefix = Array("\(WebRoutes.assertionParameter)=".utf8)
     private static let words: [[UInt8]] =
         VerifyQuery.flags.flatMap { [Array("\($0)=true".utf8), Array("\($0)=false".utf8)] }
         + [prefix + Array("false".utf8)]

@@ -6,20 +6,10 @@ import Storage
 
 /// The complete `GET /auth/verify`, which a reverse proxy asks before it serves a page. `VerifyFastPath` answers usual
 /// requests from prepared bytes; the rest comes here. Never rate-limited.
-struct VerifyRoute: Sendable {
-    /// The fast path answers it too.
-    static let pattern = "/auth/verify"
+extension WebRoutes {
+    static let verifyPattern = "/auth/verify"
 
-    let configuration: WebConfiguration
-    let rules: CurrentAccessRules
-    let responses: WebResponses
-    let reader: SignedInReader
-    let targets: ReturnTargets
-    /// Nil when `assertion.audience` is not configured.
-    let issuer: AssertionIssuer?
-    let clock: any WallClock
-
-    func get(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
+    func verify(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         return try await answer(request, original(request), demands: [])
     }

@@ -1,4 +1,4 @@
-"""Minutes of everything at once: people, Apple failing at random, the server killed and restarted. docs/chaos.md.
+"""Minutes of everything at once: people, Apple failing at random, the server killed and restarted. docs/contribute/testing.md.
 
     python3 Tests/Load/Chaos/chaos.py BIN_DIRECTORY [SECONDS] [PEOPLE] [SEED]
 

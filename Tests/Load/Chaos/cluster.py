@@ -1,4 +1,4 @@
-"""Rounds of disaster over three servers, a primary and its synchronous standby. docs/chaos.md.
+"""Rounds of disaster over three servers, a primary and its synchronous standby. docs/contribute/testing.md.
 
     python3 Tests/Load/Chaos/cluster.py BIN_DIRECTORY [ROUNDS] [PEOPLE] [SEED] [DISASTER...]
 

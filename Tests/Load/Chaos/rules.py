@@ -1,6 +1,6 @@
 """What must hold of the answers of several servers, whatever happens to them and to PostgreSQL.
 
-Written from what docs/high-availability.md and docs/openid.md promise, and from nothing of the server's code.
+Written from what docs/operate/several-machines.md and docs/apps/openid.md promise, and from nothing of the server's code.
 """
 
 import collections

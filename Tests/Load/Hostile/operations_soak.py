@@ -141,7 +141,7 @@ class OperationsSoak:
         return f"{took * 1000:.0f} ms until the successor served"
 
     def restart_with_a_new_sealing_key(self) -> str:
-        """As docs/operations/keys.md says: stop, move the file, name it, write a new one, start."""
+        """As docs/operate/keys.md says: stop, move the file, name it, write a new one, start."""
         old = self.service.process
         begun = time.monotonic()
         self.service.signal(signal.SIGTERM)

@@ -9,7 +9,7 @@ from place import RECOVERY, within
 from processes import memory
 
 MEBIBYTE = 1 << 20
-# What docs/limits.md tells for so many connections, and what the unit allows for 10,000.
+# What docs/operate/limits.md tells for so many connections, and what the unit allows for 10,000.
 CONNECTIONS = 1000
 LIMIT = 256 * MEBIBYTE
 # The longest there may be by default.

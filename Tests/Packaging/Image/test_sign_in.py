@@ -1,7 +1,6 @@
 """compose.yaml, run by Compose: a person signs in at the images that were built."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -51,22 +50,22 @@ def test_without_a_configuration_the_container_says_what_is_missing(engine):
     assert "config.json" in done.stderr + done.stdout
 
 
-def test_the_documented_docker_command_works(engine, tmp_path):
-    """docs/deploying.md: no right but its own, and a root that nobody can write."""
-    command = re.search(r"^docker run (-d --name bramley (?:.|\\\n)*?) bramley$",
-                        (ROOT / "docs/deploying.md").read_text(), re.MULTILINE)[1]
+def test_the_documented_container_starts_as_written(engine, tmp_path):
+    """docs/start/install.md: files of the container's user, no right but its own, and a root that nobody can write."""
+    page = (ROOT / "docs/start/install.md").read_text()
+    install, command = re.search(r"^((?:sudo install .*\n)+)docker run (-d --name bramley (?:.|\\\n)*?) bramley$", page,
+                                 re.MULTILINE).groups()
     assert "--read-only" in command and "--cap-drop ALL" in command and "no-new-privileges" in command
-    key = tmp_path / "AuthKey_F6G7H8I9J0.p8"
+    key, folder = "AuthKey_F6G7H8I9J0.p8", str(tmp_path / "mounted")
     subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key],
-                   check=True, capture_output=True)
-    (tmp_path / "config.json").write_text(json.dumps({
+                   cwd=tmp_path, check=True, capture_output=True)
+    storage = json.loads("{" + re.search(r'^"storage": .*$', page, re.MULTILINE)[0] + "}")
+    (tmp_path / "config.json").write_text(json.dumps(storage | {
         "publicURL": "https://id.example.com", "access": {"signUp": "open"},
         "apple": {"teamID": "A1B2C3D4E5", "servicesID": "com.example.web", "keyID": "F6G7H8I9J0",
-                  "privateKeyFile": key.name, "scopes": ["email"]}}))
-    for file in (key, tmp_path / "config.json"):
-        file.chmod(0o600)
-        os.chown(file, 10001, 10001)
-    words = shlex.split(command.replace("\\\n", "").replace("/etc/bramley/", f"{tmp_path}/"))
+                  "privateKeyFile": key, "scopes": ["email"]}}))
+    subprocess.run(install.replace("sudo ", "").replace("/srv/bramley", folder), shell=True, cwd=tmp_path, check=True)
+    words = shlex.split(command.replace("\\\n", "").replace("/srv/bramley", folder))
     engine.docker("run", "--health-interval=1s", *words, "bramley")
     server = Container(engine, "bramley")
     try:

@@ -29,8 +29,6 @@ package final class CertificateMaker: Sendable {
     }
 
     package let folder: String
-    package var rootPath: String { folder + "/root.pem" }
-
     package init() throws {
         folder = NSTemporaryDirectory() + "bramley-certificates-\(UUID().uuidString)"
         try FileManager.default.createDirectory(

@@ -2,7 +2,7 @@ internal import Coding
 package import HTTP
 internal import HTTPTypes
 
-/// Answers every request with 200 and what it understood, as JSON: docs/conformance.md lists the members.
+/// Answers every request with 200 and what it understood, as JSON.
 package struct EchoHandler: RequestHandler {
     package init() {}
 

@@ -15,9 +15,15 @@ struct LimitOptions: ParsableArguments {
     @Option(help: "Of them, from one address.") var maxConnectionsPerAddress = 10_000
 
     var wire: WireLimits {
-        WireLimits(
-            requestLine: maxRequestLine, headerBlock: maxHeaderBlock, fieldCount: maxFields, body: maxBody,
-            chunkLine: maxChunkLine, chunkExtensions: maxChunkExtensions, trailerBlock: maxTrailers)
+        WireLimits {
+            $0.requestLine = maxRequestLine
+            $0.headerBlock = maxHeaderBlock
+            $0.fieldCount = maxFields
+            $0.body = maxBody
+            $0.chunkLine = maxChunkLine
+            $0.chunkExtensions = maxChunkExtensions
+            $0.trailerBlock = maxTrailers
+        }
     }
 }
 
@@ -34,9 +40,14 @@ struct TimeoutOptions: ParsableArguments {
     @Option(help: "For requests in flight after SIGTERM.") var drainTimeout: Int64 = 10_000
 
     var server: ServerTimeouts {
-        ServerTimeouts(
-            handshake: handshakeTimeout, header: headerTimeout, body: bodyTimeout, write: writeTimeout,
-            idle: idleTimeout, parkAfter: parkAfter,
-            linger: lingerTimeout)
+        ServerTimeouts {
+            $0.handshake = handshakeTimeout
+            $0.header = headerTimeout
+            $0.body = bodyTimeout
+            $0.write = writeTimeout
+            $0.idle = idleTimeout
+            $0.parkAfter = parkAfter
+            $0.linger = lingerTimeout
+        }
     }
 }

@@ -11,7 +11,7 @@ struct HTTPEchoCommand: AsyncParsableCommand {
         discussion: """
             The same HTTP server as Bramley's, with nothing behind it: for conformance suites, fuzzers and load \
             generators. The first line printed is its address. SIGTERM ends it once the requests in flight are \
-            answered. See docs/conformance.md.
+            answered. See docs/contribute/testing.md.
             """)
 
     @Option(help: "The address to listen on.") var host = "127.0.0.1"
@@ -54,10 +54,13 @@ struct HTTPEchoCommand: AsyncParsableCommand {
             }
             return network
         }
-        return HTTPServerConfiguration(
-            limits: limits.wire, timeouts: timeouts.server, trustedProxies: TrustedProxies(networks),
-            proxyProtocol: proxyProtocol,
-            tls: try makeAcceptor())
+        return try HTTPServerConfiguration {
+            $0.limits = limits.wire
+            $0.timeouts = timeouts.server
+            $0.trustedProxies = TrustedProxies(networks)
+            $0.proxyProtocol = proxyProtocol
+            $0.tls = try makeAcceptor()
+        }
     }
 
     private func makeAcceptor() throws -> TLSAcceptor? {

@@ -6,7 +6,7 @@ package import Storage
 extension SessionCache {
     /// With room for `capacity` sessions whose texts have `length` bytes.
     package convenience init(
-        reader: any SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, capacity: Int,
+        reader: SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, capacity: Int,
         length: Int = 40
     ) {
         self.init(

@@ -58,7 +58,7 @@ extension TestDatabase {
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """,
                 [
-                    key.id, hash, key.name, TextList(key.scopes.map(\.rawValue)), key.createdAt, key.expiresAt,
+                    key.id, hash, key.name, TextList(key.scopes), key.createdAt, key.expiresAt,
                     key.revokedAt,
                 ])
         }
@@ -120,6 +120,20 @@ extension TestDatabase {
             try transaction.rows(
                 "SELECT session, cause FROM event WHERE type = ? ORDER BY sequence", [JournalEntry.Kind.sessionEnded]
             ).map { (try $0["session"], try $0["cause"]) }
+        }
+    }
+}
+
+extension Accounts.Database {
+    /// At most `limit` entries of the journal after `id`, in the order of commits; from the first when nil or no longer
+    /// kept.
+    package func events(after id: EventID?, limit: Int) async throws(Failure) -> [JournalEntry] {
+        try await read { snapshot in
+            let sequence = try id.flatMap { try snapshot.sequence(of: $0) } ?? 0
+            return try snapshot.rows(
+                "SELECT \(JournalEntry.columns) FROM event e WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?",
+                [sequence, limit]
+            ).map { try JournalEntry($0) }
         }
     }
 }

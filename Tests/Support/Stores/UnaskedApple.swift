@@ -28,8 +28,8 @@ extension IdentityProvider {
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(Failure) -> VerifiedIdentity { throw Failure(.codeRefused, "not asked here") }
 
-    package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
-        throw .refused("not asked here")
+    package func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
+        throw Failure(.notificationRefused, "not asked here")
     }
 
     package func check(_ token: RefreshToken, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure) {

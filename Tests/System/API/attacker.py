@@ -11,7 +11,7 @@ from programs import ROOT
 from ways import Way
 from web import Answer
 
-ROUTES = ROOT / "docs/api.md"
+ROUTES = ROOT / "docs/reference/api.md"
 COOKIE = "__Host-bramley"
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 SAME_ORIGIN = ("Sec-Fetch-Site", "same-origin")

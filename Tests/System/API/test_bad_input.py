@@ -17,11 +17,13 @@ import yaml
 from attacker import FORM, OPERATORS, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
 from inhabited import ENDPOINT, SCOPES, WEBHOOKS, Inhabited, make_id, make_token
 from patience import PATIENCE, eventually
+from programs import ROOT
 from routes import ADMIN, BODY, JSON, TABLE
 from ways import APP, LINKS
 from web import Answer
 
-OPENAPI = ROUTES.parent / "openapi.yaml"
+OPENAPI = ROOT / "docs/openapi.yaml"
+FAILURES = ROOT / "docs/reference/failures.md"
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 # server.limits.requestLine, by default.
 LINE = 8_192
@@ -193,11 +195,12 @@ def openapi() -> dict:
 
 
 def described(method: str, path: str) -> dict[int, set[str]]:
-    """Codes by status: what docs/openapi.yaml says of an operation; for other routes, what docs/api.md says of all."""
+    """Codes by status: what docs/openapi.yaml says of an operation; for other routes, what docs/reference/failures.md says
+    of all."""
     document = openapi()
     operation = document["paths"].get(path, {}).get(method.lower())
     if operation is None:
-        rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", ROUTES.read_text(), re.MULTILINE)
+        rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", FAILURES.read_text(), re.MULTILINE)
         return {int(status): {code for code, other in rows if other == status} for _, status in rows}
     found: dict[int, set[str]] = {}
     for status, answer in operation["responses"].items():
@@ -208,7 +211,7 @@ def described(method: str, path: str) -> dict[int, set[str]]:
     return found
 
 
-# Of every route: docs/api.md.
+# Of every route: docs/reference/failures.md.
 ALWAYS = {(405, "method_not_allowed"), (501, "method_not_allowed"), (404, "not_found"), (400, "bad_request")}
 
 

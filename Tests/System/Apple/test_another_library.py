@@ -1,4 +1,4 @@
-"""The website of docs/apple-simulator.md, with a library that is not ours, as it stands there."""
+"""The website of docs/examples/simulator with a library that is not ours, started as docs/reference/simulator.md says."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import requests
 from patience import PATIENCE, eventually
 from programs import ROOT, Program, free_port, new_key, write_private
 
-PAGE = (ROOT / "docs/apple-simulator.md").read_text()
+PAGE = (ROOT / "docs/reference/simulator.md").read_text()
 
 
 class Walk:
@@ -28,7 +28,7 @@ class Walk:
         words = f"{line} {more}".replace("\\\n", " ").replace("8081", str(apple)).replace("8080", str(site)).split()
         key_file = str(folder / "AuthKey.p8")
         words = [key_file if word == "AuthKey.p8" else word for word in words]
-        source = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+        source = (ROOT / "docs/examples/simulator/app.py").read_text()
         (folder / "app.py").write_text(
             source.replace("8080", str(site)).replace('"AuthKey.p8"', repr(key_file)))
         self.programs = [Program([str(binaries / words[0]), *words[1:]], folder / "apple.log")]

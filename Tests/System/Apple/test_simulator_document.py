@@ -1,4 +1,4 @@
-"""docs/apple-simulator.md names every call of the control interface, its members and answers, and no other."""
+"""docs/reference/simulator.md names every call of the control interface, its members and answers, and no other."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from programs import ROOT
 from web import call
 
-PAGE = (ROOT / "docs/apple-simulator.md").read_text()
+PAGE = (ROOT / "docs/reference/simulator.md").read_text()
 INTERFACE = PAGE[PAGE.index("## The JSON interface"):]
 SOURCES = ROOT / "Sources/AppleSimulator"
 SWIFT = {file.name: file.read_text() for file in SOURCES.rglob("*.swift")}

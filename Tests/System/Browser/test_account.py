@@ -105,7 +105,7 @@ def test_all_other_sessions_are_ended(anyone, site):
     assert not any(browser.is_signed_in() for browser in elsewhere)
     assert anyone.is_signed_in() and stranger.is_signed_in()
     assert not anyone.all(".end-others")
-    assert "You are signed in nowhere else." in anyone.text()
+    assert "No other sessions." in anyone.text()
 
 
 def test_an_open_page_notices_that_its_session_ended(visitor, site):

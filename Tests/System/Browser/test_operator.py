@@ -80,7 +80,7 @@ def test_somebody_waits_and_is_approved(anyone):
         ("user.created",), ("user.pending",), ("user.updated",)]
     # Nobody is left, and the picture of the day has them all.
     anyone.open("/operator")
-    assert "Nobody waits." in anyone.text() and "Everything worked." in anyone.text()
+    assert "No one is waiting." in anyone.text() and "Everything worked." in anyone.text()
     assert [item.text for item in anyone.all(".legend li")] == ["Signed in: 1", "Refused: 2", "Failed: 0"]
 
 
@@ -101,7 +101,7 @@ def test_a_program_and_a_key_are_made_and_used(at_work):
     visitor = at_work("/operator/clients")
     site = visitor.site
     visitor.press(".actions a")
-    visitor.reads("Add a program")
+    visitor.reads("Add an application")
     for name, value in {"clientID": "wiki", "clientName": "The Wiki", "clientGroups": "staff, cooks",
                         "redirectURIs": "https://wiki.example.com/back\nhttps://wiki.example.com/other"}.items():
         visitor.find(f"[name={name}]").send_keys(value)

@@ -68,7 +68,7 @@ def test_signing_out_ends_the_session(visitor, gallery):
 
 def test_signing_in_again_keeps_the_name_that_apple_sends_only_once(visitor):
     visitor.signs_in("ada")
-    since = visitor.facts()["Here since"]
+    since = visitor.facts()["Member since"]
     visitor.press("form[action$='/logout'] button")
     visitor.press("a.button", "/login")
     visitor.presses_apple_button()
@@ -78,7 +78,7 @@ def test_signing_in_again_keeps_the_name_that_apple_sends_only_once(visitor):
     visitor.consents()
     visitor.arrives("/account")
     assert visitor.facts()["Name"] == "Ada Byron"
-    assert visitor.facts()["Here since"] == since
+    assert visitor.facts()["Member since"] == since
     assert len(visitor.all(".sessions li")) == 1
 
 

@@ -14,7 +14,7 @@ from front import Front
 from patience import PATIENCE
 from programs import ROOT, Program, Site, free_port
 
-DOCUMENT = ROOT / "docs/doctor.md"
+DOCUMENT = ROOT / "docs/reference/doctor.md"
 DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
 # Met by Tests/System/PostgreSQL and by DoctorStoreTests.
 ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}

@@ -12,7 +12,7 @@ import pytest
 from answering import Answering
 from programs import KEY_ID, SERVICES_ID, free_port, write_private
 
-NOTHING_ELSE = "Nothing else was examined"
+NOTHING_ELSE = "Nothing else was checked"
 # Root reads what it may not: without these it is a user like any other.
 WITHOUT_PRIVILEGE = (
     ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"] if os.geteuid() == 0 else [])

@@ -15,7 +15,7 @@ def explain(bramley, *arguments: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("code,words", [
     ("stale_state", ["400", "info", "took longer than `login.attemptLifetime`", "retry page", "the clock jumped"]),
     ("external_id_taken", ["409", "debug", "another user has this external ID", "problem", "nothing"]),
-    ("storage", ["503", "error", "free or repair the disk (docs/limits.md#the-database-takes-no-writes)"]),
+    ("storage", ["503", "error", "free or repair the disk (docs/operate/limits.md#the-database-takes-no-writes)"]),
 ])
 def test_a_code_is_explained(bramley, code, words):
     run = explain(bramley, code)

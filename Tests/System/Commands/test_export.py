@@ -1,4 +1,4 @@
-"""Everything kept about a person is in the export, or is left out for a reason that docs/privacy.md gives."""
+"""Everything kept about a person is in the export, or is left out for a reason that docs/trust/privacy.md gives."""
 
 import datetime
 import json
@@ -8,9 +8,9 @@ import pytest
 from operating import event_id
 from programs import ROOT, TEAM_ID
 
-PRIVACY = ROOT / "docs/privacy.md"
+PRIVACY = ROOT / "docs/trust/privacy.md"
 
-# Reasons, by words of the list in docs/privacy.md.
+# Reasons, by words of the list in docs/trust/privacy.md.
 SECRET = "tokens and hashes"
 ROW = "numbers of rows"
 PAYLOAD = "the `payload` of notifications"
@@ -82,7 +82,7 @@ LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "authorize_request": UNDER_WAY, "code_exchange": UNDER_WAY,
     "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY,
     "user_word": SEARCHED, "user_group": SEARCHED, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
-# docs/privacy.md: "No data of visitors".
+# docs/trust/privacy.md: "No data of visitors".
 IMPERSONAL = {
     "api_key", "openid_client", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}

@@ -1,4 +1,4 @@
-"""`bramley users import --from`: whole exports of other products, through the commands of docs/importing.md."""
+"""`bramley users import --from`: whole exports of other products, through the commands of docs/operate/import.md."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from elsewhere import AGENTS, Elsewhere
 from programs import ROOT
 
-PAGE = ROOT / "docs/importing.md"
+PAGE = ROOT / "docs/operate/import.md"
 COMMANDS = {found[2]: found[1] for found in re.finditer(r"^(.+ --from ([a-z0-9-]+))$", PAGE.read_text(), re.MULTILINE)}
 PEOPLE = ("ada", "boris")
 

@@ -1,4 +1,4 @@
-"""/metrics and docs/operations, as Prometheus' own promtool reads them."""
+"""/metrics and docs/operate, as Prometheus' own promtool reads them."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from programs import ROOT, Site
 from web import call
 
-OPERATIONS = ROOT / "docs/operations"
+OPERATIONS = ROOT / "docs/operate"
 
 
 def promtool(*arguments: str, given: str | None = None) -> str:

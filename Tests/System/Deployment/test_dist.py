@@ -15,7 +15,8 @@ from test_install import INSTALLED
 
 CONTENT = {
     "bramley": {"README.md", "LICENSE", "SHA256SUMS", "config.example.json", *INSTALLED},
-    "apple-simulator": {"README.md", "LICENSE", "SHA256SUMS", "apple-simulator.md", "bin/apple-simulator"},
+    "apple-simulator": {
+        "README.md", "LICENSE", "SHA256SUMS", "app.py", "apple-simulator.md", "bin/apple-simulator"},
 }
 PROGRAMS = sorted(CONTENT)
 
@@ -119,7 +120,7 @@ def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
 
 def test_its_document_comes_along(unpacked):
     packed = unpacked["apple-simulator"] / "apple-simulator.md"
-    assert packed.read_text() == (ROOT / "docs/apple-simulator.md").read_text()
+    assert packed.read_text() == (ROOT / "docs/reference/simulator.md").read_text()
 
 
 def test_the_same_programs_give_the_same_bytes(archives, binaries, tmp_path):

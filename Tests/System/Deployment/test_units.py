@@ -73,7 +73,7 @@ def test_what_the_server_needs_is_there():
     assert "AF_UNIX" in service["RestrictAddressFamilies"].split(), "the service manager is told over one"
     # The default of server.drainTimeout, by the reference.
 
-    row = next(line for line in (ROOT / "docs/configuration.md").read_text().splitlines() if "drainTimeout" in line)
+    row = next(line for line in (ROOT / "docs/reference/configuration.md").read_text().splitlines() if "drainTimeout" in line)
     drain = int(row.split("|")[3])
     assert int(service["TimeoutStopSec"]) > drain + 5
     socket = unit("bramley.socket")["Socket"]

@@ -70,8 +70,8 @@ class Stage:
         (self.folder / "backups").mkdir()
         shutil.copy(self.folder / "AuthKey.p8", self.folder / "AuthKey_F6G7H8I9J0.p8")
         (self.folder / "docs").symlink_to(ROOT / "docs")
-        # The one line of docs/importing.md, as it stands there.
-        page = (ROOT / "docs/importing.md").read_text()
+        # The one line of docs/operate/import.md, as it stands there.
+        page = (ROOT / "docs/operate/import.md").read_text()
         line = re.search(r"```json\n(.*?)```", page, re.DOTALL)[1]
         write_private(self.folder / "people.jsonl", line.replace("…", "0123456789").encode())
 
@@ -144,7 +144,7 @@ class Stage:
 
     def with_a_file_of_clients(self) -> None:
         """The page's own."""
-        text = (ROOT / "docs/openid.md").read_text().split("```json\n")[1].split("```")[0]
+        text = (ROOT / "docs/apps/openid.md").read_text().split("```json\n")[1].split("```")[0]
         (self.folder / "clients.json").write_text(text)
 
     def with_a_backup(self) -> None:
@@ -165,6 +165,9 @@ class Stage:
     def with_an_identity_token(self) -> None:
         token = self.site.apple.call("POST", "mint", {"claims": {"iss": "https://appleid.apple.com"}})["token"]
         (self.folder / "identity-token").write_text(token)
+
+    def with_a_session(self) -> None:
+        self.environment["SESSION"] = self.someone()["cookie"]
 
     def with_someone_waiting(self) -> None:
         self.someone()

@@ -12,10 +12,9 @@ from web import FORM, bearer
 
 # Code and messages: who runs them.
 RUN_BY = {
-    ("docs/apple-simulator.md", "python"): "Tests/System/Apple/test_another_library.py",
-    ("docs/events.md", "http"): "Tests/System/Webhooks/test_documented_checks.py",
-    ("docs/events.md", "python"): "Tests/System/Webhooks/test_documented_checks.py",
-    ("docs/events.md", "js"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/apps/web-app.md", "http"): "Tests/System/Documents/test_answers.py",
+    ("docs/apps/events.md", "http"): "Tests/System/Webhooks/test_documented_checks.py",
+    ("docs/apps/events.md", "python"): "Tests/System/Webhooks/test_documented_checks.py",
     ("docs/examples/ios/README.md", "swift"): "Tests/System/Native/test_sample.py",
 }
 
@@ -47,9 +46,10 @@ def stage(make_stage):
     return make_stage()
 
 
-def test_the_documented_session_is_as_answered(stage):
+@pytest.mark.parametrize("page", ["docs/start/getting-started.md", "docs/reference/api.md"])
+def test_the_documented_session_is_as_answered(stage, page):
     someone = stage.someone()
-    assert shape(stage.call("GET", "/api/v1/session", someone["cookie"]).json()) == shape(shown("docs/getting-started.md", "user"))
+    assert shape(stage.call("GET", "/api/v1/session", someone["cookie"]).json()) == shape(shown(page, "user"))
 
 
 def test_the_documented_introspection_is_as_answered(stage):
@@ -57,11 +57,19 @@ def test_the_documented_introspection_is_as_answered(stage):
     changed = stage.call("PATCH", f"/api/v1/users/{someone['user']['id']}", None, key, {"externalID": "42", "groups": ["staff"]})
     assert changed.status == 200, changed.text
     told = stage.call("POST", "/api/v1/introspect", None, key | FORM, f"token={someone['cookie']}").json()
-    assert shape(told) == shape(shown("docs/api.md", "active"))
+    assert shape(told) == shape(shown("docs/reference/api.md", "active"))
+
+
+def test_the_documented_events_are_as_answered(stage):
+    user, key = stage.someone()["user"]["id"], bearer(stage.key())
+    changed = stage.call("PATCH", f"/api/v1/users/{user}", None, key, {"externalID": "events-42"})
+    assert changed.status == 200, changed.text
+    told = stage.call("GET", f"/api/v1/events?user={user}&type=user.updated", None, key).json()
+    assert shape(told) == shape(shown("docs/reference/api.md", "items"))
 
 
 def test_the_documented_problem_is_as_answered(stage):
-    answer, example = stage.call("GET", "/api/v1/session"), shown("docs/api.md", "type")
+    answer, example = stage.call("GET", "/api/v1/session"), shown("docs/reference/api.md", "type")
     told = answer.json()
     assert answer.status == example["status"] and shape(told) == shape(example)
     assert {name: told[name] for name in ("type", "title", "code")} == {
@@ -70,13 +78,39 @@ def test_the_documented_problem_is_as_answered(stage):
 
 def test_the_documented_assertion_is_as_answered(stage):
     told = stage.call("GET", "/api/v1/session/assertion", stage.someone()["cookie"]).json()
-    example = shown("docs/assertion.md", "assertion", str)
+    example = shown("docs/apps/assertion.md", "assertion", str)
     assert shape(told) == shape(example)
     # Every assertion begins with the algorithm.
     assert told["assertion"].startswith(example["assertion"].rstrip("…"))
 
 
+def test_the_documented_requests_of_a_web_application_are_answered_as_shown(stage):
+    texts = [fence.text for fence in fences() if (fence.page, fence.language) == ("docs/apps/web-app.md", "http")]
+    assert len(texts) > 3
+    for text in texts:
+        request, answer = text.split("\n\nHTTP/1.1 ")
+        (line, *fields), (head, _, content) = request.splitlines(), answer.partition("\n\n")
+        headers = dict(field.split(": ", 1) for field in fields if not field.startswith("Host: "))
+        cookie = stage.someone()["cookie"] if headers.pop("Cookie", None) else None
+        told = stage.call(*line.split()[:2], cookie, headers)
+        status, *fields = head.splitlines()
+        assert told.status == int(status.split()[0]), text
+        for name, value in (field.split(": ", 1) for field in fields):
+            begins = value.rstrip("…").replace("https://appleid.apple.com", stage.site.apple.origin)
+            assert told.headers[name].startswith(begins), text
+        if content:
+            assert is_part(shape(json.loads(content)), shape(told.json())), text
+
+
+def is_part(shown, told) -> bool:
+    """Whether each member that is shown is there, of the same kind."""
+    if not isinstance(shown, dict):
+        return shown == told
+    return all(name in told and is_part(value, told[name]) for name, value in shown.items())
+
+
 def test_a_planted_difference_is_found():
+    assert is_part({"a": {"b": "text"}}, {"a": {"b": "text", "c": "int"}}) and not is_part({"a": {"b": "text"}}, {"a": {}})
     assert shape({"a": [{"b": 1}]}) != shape({"a": [{"b": None}]})
     assert shape({"id": "usr_1"}) != shape({"id": "ses_1"})
 
@@ -90,7 +124,7 @@ def ask_simulator(stage, method: str, path: str) -> str:
 
 
 def test_the_simulator_has_every_call_of_its_page(stage):
-    page = (ROOT / "docs/apple-simulator.md").read_text()
+    page = (ROOT / "docs/reference/simulator.md").read_text()
     calls = set(re.findall(r"`(GET|POST|PUT|DELETE) ([a-z][\w/{}-]*)", page))
     assert len(calls) > 20
     # What begins anew would take the people of others away, who are on this stage.

@@ -14,8 +14,8 @@ KEYS = {"--server-port", "--apple-services-id"}
 # Those of other programs: oauth2-proxy's, Docker's and the linker's.
 FOREIGN = {
     "--reverse-proxy", "--whitelist-domain", "--allowed-group", "--email-domain",
-    "--auth-request-response-mode", "--cookie-csrf-samesite", "--cookie-refresh", "--build-arg", "--icf",
-    "--pack-dyn-relocs",
+    "--auth-request-response-mode", "--cookie-csrf-samesite", "--build-arg", "--icf",
+    "--pack-dyn-relocs", "--renew-hook",
 }
 PROGRAMS = ("bramley", "apple-simulator", "http-echo")
 EVERYWHERE = {"--help", "--version", "-h"}
@@ -118,7 +118,7 @@ def test_every_option_is_documented(options):
             for option in sorted(names - EVERYWHERE):
                 if option.startswith("--") and not re.search(rf"{re.escape(option)}(?![\w-])", text):
                     missing.append(" ".join([*path, option]))
-    # docs/conformance.md says that http-echo lists its limits itself; those of `init` that are keys have a second name.
+    # docs/contribute/testing.md says that http-echo lists its limits itself; those of `init` that are keys have a second name.
     # `--cursor` is what `--after` was called before.
     keys = re.compile("bramley init --(apple|access|login|server|sessions)-|.* --cursor$")
     assert [one for one in missing if not one.startswith("http-echo --") and not keys.match(one)] == []

@@ -1,4 +1,4 @@
-"""Litestream beside Bramley, as docs/backup.md has it: the real program, with a folder in place of S3."""
+"""Litestream beside Bramley, as docs/operate/backup.md has it: the real program, with a folder in place of S3."""
 
 import json
 import re
@@ -30,7 +30,7 @@ class Replica:
         self.folder = folder
         self.database = folder / "data/bramley.db"
         self.site.start()
-        page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/backup.md", "yaml"))
+        page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/operate/backup.md", "yaml"))
         configuration = yaml.safe_load(page)
         assert configuration["dbs"][0]["path"] == "/var/lib/bramley/data/bramley.db"
         replica = configuration["dbs"][0]["replica"]
@@ -158,7 +158,7 @@ def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
 
 
 def test_the_page_names_what_it_leaves_in_the_database(replica):
-    page = (ROOT / "docs/backup.md").read_text()
+    page = (ROOT / "docs/operate/backup.md").read_text()
     sign_in(replica.site, "ada")
     replica.holds("SELECT count(*) FROM user", 1)
     connection = sqlite3.connect(f"file:{replica.database}?mode=ro", uri=True)

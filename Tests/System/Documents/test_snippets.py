@@ -14,19 +14,21 @@ from programs import new_key, write_private
 
 SECTIONS = set(json.loads((ROOT / "docs/config.schema.json").read_text())["properties"])
 # The minimum.
-MINIMUM = next(fence for fence in fences() if fence.page == "docs/getting-started.md" and fence.language == "json").text
+MINIMUM = next(fence for fence in fences() if fence.page == "docs/start/getting-started.md" and fence.language == "json").text
 # JSON that is no configuration of Bramley's: page and first member, and who holds it against the server.
 OTHER = {
-    ("docs/getting-started.md", "user"): "Tests/System/API/test_openapi.py", ("docs/api.md", "active"): "Tests/System/API/test_openapi.py",
-    ("docs/api.md", "type"): "Tests/System/API/test_openapi.py",
-    ("docs/assertion.md", "assertion"): "Tests/System/API/test_openapi.py",
-    ("docs/importing.md", "appleSubject"): "Tests/System/Documents/stage.py",
-    ("docs/openid.md", "clients"): "Tests/System/Documents/treatments.py",
+    ("docs/start/getting-started.md", "user"): "Tests/System/API/test_openapi.py", ("docs/reference/api.md", "active"): "Tests/System/API/test_openapi.py",
+    ("docs/reference/api.md", "type"): "Tests/System/API/test_openapi.py",
+    ("docs/reference/api.md", "user"): "Tests/System/Documents/test_answers.py",
+    ("docs/reference/api.md", "items"): "Tests/System/Documents/test_answers.py",
+    ("docs/apps/assertion.md", "assertion"): "Tests/System/API/test_openapi.py",
+    ("docs/operate/import.md", "appleSubject"): "Tests/System/Documents/stage.py",
+    ("docs/apps/openid.md", "clients"): "Tests/System/Documents/treatments.py",
     ("docs/clients/immich.md", "oauth"): "Tests/System/Documents/test_clients.py",
-    ("docs/api.md", "name"): "Tests/System/OpenID/test_clients_api.py",
-    ("docs/native.md", "authorizationCode"): "Tests/System/API/test_openapi.py",
-    ("docs/pages.md", "login"): "Tests/Unit/WebTests/StringsTests.swift",
-    ("docs/proxies/rules.md", "rules"): "Tests/System/Documents/test_snippets.py",
+    ("docs/reference/api.md", "name"): "Tests/System/OpenID/test_clients_api.py",
+    ("docs/apps/native.md", "authorizationCode"): "Tests/System/API/test_openapi.py",
+    ("docs/operate/pages.md", "login"): "Tests/Unit/WebTests/StringsTests.swift",
+    ("docs/sites/rules.md", "rules"): "Tests/System/Documents/test_snippets.py",
 }
 
 
@@ -63,10 +65,10 @@ def folder(tmp_path):
     (tmp_path / "privkey.pem").chmod(0o600)
     write_private(tmp_path / "sealing.key", bytes(range(32)).hex().encode())
     write_private(tmp_path / "postgres.url", b"postgresql://bramley@db1.example.com/bramley\n")
-    rules = next(fence for fence in JSON if fence.page == "docs/proxies/rules.md").text
+    rules = next(fence for fence in JSON if fence.page == "docs/sites/rules.md").text
     (tmp_path / "rules.json").write_text(rules)
     (tmp_path / "pages/strings").mkdir(parents=True)
-    texts = next(fence for fence in JSON if fence.page == "docs/pages.md" and "lead" in fence.text).text
+    texts = next(fence for fence in JSON if fence.page == "docs/operate/pages.md" and "lead" in fence.text).text
     (tmp_path / "pages/strings/nl.json").write_text(texts)
     return tmp_path
 
@@ -106,14 +108,14 @@ def test_a_planted_mistake_is_found(binaries, folder):
 
 def test_what_init_prints(binaries, folder):
     """The command of getting-started.md writes a good configuration, and prints what the page shows."""
-    page = (ROOT / "docs/getting-started.md").read_text()
+    page = (ROOT / "docs/start/getting-started.md").read_text()
     line = re.search(r"^bramley (init --public-url .*?[^\\])$", page, re.MULTILINE | re.DOTALL)[1].replace("\\\n", " ")
     # In one language: every page is rendered in each.
     environment = os.environ | {"BRAMLEY_PAGES_LOCALES": "en"}
     done = subprocess.run([binaries / "bramley", *line.split()], cwd=folder, env=environment, capture_output=True,
                           text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
-    shown = next(fence for fence in fences() if fence.page == "docs/getting-started.md" and not fence.language).text
+    shown = next(fence for fence in fences() if fence.page == "docs/start/getting-started.md" and not fence.language).text
     printed = " ".join(done.stdout.split())
     for line in shown.splitlines():
         assert " ".join(line.split()) in printed, f"{line!r} is not in\n{done.stdout}"
@@ -131,14 +133,14 @@ def one(page: str, language: str, part: str = "") -> str:
 
 
 def test_every_other_piece_is_known():
-    known = {("README.md", "caddy"), ("docs/getting-started.md", "caddy"), ("docs/operations/network.md", "caddy"),
-             ("docs/assertion.md", "nginx"), ("docs/operations/network.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
-             ("docs/backup.md", "cron")}
+    known = {("README.md", "caddy"), ("docs/start/getting-started.md", "caddy"), ("docs/operate/network.md", "caddy"),
+             ("docs/apps/assertion.md", "nginx"), ("docs/operate/network.md", "nginx"), ("docs/operate/backup.md", "ini"), ("docs/operate/backup.md", "yaml"),
+             ("docs/operate/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if not fence.page.startswith("docs/clients/") and fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/operations/network.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start/getting-started.md", "docs/operate/network.md"])
 def test_caddy_takes_the_lines(page, tmp_path):
     (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
     done = subprocess.run(["caddy", "adapt", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],
@@ -161,7 +163,7 @@ def test_nginx_takes_lines_in_sentences(folder):
 def test_nginx_takes_the_lines(folder):
     """Those of assertion.md are run by Tests/System/Proxies/test_assertion.py, Caddy's by test_proxies.py."""
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    text = one("docs/operations/network.md", "nginx").replace(
+    text = one("docs/operate/network.md", "nginx").replace(
         "listen 443 ssl;", "listen 127.0.0.1:1 ssl; ssl_certificate fullchain.pem; ssl_certificate_key privkey.pem;")
     file = folder / "nginx.conf"
     file.write_text(f"pid nginx.pid; error_log stderr; events {{ }} http {{ access_log off; {text} }}")
@@ -197,7 +199,7 @@ def of_today(folder) -> bool:
 
 def test_the_line_for_cron_makes_a_backup(binaries, make_stage):
     stage = make_stage("cron")
-    minute, hour, *days, user, command = one("docs/backup.md", "cron").strip().split(None, 6)
+    minute, hour, *days, user, command = one("docs/operate/backup.md", "cron").strip().split(None, 6)
     assert (minute.isdigit(), hour.isdigit(), days, user) == (True, True, ["*", "*", "*"], "bramley")
     # For cron a `%` is a new line unless it is escaped.
     assert "%" not in command.replace("\\%", "")
@@ -213,7 +215,7 @@ def test_the_line_for_cron_makes_a_backup(binaries, make_stage):
 
 def test_the_unit_of_the_timer_makes_a_backup(binaries, make_stage, tmp_path):
     stage = make_stage("timer")
-    service, timer = one("docs/backup.md", "ini", "[Service]"), one("docs/backup.md", "ini", "[Timer]")
+    service, timer = one("docs/operate/backup.md", "ini", "[Service]"), one("docs/operate/backup.md", "ini", "[Timer]")
     shutil.rmtree(stage.folder / "backups")
     shutil.rmtree(stage.folder / "bin")
     command = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", service, re.MULTILINE)[1]

@@ -5,41 +5,6 @@ import Testing
 
 /// What may be posted to the callback, and what comes back.
 @Suite struct CallbackForms {
-    // MARK: 8
-
-    @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"])
-    func callbackTakesPostOnly(method: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
-            let asQuery = WireRequest(method: method, target: "/apple/callback?" + form.encoded)
-            let response = try await browser.send(asQuery)
-            #expect(response.status == (method == "OPTIONS" ? 204 : 405))
-            #expect(response["allow"]?.contains("POST") == true)
-            #expect(!response.text.contains("code="))
-            #expect(browser.sessionToken == nil)
-            #expect(try await site.count("session") == 0)
-        }
-    }
-
-    @Test(arguments: [
-        "application/json", "multipart/form-data; boundary=x", "text/plain", "application/x-www-form-urlencoded2", "",
-        "application/x-www-form-urlencoded, text/plain",
-    ])
-    func callbackTakesFormsOnly(type: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
-            let response = try await browser.postCallback(form, [("Content-Type", type)])
-            #expect(response.status == 415)
-            #expect(browser.sessionToken == nil)
-            let twice = try await browser.postCallback(
-                form, [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Type", type)])
-            #expect(twice.status == 415 || twice.status == 400)
-            #expect(browser.sessionToken == nil)
-        }
-    }
-
     @Test func callbackBodyBeyondTheLimitIs413() async throws {
         try await withSite(SiteOptions(configuration: [("server", ["limits": ["body": 65_536]])])) {
             (site: Site) async throws in
@@ -73,20 +38,6 @@ import Testing
         }
     }
 
-    @Test func strippedParameterIsRefused() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
-            for name in ["state", "code", "id_token"] {
-                for value in [nil, ""] as [String?] {
-                    #expect(try await browser.postCallback(form.setting(name, value)).status == 400, "\(name)")
-                }
-            }
-            #expect(try await browser.postCallback(Form()).status == 400)
-            #expect(browser.sessionToken == nil)
-        }
-    }
-
     @Test func swappedCodeAndTokenOfTwoSignInsAreRefused() async throws {
         try await withSite { (site: Site) async throws in
             let (victim, attacker) = (site.browser(), site.browser())
@@ -104,8 +55,6 @@ import Testing
             #expect(try await victim.postCallback(theirs).status == 303)
         }
     }
-
-    // MARK: 9
 
     @Test(arguments: [
         "user_cancelled_authorize", "server_error", "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>",
@@ -145,8 +94,6 @@ import Testing
             #expect(browser.sessionToken == nil)
         }
     }
-
-    // MARK: 10
 
     @Test(arguments: [
         "", "{", "null", "[]", "\"x\"", "{\"name\":null}", "{\"name\":[]}",
@@ -205,24 +152,6 @@ import Testing
         }
     }
 
-    /// A post that does not verify writes nothing, its name included.
-    @Test func nameOfAnUnverifiedPostIsNotKept() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent(as: "ada")
-            let forged = "{\"name\":{\"firstName\":\"Mallory\",\"lastName\":\"Mallory\"}}"
-            var parts = try #require(form["id_token"]).components(separatedBy: ".")
-            parts[2] = String(parts[2].reversed())
-            let broken = form.setting("id_token", parts.joined(separator: ".")).setting("user", forged)
-            #expect(try await browser.postCallback(broken).status == 400)
-            #expect(try await site.count("first_consent") == 0)
-            try await browser.postCallback(form)
-            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
-        }
-    }
-
-    // MARK: 12
-
     @Test func redirectURINeverComesFromTheRequest() async throws {
         let options = SiteOptions(configuration: [("server", ["trustedProxies": ["127.0.0.1"]])])
         for options in [SiteOptions(), options] {
@@ -257,8 +186,6 @@ import Testing
             }
         }
     }
-
-    // MARK: 13
 
     @Test func callbackAnswers303WithoutSecretsInAnyURL() async throws {
         try await withSite { (site: Site) async throws in

@@ -1,7 +1,5 @@
 import AppleSimulator
-import ChildProcesses
 import Coding
-import Foundation
 import Synchronization
 import Testing
 
@@ -37,8 +35,6 @@ import Testing
         ]
         stub.answers.withLock { $0.token = { _ in (200, body.text) } }
     }
-
-    // MARK: 14
 
     @Test func clientSecretIsWhatAppleAsksFor() async throws {
         try await Self.withStub { site, stub in
@@ -79,58 +75,6 @@ import Testing
         }
     }
 
-    // MARK: 15
-
-    @Test func redirectOfAppleIsNotFollowed() async throws {
-        for status in [301, 302, 303, 307, 308] {
-            try await Self.withStub { site, stub in
-                let browser = site.browser()
-                let (form, _) = try await Self.consent(browser)
-                stub.answers.withLock { answers in
-                    answers.location = "/elsewhere"
-                    answers.token = { _ in (status, "{}") }
-                }
-                #expect(try await browser.postCallback(form).status == 503)
-                #expect(stub.seen.withLock { $0.others }.isEmpty)
-                #expect(stub.seen.withLock { $0.forms.count } == 1)
-            }
-        }
-    }
-
-    /// A certificate nobody vouches for: nothing is said to its owner, least of all a client secret.
-    @Test func certificateOfAStrangerEndsTheExchange() async throws {
-        let stranger = try TLSStranger()
-        try await withSite(SiteOptions(appleEndpoint: "https://localhost:\(stranger.port)")) {
-            (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await site.apple.authorize(browser.begin())
-            #expect(try await browser.postCallback(form).status == 503)
-            #expect(browser.sessionToken == nil)
-            #expect(try await site.browser().get("/login").status == 200)
-        }
-        #expect(try stranger.requestsSeen() == 0)
-    }
-
-    @Test func slowAppleHoldsUpNobodyElse() async throws {
-        try await withSite { (site: Site) async throws in
-            let (waiting, other, third) = (site.browser(), site.browser(), site.browser())
-            try await other.signIn(as: "boris")
-            let form = try await waiting.consent()
-            try await site.apple.control("PUT", "faults/token", ["hang": true])
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                group.addTask { try await waiting.postCallback(form).status }
-                for _ in 0..<20 {
-                    #expect(try await other.verify().status == 204)
-                    #expect(try await third.get("/login").status == 200)
-                }
-                try await site.apple.control("DELETE", "faults/token")
-                for try await status in group { #expect(status == 303) }
-            }
-        }
-    }
-
-    // MARK: 16
-
     @Test(
         arguments: [
             (400, "{\"error\":\"invalid_grant\"}", 400), (400, "{\"error\":\"invalid_client\"}", 400),
@@ -162,27 +106,6 @@ import Testing
         }
     }
 
-    /// A failed exchange leaves the attempt unused, and what the person told at first consent safe.
-    @Test func failedExchangeLosesNeitherAttemptNorName() async throws {
-        try await Self.withStub { site, stub in
-            stub.answers.withLock { $0.token = { _ in (500, "") } }
-            let browser = site.browser()
-            let (form, claims) = try await Self.consent(browser)
-            #expect(try await browser.postCallback(form).status == 503)
-            #expect(try await site.count("first_consent") == 1)
-            try await site.restart()
-            var back = claims
-            back["c_hash"] = nil
-            try await Self.answer(stub, with: back)
-            // Apple tells the name once: this post has none.
-            #expect(try await browser.postCallback(form.setting("user", nil)).status == 303)
-            #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
-            #expect(try await site.count("first_consent") == 0)
-        }
-    }
-
-    // MARK: 17
-
     static let backChannel: [(name: String, change: JSON, isAccepted: Bool)] = [
         ("as it is", [:], true), ("without a nonce", ["nonce": .null], true),
         ("without at_hash", ["at_hash": .null], true),
@@ -211,61 +134,4 @@ import Testing
             #expect(try await site.count("session") == (isAccepted ? 1 : 0))
         }
     }
-}
-
-/// A TLS server with a certificate it made itself, counting the requests it could read.
-final class TLSStranger: Sendable {
-    let port: UInt16
-    private let program: SpawnedProgram
-
-    init() throws {
-        program = try SpawnedProgram(["python3", "-u", "-c", Self.script], input: .pipe, output: .pipe)
-        let line = String(decoding: program.output?.next() ?? [], as: UTF8.self)
-        guard let port = UInt16(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw SiteError("the TLS server did not start: \(line)")
-        }
-        self.port = port
-    }
-
-    func requestsSeen() throws -> Int {
-        program.input?.close()
-        let text = String(decoding: program.output?.rest() ?? [], as: UTF8.self)
-        _ = program.waitUntilEnded()
-        return Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1
-    }
-
-    private static let script = """
-        import datetime, os, socket, ssl, sys, tempfile, threading
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-        now = datetime.datetime.now(datetime.timezone.utc)
-        certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-            .serial_number(1).not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(9))
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), False)
-            .sign(key, hashes.SHA256()))
-        file = tempfile.NamedTemporaryFile(delete=False)
-        file.write(certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-        file.close()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(file.name)
-        os.unlink(file.name)
-        seen = 0
-        listener = socket.create_server(("127.0.0.1", 0))
-        def serve():
-            global seen
-            while True:
-                connection, _ = listener.accept()
-                try:
-                    with context.wrap_socket(connection, server_side=True) as stream:
-                        if stream.recv(1): seen += 1
-                except OSError: pass
-        threading.Thread(target=serve, daemon=True).start()
-        print(listener.getsockname()[1], flush=True)
-        sys.stdin.read()
-        print(seen, flush=True)
-        """
 }

@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// 45: header, body and write held back; others are served all along, and each slow one is ended by its limit.
+    /// Header, body and write held back; others are served all along, and each slow one is ended by its limit.
     @Test func slowClientsAreEndedWhileOthersAreServed() async throws {
         let limits: JSON = ["headerTimeout": 3, "bodyTimeout": 3, "idleTimeout": 3, "writeTimeout": 3]
         try await withSite(SiteOptions(configuration: [("server", ["limits": limits])])) { (site: Site) async throws in
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// 45: the peer goes away in the middle of everything.
+    /// The peer goes away in the middle of everything.
     @Test func connectionsCutAnywhereHurtNobody() async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
@@ -183,7 +183,6 @@ import Testing
         }
     }
 
-    /// 46
     @Test func addressHasItsShareOfConnectionsAndNoMore() async throws {
         let limits: JSON = ["connectionsPerAddress": 8, "connections": 20]
         try await withSite(SiteOptions(configuration: [("server", ["limits": limits])])) { (site: Site) async throws in
@@ -241,7 +240,7 @@ import Testing
         }
     }
 
-    /// 54: nothing of the operator's is on the visitors' listener, nor theirs on the operator's.
+    /// Nothing of the operator's is on the visitors' listener, nor theirs on the operator's.
     @Test func operatorsRoutesAreNotPublic() async throws {
         try await withSite { (site: Site) async throws in
             for path in ["/healthz", "/readyz", "/metrics"] {
@@ -254,7 +253,6 @@ import Testing
         }
     }
 
-    /// 50
     static func expectSecurityFields(_ response: WireResponse, _ name: String) {
         // These sites are plain http, where it says nothing (RFC 6797 §7.2).
         #expect(response["strict-transport-security"] == nil, "\(name)")
@@ -339,7 +337,6 @@ extension Site {
             }
             #expect(late.status == 408)
             HTTPUnderAttack.expectSecurityFields(late, "408")
-            // 429
             var limited: WireResponse?
             for _ in 0..<200 where limited == nil {
                 let response = try await browser.get("/login/attempt", from: .sameOrigin)

@@ -5,8 +5,6 @@ import Testing
 
 /// Sessions, their ends, and requests that change something.
 @Suite struct SessionsAndTheirEnds {
-    // MARK: 33
-
     @Test func idleLimitIsExact() async throws {
         try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) {
             (site: Site) async throws in
@@ -62,8 +60,6 @@ import Testing
         }
     }
 
-    // MARK: 34
-
     @Test func signedOutMeansSignedOutAtOnceAndAfterARestart() async throws {
         try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
             let browser = try await site.signedIn()
@@ -88,8 +84,6 @@ import Testing
             #expect(try await thief.get("/account").status == 303)
         }
     }
-
-    // MARK: 36
 
     static let contexts: [(fields: [String: String], passes: Bool)] = [
         (["Sec-Fetch-Site": "same-origin"], true),
@@ -137,57 +131,7 @@ import Testing
         }
     }
 
-    @Test func duplicateOriginFieldsDoNotPass() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
-            for fields in [
-                [("Origin", site.origin), ("Origin", site.origin)],
-                [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")],
-                [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-origin")],
-            ] {
-                #expect(try await browser.post("/logout", Form(), fields, from: .program).status == 403)
-            }
-            #expect(try await browser.session() != nil)
-        }
-    }
-
     // MARK: Cookies and Bearer
-
-    @Test func browserSessionDoesNotWorkAsBearer() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn()
-            let token = try #require(browser.sessionToken)
-            let program = site.browser()
-            for value in ["Bearer \(token)", "bearer \(token)", "Basic \(token)", token] {
-                #expect(try await program.verify([("Authorization", value)]).status == 401, "\(value.prefix(8))")
-                #expect(try await program.get("/api/v1/session", [("Authorization", value)]).status == 401)
-                let delete = WireRequest(
-                    method: "DELETE", target: "/api/v1/session", fields: [("Authorization", value)], context: .program)
-                #expect([401, 403].contains(try await program.send(delete).status))
-            }
-            // With our prefix it decides alone: the cookie beside it does not count.
-            #expect(try await browser.verify([("Authorization", "Bearer brs_x")]).status == 401)
-            #expect(try await browser.verify([("Authorization", "Bearer \(token)")]).status == 401)
-            // Without it, it belongs to some application behind us.
-            #expect(try await browser.verify([("Authorization", "Bearer abc")]).status == 204)
-            #expect(try await browser.verify([("Authorization", "Basic QTpC")]).status == 204)
-            #expect(try await browser.session() != nil)
-        }
-    }
-
-    @Test func signingInAgainEndsTheSessionItReplaces() async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = try await site.signedIn(as: "ada")
-            let old = site.browser()
-            old.setCookie(Browser.sessionName, browser.sessionToken)
-            #expect(try await old.verify().status == 204)
-            site.clock.advance(seconds: 1)
-            try await browser.signIn(as: "ada")
-            #expect(try await old.verify().status == 401)
-            #expect(try await browser.verify().status == 204)
-            #expect(try await site.count("session") == 1)
-        }
-    }
 
     /// Somebody else's attempt cannot be made to end this browser's session, nor this one's to end somebody else's.
     @Test func failedSignInReplacesNothing() async throws {

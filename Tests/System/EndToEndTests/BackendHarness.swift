@@ -46,22 +46,11 @@ struct Backend: Sendable {
         return try await browser.send(request)
     }
 
-    /// The page as JSON; throws unless it is one.
-    func page(_ target: String) async throws -> JSON {
-        let response = try await send("GET", target)
-        guard response.status == 200, let json = JSON(parsing: response.body) else {
-            throw SiteError("GET \(target) answered \(response.status): \(response.text)")
-        }
-        return json
-    }
-
     func introspect(_ token: String?) async throws -> JSON? {
         let response = try await send(
             "POST", "/api/v1/introspect", body: "token=" + (token ?? ""), type: "application/x-www-form-urlencoded")
         return JSON(parsing: response.body)
     }
-
-    func isActive(_ token: String?) async throws -> Bool { try await introspect(token)?["active"]?.boolValue == true }
 
     func patch(_ user: String, _ body: String) async throws -> WireResponse {
         try await send("PATCH", "/api/v1/users/\(user)", body: body, type: "application/merge-patch+json")
@@ -81,25 +70,5 @@ extension Site {
         var statements: [String] = []
         try body { statements.append(SitePostgres.text($0, $1)) }
         _ = try SitePostgres.shared.get().query(postgres, statements.joined(separator: ";\n"))
-    }
-
-    /// Users nobody has signed in as, made at this time; their ids.
-    @discardableResult
-    func addUsers(_ count: Int, at time: Int64? = nil) throws -> [String] {
-        let ids = (0..<count).map { _ in Backend.makeID("usr_") }
-        let made = time ?? clock.milliseconds()
-        try writeBeside { execute in
-            for id in ids {
-                try execute(
-                    "INSERT INTO \"user\" (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
-                    [id, made, made])
-                try execute(
-                    """
-                    INSERT INTO apple_identity ("user", team, subject, credential_state, last_sign_in_issued_at, created_at)
-                    VALUES (?, ?, ?, 'authorized', ?, ?)
-                    """, [id, Apple.teamID, "001." + id, made, made])
-            }
-        }
-        return ids
     }
 }

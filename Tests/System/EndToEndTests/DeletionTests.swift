@@ -1,6 +1,5 @@
 import AppleSimulator
 import Coding
-import Foundation
 import Testing
 
 /// The end of an account through the running server, to Apple and back.
@@ -116,44 +115,6 @@ import Testing
             try await browser.signIn(as: "ada")
             #expect(try await hasConsent(site, "ada"))
             #expect(try await browser.session()?["user"]?["name"]?["given"]?.stringValue == "Ada")
-        }
-    }
-
-    @Test func nothingPersonalIsLeft() async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.apple.control(
-                "POST", "people",
-                [
-                    "id": "zyx", "givenName": "Zyxomma", "familyName": "Petiolatum", "email": "zyxomma@example.com",
-                ])
-            try await site.apple.control("PUT", "behaviour", ["notifiesOnRevoke": true])
-            let browser = site.browser()
-            let form = try await browser.consent(as: "zyx")
-            try await browser.postCallback(form, [("User-Agent", "Gastrolith/7.77")])
-            let subject = try await site.apple.subject(of: "zyx")
-            let address = try await site.query("SELECT address FROM session")
-            let told = try await site.apple.notification("email-disabled", about: "zyx")
-            let notified = WireRequest(
-                method: "POST", target: "/apple/notifications", fields: [("Content-Type", "application/json")],
-                body: told, context: .program)
-            #expect(try await site.browser().send(notified).status == 200)
-            try await delete(browser)
-            try await eventually(within: Self.patience, "the echo of the revocation has come") {
-                try await site.query("SELECT count(*) FROM notification") == "2"
-            }
-            try await site.stop()
-            var files = ""
-            for name in try FileManager.default.contentsOfDirectory(atPath: site.directory + "/data") {
-                let content = try Data(contentsOf: URL(filePath: site.directory + "/data/" + name))
-                files += String(decoding: content, as: UTF8.self)
-            }
-            let traces = ["Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith", subject, address]
-            for trace in traces {
-                #expect(!trace.isEmpty)
-                #expect(!files.contains(trace), "\(trace)")
-                // The address of a browser is the test's own and may be logged for what is refused.
-                if trace != address { #expect(!site.log.text.contains(trace), "\(trace)") }
-            }
         }
     }
 }

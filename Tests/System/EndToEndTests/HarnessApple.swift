@@ -29,7 +29,7 @@ struct Apple: Sendable {
     let port: UInt16
     var origin: String { "http://127.0.0.1:\(port)" }
 
-    /// One operation of the control interface (docs/apple-simulator.md).
+    /// One operation of the control interface (docs/reference/simulator.md).
     @discardableResult
     func control(_ method: String, _ path: String, _ body: JSON? = nil) async throws -> JSON {
         let response = try await send(method, "/simulator/api/" + path, body?.bytes)
@@ -92,15 +92,10 @@ final class StubApple: RequestHandler, Sendable {
         var token: @Sendable (String) -> (status: Int, body: String) = { _ in (400, "{\"error\":\"invalid_grant\"}") }
         /// Status of `/auth/keys`.
         var keysStatus = 200
-        /// `Location` of every answer.
-        var location: String?
     }
 
     struct Seen: Sendable {
-        var keys = 0
         var forms: [String] = []
-        /// Every other path asked for.
-        var others: [String] = []
     }
 
     let answers = Mutex(Answers())
@@ -108,28 +103,21 @@ final class StubApple: RequestHandler, Sendable {
 
     func respond(to request: ServerRequest) async -> ServerResponse {
         let body = String(decoding: request.body, as: UTF8.self)
-        seen.withLock { seen in
-            switch request.path {
-            case "/auth/keys": seen.keys += 1
-            case "/auth/token": seen.forms.append(body)
-            default: seen.others.append(request.path)
-            }
-        }
+        if request.path == "/auth/token" { seen.withLock { $0.forms.append(body) } }
         let answers = answers.withLock { $0 }
         switch request.path {
-        case "/auth/keys": return Self.json(answers.keysStatus, answers.keys, answers.location)
+        case "/auth/keys": return Self.json(answers.keysStatus, answers.keys)
         case "/auth/token":
             let answer = answers.token(body)
-            return Self.json(answer.status, answer.body, answers.location)
+            return Self.json(answer.status, answer.body)
         default: return ServerResponse(status: .notFound)
         }
     }
 
-    private static func json(_ status: Int, _ text: String, _ location: String?) -> ServerResponse {
-        var fields: HTTPFields = [.contentType: "application/json"]
-        fields[.location] = location
-        return ServerResponse(
-            status: HTTPResponse.Status(code: status), fields: fields, body: .bytes(Array(text.utf8)))
+    private static func json(_ status: Int, _ text: String) -> ServerResponse {
+        ServerResponse(
+            status: HTTPResponse.Status(code: status), fields: [.contentType: "application/json"],
+            body: .bytes(Array(text.utf8)))
     }
 
     /// Serves on a port of 127.0.0.1 while `body` runs.

@@ -163,8 +163,6 @@ final class Browser: Sendable {
         return browser
     }
 
-    func forgetCookies() { jar.withLock { $0 = [:] } }
-
     private func cookies(for request: WireRequest) -> String {
         jar.withLock { jar in
             jar.values.filter { cookie in

@@ -98,12 +98,6 @@ final class WireConnection: Sendable {
     /// No more will be sent; what comes is still read.
     func finishSending() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Takes as few bytes as the kernel allows, so that the server's writes stall. Before anything is sent.
-    func shrinkReceiveBuffer() {
-        var size: Int32 = 2048
-        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-    }
-
     // MARK: Receiving
 
     /// Some bytes; nil at the end, or when the peer has reset the connection.

@@ -254,17 +254,4 @@ import Testing
             await server.stop()
         }
     }
-
-    @Test func theLastGoodKeySetOutlivesAKillWhileAppleIsDown() async throws {
-        try await withHostileEndpoint { scene in
-            let first = try await scene.place.start(on: scene.group)
-            let old = try await first.signIn(try await scene.person("first"), at: scene.simulator, from: "10.7.0.1")
-            await first.process.killAndWait()
-            scene.front.set(.answer("503 -", "text/html", Self.html), for: "/auth/keys")
-            let second = try await scene.place.start(on: scene.group)
-            #expect(try await second.verify(old).status.code == 204)
-            _ = try await second.signIn(try await scene.person("second"), at: scene.simulator, from: "10.7.0.2")
-            await second.stop()
-        }
-    }
 }

@@ -1,5 +1,4 @@
 import AppleSimulator
-import ChildProcesses
 import Coding
 import Foundation
 import Synchronization
@@ -42,8 +41,6 @@ import Testing
         try await IndependentSigner.shared.sign(header: header.text, payload: claims.text)
     }
 
-    // MARK: 38
-
     @Test(
         arguments: [
             ("consent-revoked", false, 1), ("consent-revoked", true, 1000), ("account-delete", false, 1000),
@@ -62,8 +59,6 @@ import Testing
             #expect(try await site.count("session") == 0)
         }
     }
-
-    // MARK: 39
 
     static let forgeries: [Forgery] =
         IdentityTokenValidation.algorithms + IdentityTokenValidation.keys
@@ -106,26 +101,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        "", "{", "null", "[]", "{}", "{\"payload\":null}", "{\"payload\":1}", "{\"payload\":\"\"}",
-        "{\"payload\":\"a\"}", "{\"payload\":\"a.b.c\"}", "{\"payload\":\"a.b.c\"} x", "\0",
-        "{\"payload\":\"x\",\"payload\":\"y\"}", String(repeating: "[", count: 60_000),
-        String(repeating: "{\"payload\":", count: 5000), "{\"payload\":\"\\ud800\"}", "payload=x",
-    ])
-    func bodyThatIsNoNotificationIsRefused(body: String) async throws {
-        try await withSite { (site: Site) async throws in
-            #expect(try await Self.post(site, bytes: Array(body.utf8)).status == 400)
-            #expect(try await site.browser().get("/login").status == 200)
-        }
-    }
-
-    @Test func notificationBeyondTheLimitIs413() async throws {
-        try await withSite { (site: Site) async throws in
-            let body: JSON = ["payload": .string(String(repeating: "x", count: 2_000_000))]
-            #expect(try await Self.post(site, bytes: body.bytes).status == 413)
-        }
-    }
-
     @Test func identityTokenIsRefusedAsANotification() async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
@@ -141,26 +116,6 @@ import Testing
             #expect(try await site.count("notification") == 0)
         }
     }
-
-    @Test func notificationIsRefusedAsAnIdentityToken() async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.publishSignersKeys()
-            let browser = site.browser()
-            let form = try await browser.consent()
-            let own = JSON.part(1, of: try #require(form["id_token"]))
-            let event = Self.event("email-enabled", own["sub"]?.stringValue ?? "", at: site.clock.milliseconds())
-            var notification = Self.claims(site, event: event)
-            notification["aud"] = .string(Apple.servicesID)
-            let plain = try await Self.sign(notification)
-            #expect(try await browser.postCallback(form.setting("id_token", plain)).status == 400)
-            for name in ["sub", "nonce", "c_hash"] { notification[name] = own[name] }
-            let dressed = try await Self.sign(notification)
-            #expect(try await browser.postCallback(form.setting("id_token", dressed)).status == 400)
-            #expect(browser.sessionToken == nil)
-        }
-    }
-
-    // MARK: 40
 
     @Test func sessionsOfThePersonAreDeadBeforeThe200() async throws {
         try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
@@ -246,22 +201,6 @@ import Testing
         }
     }
 
-    // MARK: 41
-
-    @Test func unknownKidIs503SoThatAppleRetries() async throws {
-        try await withSite { (site: Site) async throws in
-            // Apple's keys are there; the first unknown kid is asked for, what is unknown after that waits.
-            try await site.browser().signIn()
-            let event = Self.event("consent-revoked", "x", at: site.clock.milliseconds())
-            let token = try await Self.sign(Self.claims(site, event: event))
-            #expect(try await Self.post(site, token).status == 400)
-            #expect(try await Self.post(site, token).status == 503)
-            try await site.publishSignersKeys()
-            site.clock.advance(seconds: 61)
-            #expect(try await Self.post(site, token).status == 200)
-        }
-    }
-
     @Test func unreachableKeysAre503AndRecover() async throws {
         let stub = StubApple()
         try await stub.serving { endpoint in
@@ -284,64 +223,5 @@ import Testing
                 #expect(try await site.count("notification") == 1)
             }
         }
-    }
-
-    /// Another process holds the database: 503, and no 200 before the write is durable.
-    @Test(.onSQLite) func lockedDatabaseIs503() async throws {
-        try await withSite { (site: Site) async throws in
-            let body = try await site.apple.notification("consent-revoked", about: "ada")
-            let lock = try DatabaseLock(site.databasePath)
-            let refused = try await Self.post(site, bytes: body)
-            lock.release()
-            #expect(refused.status == 503)
-            #expect(try await site.count("notification") == 0)
-            #expect(try await Self.post(site, bytes: body).status == 200)
-            #expect(try await site.count("notification") == 1)
-        }
-    }
-
-    /// 39: failures are counted by address, and cost Apple nothing.
-    @Test func failedNotificationsAreLimitedByAddress() async throws {
-        try await withSite { (site: Site) async throws in
-            let attacker = site.browser()
-            let request = WireRequest(
-                method: "POST", target: "/apple/notifications", fields: [("Content-Type", "application/json")],
-                body: Array("{\"payload\":\"a.b.c\"}".utf8), context: .program)
-            var failures = 0
-            var limited: WireResponse?
-            // The allowance grows back by real time, so a slow machine sees a few more.
-            while limited == nil, failures < 90 {
-                let response = try await attacker.send(request)
-                if response.status == 429 { limited = response } else { failures += 1 }
-            }
-            #expect(failures >= 30)
-            #expect(limited?["retry-after"].flatMap { Int($0) } != nil)
-            let body = try await site.apple.notification("consent-revoked", about: "ada")
-            #expect(try await Self.post(site, bytes: body).status == 200)
-        }
-    }
-}
-
-/// Another process that holds SQLite's write lock.
-final class DatabaseLock: Sendable {
-    private let program: SpawnedProgram
-
-    init(_ path: String) throws {
-        let script = """
-            import sqlite3, sys
-            database = sqlite3.connect(sys.argv[1], isolation_level=None)
-            database.execute("BEGIN IMMEDIATE")
-            print("locked", flush=True)
-            sys.stdin.read()
-            database.execute("ROLLBACK")
-            """
-        program = try SpawnedProgram(["python3", "-c", script, path], input: .pipe, output: .pipe)
-        // Returns when the lock is held.
-        guard program.output?.next().isEmpty == false else { throw SiteError("the database was not locked") }
-    }
-
-    func release() {
-        program.input?.close()
-        _ = program.waitUntilEnded()
     }
 }

@@ -43,44 +43,6 @@ import Testing
         }
     }
 
-    /// The kill comes while Apple is asked: the name is in `first_consent` by then, and nowhere else.
-    @Test func aNameOutlivesAKillBetweenFirstConsentAndTheExchange() async throws {
-        try await withLoops { group in
-            let (place, simulator) = try await ServerPlace.besideApple(on: group)
-            let people = (0..<4).map { TestPerson("between\($0)") }
-            for person in people { try await simulator.add(person) }
-            let first = try await place.start(on: group)
-            try await simulator.control(.put, "faults/token", ["hang": true])
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                for (index, person) in people.enumerated() {
-                    tasks.addTask {
-                        let attempt = try await first.begin(from: "10.0.0.\(index)")
-                        let form = try await simulator.authorize(person, at: attempt.location)
-                        #expect(form.hasUser)
-                        let answer = try? await first.callback(attempt, form.body)
-                        #expect(answer == nil, "answered although Apple had not")
-                    }
-                }
-                try await eventually("every exchange hangs") { try await simulator.hanging() == Int64(people.count) }
-                await first.process.killAndWait()
-                try await tasks.waitForAll()
-            }
-            try await simulator.control(.post, "faults/reset")
-            try KillTestsDatabase.check(place.databasePath, "killed between first consent and exchange")
-
-            let second = try await place.start(on: group)
-            for (index, person) in people.enumerated() {
-                let attempt = try await second.begin(from: "10.0.1.\(index)")
-                let form = try await simulator.authorize(person, at: attempt.location)
-                #expect(!form.hasUser, "Apple sends the name once")
-                let token = try #require(
-                    try await second.callback(attempt, form.body).cookie(RunningServer.sessionCookie))
-                #expect(try await second.name(of: token) == [person.given, person.family])
-            }
-            await second.stop()
-        }
-    }
-
     // MARK: Load
 
     private static let workers = 8

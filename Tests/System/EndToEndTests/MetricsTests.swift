@@ -60,7 +60,7 @@ extension Site {
 }
 
 struct MetricsTests {
-    private static let families = MetricFamilies.groups.flatMap(\.families)
+    private static let families = Metric.groups.flatMap(\.metrics).map(\.family)
 
     @Test func printedMetricsAreThoseOfTheTable() async throws {
         try await withSite { (site: Site) async throws in

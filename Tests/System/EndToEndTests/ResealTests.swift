@@ -6,7 +6,7 @@ import HTTPTypes
 import Strangers
 import Testing
 
-/// The sealing key changed as docs/operations/keys.md says, with the real programs: nobody is signed out, no token is lost.
+/// The sealing key changed as docs/operate/keys.md says, with the real programs: nobody is signed out, no token is lost.
 @Suite struct ResealTests {
     /// Writes into the configuration which of the folder's key files are in use.
     static func useKeys(_ place: ServerPlace, _ current: String, previous: [String]) throws {

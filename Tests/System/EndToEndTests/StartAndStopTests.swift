@@ -152,22 +152,6 @@ import Testing
 
     // MARK: Starting
 
-    @Test func theTimeFromExecToTheFirstAnswerIsPrinted() async throws {
-        let place = try ServerPlace()
-        try await withLoops { group in
-            for name in ["a new database", "an old one"] {
-                let server = try await place.start(on: group)
-                let memory = try server.process.memory()
-                print(
-                    """
-                    start to first answer with \(name): \(server.timeToFirstAnswer); resident \(memory.resident) KiB, \
-                    anonymous \(memory.anonymous) KiB (debug build, beside other tests)
-                    """)
-                #expect(await server.stop() == Self.clean)
-            }
-        }
-    }
-
     @Test func aSecondServerOnTheSameDataDirectoryIsRefusedWithOneLine() async throws {
         let place = try ServerPlace()
         let other = try ServerPlace()
@@ -199,17 +183,6 @@ import Testing
         }
     }
 
-    /// The lock goes with the process, however it ended.
-    @Test func aKilledServerLeavesNoLockBehind() async throws {
-        let place = try ServerPlace()
-        try await withLoops { group in
-            let first = try await place.start(on: group)
-            await first.process.killAndWait()
-            let second = try await place.start(on: group)
-            #expect(await second.stop() == Self.clean)
-        }
-    }
-
     /// Killed at any moment of the very first start, with nothing on the disk yet: the next start must work.
     @Test func aKillDuringTheVeryFirstStartLeavesNothingThatHindersTheNext() async throws {
         try await withLoops { group in
@@ -234,15 +207,6 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: place.dataDirectory))
     }
 
-    @Test func checkExitsWithOneAndNamesEveryProblem() async throws {
-        let place = try ServerPlace()
-        let process = try check(place, "--apple-team-id", "short", "--server-port", "0", "--log-level", "loud")
-        #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.refused)
-        for key in ["apple.teamID", "server.port", "log.level"] {
-            #expect(process.output.contains(key), "\(key) is not named: \(process.output)")
-        }
-    }
-
     @Test func serveRefusesWhatCheckRefuses() async throws {
         let place = try ServerPlace()
         try place.folder.write("{ \"publicURL\": 1", to: "config.json", mode: 0o644)
@@ -256,9 +220,9 @@ import Testing
         #expect(process.output.contains("config.json"))
     }
 
-    private func check(_ place: ServerPlace, _ flags: String...) throws -> ChildProcess {
+    private func check(_ place: ServerPlace) throws -> ChildProcess {
         try ChildProcess(
-            place.command("check") + flags, directory: place.folder.path,
+            place.command("check"), directory: place.folder.path,
             outputPath: place.folder.path + "/check-\(UUID().uuidString).log")
     }
 }

@@ -33,8 +33,8 @@ import Testing
 
             let twice = ann.replacingOccurrences(of: "transferSubject\":\"", with: "transferSubject\":\"x")
             let refusals: [(input: String, flags: String, texts: [String])] = [
-                ("", "", ["names nobody"]),
-                (" \n\n", "--skip-refused", ["names nobody"]),
+                ("", "", ["names no one"]),
+                (" \n\n", "--skip-refused", ["names no one"]),
                 (
                     bad + "\n[]\n", "",
                     ["line 1: nobody here", "line 2: no JSON object", "2 of 2 lines", "Nobody was moved"]
@@ -105,7 +105,7 @@ import Testing
             try await bed.changeHands()
             try bed.configureNewTeam()
             let result = try await bed.place.run("transfer export --to TEAM000000 lines")
-            #expect(result.code == 1 && result.errors.contains("of team \(Self.new)"), "\(result.errors)")
+            #expect(result.code == 1 && result.errors.contains("belongs to team \(Self.new)"), "\(result.errors)")
             #expect(!FileManager.default.fileExists(atPath: bed.place.folder.path + "/lines"))
         }
     }

@@ -124,6 +124,6 @@ def test_an_unknown_program_is_a_page_with_a_number(visitor, gallery):
     with flask_program(visitor.site) as program:
         visitor.site.operator.bramley("clients", "update", "flask", "--redirect-uri", "http://127.0.0.1:1/other")
         visitor.driver.get(program)
-        visitor.reads("This program is not set up correctly")
+        visitor.reads("This application is not set up correctly")
         assert visitor.find(".error-id code").text
         gallery.shoot(visitor, "openid-redirect-refused")

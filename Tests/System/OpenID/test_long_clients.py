@@ -63,16 +63,15 @@ let package = Package(
 
 
 def test_hummingbird_signs_somebody_in(site, tmp_path):
-    """The page's two files, built and run; what others compiled stays for the next time."""
+    """The two files of the recipe, built and run; what others compiled stays for the next time."""
     port, folder = free_port(), ROOT / ".build/hummingbird-program"
     origin = f"http://127.0.0.1:{port}"
-    library, program = re.findall(r"```swift\n(.*?)```", (RECIPES / "hummingbird.md").read_text(), re.DOTALL)
     (folder / "Sources/App").mkdir(parents=True, exist_ok=True)
     (folder / "Package.swift").write_text(PACKAGE)
-    for name, text in (("Bramley.swift", library), ("main.swift", program)):
+    for file in (RECIPES / "swift/Bramley.swift", RECIPES / "swift/hummingbird/main.swift"):
         # requests, unlike a browser, sends no secure cookie to http://127.0.0.1.
-        text = text.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
-        (folder / "Sources/App" / name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
+        text = file.read_text().replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+        (folder / "Sources/App" / file.name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
     done = subprocess.run(["swift", "build"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     party = register(site, "hummingbird", redirect_uri=f"{origin}/callback")

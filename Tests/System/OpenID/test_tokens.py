@@ -308,7 +308,7 @@ def test_leaving_the_client_s_groups_ends_refreshing(site, browser):
 
 
 def test_offline_access_outlives_the_end_of_all_sessions_by_the_api(site, grafana):
-    """As docs/api.md says of DELETE /api/v1/users/{id}/sessions."""
+    """As docs/reference/api.md says of DELETE /api/v1/users/{id}/sessions."""
     browser = Browser(site)
     tokens = grafana.tokens(browser, "dana", scope="openid offline_access")
     user = grafana.claims(tokens["id_token"])["sub"]

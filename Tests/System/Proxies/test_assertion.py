@@ -1,4 +1,4 @@
-"""Signed assertions through a proxy, with the lines of docs/assertion.md put into the files of docs/proxies."""
+"""Signed assertions through a proxy, with the lines of docs/apps/assertion.md put into the files of docs/proxies."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from programs import ROOT
 from proxies import DOMAIN, Caddy, Nginx
 from web import part_of
 
-PAGE = (ROOT / "docs/assertion.md").read_text()
+PAGE = (ROOT / "docs/apps/assertion.md").read_text()
 
 
 def replaced(text: str, old: str, new: str) -> str:

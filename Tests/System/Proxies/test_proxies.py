@@ -128,7 +128,7 @@ def test_no_claim_arrives_under_any_known_name(place, dana, page, somebody):
 
 def test_claims_go_by_prefix_where_the_proxy_can(place, dana):
     found = arrived(dana, "/", CLAIMED_BY_PREFIX)
-    # nginx has a list of names, and README.md says so.
+    # nginx has a list of names, and docs/sites/proxies.md says so.
     assert found == (CLAIMED_BY_PREFIX if place.proxy.name == "nginx" else [])
 
 

@@ -2,12 +2,11 @@
 
     scan.py FOLDER_OF_PROGRAMS
 
-Exit 1 when testssl.sh found something that docs/tls.md does not answer.
+Exit 1 when testssl.sh found something above "info" that ANSWERED does not explain.
 """
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,12 @@ sys.path[:0] = [str(HERE), str(ROOT / "Tests/Support")]
 from authority import Authority  # noqa: E402
 from secure_site import SecureSite  # noqa: E402
 
-DOCUMENT = ROOT / "docs/tls.md"
+# Findings by testssl.sh's names, and why they are no fault.
+ANSWERED = {
+    "engine_problem": "about the scanning machine: its OpenSSL has no GOST",
+    "HTTP_status_code": "`/` redirects to the sign-in page, as intended",
+    "cert_revocation": "about the test certificate, whose authority publishes no revocations",
+}
 FINE = {"OK", "INFO", "DEBUG"}
 
 
@@ -46,13 +50,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         findings = scan(Path(sys.argv[1]).resolve(), Path(folder))
     assert len(findings) > 100, "testssl.sh ended early"
-    answered = set(re.findall(r"^\| `(\S+)` \|", DOCUMENT.read_text(), re.MULTILINE))
     found = [finding for finding in findings if finding["severity"] not in FINE]
     print(f"\n== {len(findings)} looks, {len(found)} findings ==")
     for finding in found:
-        mark = "answered" if finding["id"] in answered else "NOT ANSWERED"
+        mark = ANSWERED.get(finding["id"], "NOT ANSWERED")
         print(f"{finding['severity']:<8} {finding['id']:<28} {finding['finding'][:90]:<90} {mark}")
-    return 1 if {finding["id"] for finding in found} - answered else 0
+    return 1 if {finding["id"] for finding in found} - set(ANSWERED) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/tls.md with an authority of one's own: a certificate by ACME, and its renewal while people are signed in."""
+"""docs/operate/network.md with an authority of one's own: a certificate by ACME, and its renewal while people are signed in."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from cryptography import x509
 from patience import PATIENCE, eventually
 from programs import ROOT, Program, Site, free_port, write_private
 
-PAGE = ROOT / "docs/tls.md"
+PAGE = ROOT / "docs/operate/network.md"
 HOST = "id.orchard.test"
 
 

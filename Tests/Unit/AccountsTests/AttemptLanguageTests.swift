@@ -6,23 +6,23 @@ import Testing
 @testable import Accounts
 
 @Suite("The language of an attempt") struct AttemptLanguageTests {
-    private func begin(_ bench: SignInBench, _ language: String?, returnTo: String = "/notes") -> Attempt {
+    private let bench = SignInBench()
+
+    private func begin(_ language: String?, returnTo: String = "/notes") -> Attempt {
         let target = bench.targets.validate(returnTo) ?? bench.targets.defaultTarget
         return bench.signIn.begin(binding: bench.browser, returnTo: target, replacing: nil, language: language)
     }
 
     @Test("comes back with the state, and signing in is as before", arguments: [nil, "ja", "zh-Hans"])
     func comesBack(language: String?) async {
-        let bench = SignInBench()
-        let form = bench.form(begin(bench, language))
+        let form = bench.form(begin(language))
         #expect(bench.receive(form).language == language)
         #expect(await bench.post(form).name == "signedIn")
     }
 
     @Test("only the browser that began an attempt chooses its language")
     func isSealed() {
-        let bench = SignInBench()
-        let state = begin(bench, "ja").state
+        let state = begin("ja").state
         let last = state.last == "A" ? "B" : "A"
         for forged in [
             "", "x", String(state.dropLast(4)), String(state.dropLast()) + last, "AAAA" + state.dropFirst(4),
@@ -30,20 +30,19 @@ import Testing
             #expect(bench.receive(FormEncoder.encode([("state", forged)])).language == nil)
         }
         let other = SignInBench()
-        #expect(other.receive(bench.form(begin(bench, "ja"))).language == nil)
+        #expect(other.receive(bench.form(begin("ja"))).language == nil)
     }
 
     @Test("the longest return target and language still make a state that opens")
     func fits() async {
-        let bench = SignInBench()
         let longest = "/" + String(repeating: "a", count: 1_999)
-        let form = bench.form(begin(bench, String(repeating: "a", count: 35), returnTo: longest))
+        let form = bench.form(begin(String(repeating: "a", count: 35), returnTo: longest))
         #expect(bench.receive(form).language?.utf8.count == 35)
         #expect(await bench.post(form).name == "signedIn")
     }
 
     /// What the release before wrote: version 1, which ends with the return target.
-    private func plaintext(_ bench: SignInBench, version: UInt8, tail: [UInt8]) -> [UInt8] {
+    private func plaintext(version: UInt8, tail: [UInt8]) -> [UInt8] {
         let moment = UInt64(bitPattern: bench.clock.now().milliseconds)
         let target = Array("/notes".utf8)
         return [version] + (0..<8).reversed().map { UInt8(truncatingIfNeeded: moment >> ($0 * 8)) }
@@ -58,10 +57,9 @@ import Testing
             (2, [2, 0x6A], false), (2, [1, 0x6A, 0x61], false), (0, [], false), (3, [], false), (3, [0], false),
         ] as [(UInt8, [UInt8], Bool)])
     func versions(version: UInt8, tail: [UInt8], opens: Bool) async {
-        let bench = SignInBench()
         let hour = UInt32(bench.clock.now().seconds / 3600)
         let sealed = bench.keyring.seal(
-            plaintext(bench, version: version, tail: tail), purpose: .attempt(hour: Int64(hour)))
+            plaintext(version: version, tail: tail), purpose: .attempt(hour: Int64(hour)))
         let state = Base64URL.encode([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: hour >> $0) } + sealed)
         let nonce = Base64URL.encode([UInt8](repeating: 7, count: 32))
         let body = FormEncoder.encode([("state", state), ("code", "c"), ("id_token", "ann|\(nonce)|c")])

@@ -132,17 +132,6 @@ private struct FixedRandom: RandomSource {
 }
 
 @Suite struct CheckBrakeTests {
-    @Test("over 5 percent and at least 20, at the values and one beside them")
-    func threshold() {
-        #expect(!CheckGate.Brake.trips(dead: 19, checks: 19))
-        #expect(CheckGate.Brake.trips(dead: 20, checks: 20))
-        #expect(!CheckGate.Brake.trips(dead: 20, checks: 400))
-        #expect(CheckGate.Brake.trips(dead: 20, checks: 399))
-        #expect(!CheckGate.Brake.trips(dead: 50, checks: 1_000))
-        #expect(CheckGate.Brake.trips(dead: 51, checks: 1_000))
-        #expect(!CheckGate.Brake.trips(dead: 0, checks: 0))
-    }
-
     @Test("attempts of a refused client grow from a quarter of an hour to six hours")
     func pause() {
         let now = Timestamp(seconds: 1_800_000_000)

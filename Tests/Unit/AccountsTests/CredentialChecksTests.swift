@@ -50,7 +50,7 @@ private final class CheckingApple: IdentityProvider {
     init() {
         database = TestDatabase(limits: SessionLimits(lifetime: 86_400, idleTimeout: 3_600), clock: clock)
         checks = CredentialChecks(
-            database: database.store, provider: apple, scope: Self.scope, keyring: keyring, rate: 20, concurrency: 4,
+            database: database.store, provider: apple, keyring: keyring, rate: 20, concurrency: 4,
             runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
     }
 

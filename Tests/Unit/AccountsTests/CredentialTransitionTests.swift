@@ -4,7 +4,7 @@ import Testing
 
 @testable import Accounts
 
-/// The life of a credential: every state × every event, as docs/credential-states.md says and draws.
+/// The life of a credential: every state × every event, as docs/apps/credential-states.md draws it.
 @Suite struct CredentialTransitionTests {
     /// A state of the table; nil is "not kept".
     private typealias Column = CredentialState?
@@ -16,42 +16,63 @@ import Testing
     /// When the state became what it is: after the last sign-in.
     private static let changed = lastSignIn.adding(seconds: 60)
 
-    /// The table's rows: every event, with each condition it is told apart by. A tie counts as an end.
-    private static let events: [(name: String, samples: [CredentialEvent])] = [
-        ("sign-in", [.signIn(issuedAt: later), .signIn(issuedAt: changed.adding(milliseconds: -999))]),
+    /// Every event, with each condition it is told apart by, and what each column becomes. A tie counts as an end.
+    private static let events: [(name: String, samples: [CredentialEvent], after: [Column])] = [
+        (
+            "sign-in", [.signIn(issuedAt: later), .signIn(issuedAt: changed.adding(milliseconds: -999))],
+            [.authorized, .authorized, .authorized, .authorized, .authorized]
+        ),
         (
             "sign-in, from before the transfer",
-            [.signIn(issuedAt: changed.adding(seconds: -1)), .signIn(issuedAt: earlier)]
+            [.signIn(issuedAt: changed.adding(seconds: -1)), .signIn(issuedAt: earlier)],
+            [.authorized, .authorized, .authorized, .authorized, .transferred]
         ),
-        ("import", [.imported(at: later)]),
-        ("consent revoked", [.consentRevoked(at: later), .consentRevoked(at: lastSignIn)]),
-        ("consent revoked, before the last sign-in", [.consentRevoked(at: earlier)]),
+        ("import", [.imported(at: later)], [.authorized] + CredentialState.allCases),
+        (
+            "consent revoked", [.consentRevoked(at: later), .consentRevoked(at: lastSignIn)],
+            [nil, .revoked, .revoked, .notFound, .transferred]
+        ),
+        ("consent revoked, before the last sign-in", [.consentRevoked(at: earlier)], columns),
         (
             "Apple Account deleted (erase)",
-            [.accountDeleted(at: later, .erase), .accountDeleted(at: lastSignIn, .erase)]
+            [.accountDeleted(at: later, .erase), .accountDeleted(at: lastSignIn, .erase)], columns.map { _ in nil }
         ),
         (
             "Apple Account deleted (disable)",
-            [.accountDeleted(at: later, .disable), .accountDeleted(at: lastSignIn, .disable)]
+            [.accountDeleted(at: later, .disable), .accountDeleted(at: lastSignIn, .disable)],
+            [nil, .notFound, .notFound, .notFound, .notFound]
         ),
         (
             "Apple Account deleted, before the last sign-in",
-            [.accountDeleted(at: earlier, .erase), .accountDeleted(at: earlier, .disable)]
+            [.accountDeleted(at: earlier, .erase), .accountDeleted(at: earlier, .disable)], columns
         ),
-        ("token alive", [.tokenAlive]),
+        ("token alive", [.tokenAlive], columns),
         (
             "token dead, the last one",
             [
                 .tokenDead(at: later, newestIssuedAt: lastSignIn, othersLive: false),
                 .tokenDead(at: earlier, newestIssuedAt: later, othersLive: false),
-            ]
+            ],
+            [nil, .revoked, .revoked, .notFound, .transferred]
         ),
-        ("token dead, another client's lives", [.tokenDead(at: later, newestIssuedAt: lastSignIn, othersLive: true)]),
-        ("token dead, before the last sign-in", [.tokenDead(at: later, newestIssuedAt: earlier, othersLive: false)]),
-        ("deleted", [.deleted]),
-        ("transfer out", [.transferredOut(at: later)]),
-        ("transfer in", [.transferredIn(at: later)]),
+        (
+            "token dead, another client's lives",
+            [.tokenDead(at: later, newestIssuedAt: lastSignIn, othersLive: true)], columns
+        ),
+        (
+            "token dead, before the last sign-in",
+            [.tokenDead(at: later, newestIssuedAt: earlier, othersLive: false)], columns
+        ),
+        ("deleted", [.deleted], columns.map { _ in nil }),
+        (
+            "transfer out", [.transferredOut(at: later)],
+            [nil, .transferred, .revoked, .notFound, .transferred]
+        ),
+        ("transfer in", [.transferredIn(at: later)], [.authorized] + CredentialState.allCases),
     ]
+
+    /// The states before an event: none, and each that there is.
+    private static let columns: [Column] = [nil] + CredentialState.allCases
 
     /// The way to each state that a test begins with.
     private static let causes: [CredentialState: [CredentialCause]] = [
@@ -61,43 +82,17 @@ import Testing
 
     private static let document = try? String(
         contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../../docs/credential-states.md"), encoding: .utf8)
+            path: "../../../docs/apps/credential-states.md"), encoding: .utf8)
 
-    private static func column(_ text: String) -> Column? {
-        let word = text.filter { $0 != "`" }
-        return word == "(not kept)" || word == "[*]" ? .some(nil) : CredentialState(rawValue: word).map { .some($0) }
-    }
-
-    /// The rows of the table: the event's name, and by column what the state is afterwards.
-    private static func table() throws -> (columns: [Column], rows: [(name: String, cells: [Column])]) {
-        let lines = try #require(document).split(separator: "\n").filter { $0.hasPrefix("| ") }
-        let cells = lines.map { line in
-            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
-        }
-        let start = try #require(cells.firstIndex { $0.first == "Event" })
-        let columns = try cells[start].dropFirst().map { try #require(column($0)) }
-        let rows = try cells[(start + 1)...].map { row in
-            let states = try row.dropFirst().enumerated().map { index, cell in
-                cell == "same" ? columns[index] : try #require(column(cell))
-            }
-            return (name: row[0], cells: states)
-        }
-        return (columns, rows)
-    }
-
-    @Test("the table in docs/ is what the code does, and names every state and every event")
-    func table() throws {
-        let (columns, rows) = try Self.table()
-        #expect(columns == [nil] + CredentialState.allCases.map { .some($0) })
-        #expect(rows.map(\.name) == Self.events.map(\.name))
-        for (row, event) in zip(rows, Self.events) {
-            #expect(row.cells.count == columns.count, "\(row.name)")
-            for (state, expected) in zip(columns, row.cells) {
-                for sample in event.samples {
-                    for before in Self.beginnings(state) {
-                        let after = CredentialStatus.transition(from: before, on: sample, lastSignIn: Self.lastSignIn)
-                        #expect(after?.state == expected, "\(row.name) \(sample) from \(String(describing: before))")
-                    }
+    @Test("each event changes each state as the table says", arguments: events.indices)
+    func table(index: Int) {
+        let event = Self.events[index]
+        #expect(event.after.count == Self.columns.count)
+        for (state, expected) in zip(Self.columns, event.after) {
+            for sample in event.samples {
+                for before in Self.beginnings(state) {
+                    let after = CredentialStatus.transition(from: before, on: sample, lastSignIn: Self.lastSignIn)
+                    #expect(after?.state == expected, "\(event.name) \(sample) from \(String(describing: before))")
                 }
             }
         }
@@ -111,11 +106,10 @@ import Testing
 
     @Test("the drawing in docs/ has every change of the table and no other")
     func drawing() throws {
-        let (columns, rows) = try Self.table()
         var expected: Set<String> = []
-        for row in rows {
-            let event = row.name.prefix { $0 != "," }
-            for (from, to) in zip(columns, row.cells) where from != to {
+        for (name, _, after) in Self.events {
+            let event = name.prefix { $0 != "," }
+            for (from, to) in zip(Self.columns, after) where from != to {
                 expected.insert("\(from?.rawValue ?? "[*]") --> \(to?.rawValue ?? "[*]"): \(event)")
             }
         }
@@ -155,7 +149,7 @@ import Testing
     func timesAndCauses() {
         for state in [nil] + CredentialState.allCases.map({ Optional($0) }) {
             for before in Self.beginnings(state) {
-                for (name, samples) in Self.events {
+                for (name, samples, _) in Self.events {
                     for sample in samples {
                         let after = CredentialStatus.transition(from: before, on: sample, lastSignIn: Self.lastSignIn)
                         guard let after, after != before else { continue }
@@ -213,14 +207,13 @@ import Testing
         let authorized = CredentialStatus(state: .authorized, changedAt: Self.lastSignIn, cause: .signIn)
         for time in [Self.earlier, Self.lastSignIn, Self.later] {
             for policy in [AccountDeletionPolicy.erase, .disable] {
-                let ends: [(AppleNotification.Kind, CredentialEvent)] = [
-                    (.consentRevoked, .consentRevoked(at: time)),
-                    (.accountDeleted, .accountDeleted(at: time, policy)),
+                let ends: [(String, CredentialEvent)] = [
+                    ("consent-revoked", .consentRevoked(at: time)),
+                    ("account-deleted", .accountDeleted(at: time, policy)),
                 ]
-                for (kind, event) in ends {
+                for (type, event) in ends {
                     let notification = AppleNotification(
-                        id: "1", kind: kind, type: "t", clientID: ClientID("c"), subject: AppleSubject("s"),
-                        eventTime: time, payload: "{}")
+                        id: "1", type: type, clientID: ClientID("c"), eventTime: time, payload: "{}")
                     let effect = NotificationEffect(
                         of: notification, lastSignIn: Self.lastSignIn, told: LastTold(), address: nil,
                         onAccountDeleted: policy)

@@ -8,6 +8,8 @@ import Testing
 
 /// A name whose callback failed before it was safe: kept by the browser, and by nobody else.
 @Suite struct KeptNameTests {
+    private let bench = SignInBench()
+
     /// How a callback may fail before the name is written.
     static let failures: [Failure] = [
         Failure(.keysUnavailable, "down"), Failure(.identityToken, "iss"), Failure(.clock, "iat"),
@@ -16,33 +18,21 @@ import Testing
 
     /// What the browser is given for this failed post.
     private func kept(
-        _ bench: SignInBench, _ body: [UInt8], _ binding: BindingCookie? = nil
+        _ body: [UInt8], _ binding: BindingCookie? = nil, by other: SignInBench? = nil
     ) async throws -> String? {
+        let bench = other ?? bench
         let failure = try #require(await bench.post(body, binding: binding).failure)
         return await bench.signIn.nameToKeep(of: bench.receive(body, binding: binding), after: failure)
     }
 
-    private func name(_ bench: SignInBench, of outcome: SignInOutcome) async throws -> PersonName? {
+    private func name(of outcome: SignInOutcome) async throws -> PersonName? {
         try await bench.store.user(try #require(outcome.session).user)?.name
-    }
-
-    @Test("a kept name is used at the same person's next sign-in, in which Apple sends none", arguments: failures)
-    func comesBack(failure: Failure) async throws {
-        let bench = SignInBench()
-        bench.apple.set { $0.verifyFailure = failure }
-        let kept = try #require(try await kept(bench, bench.form(bench.begin(), user: "Ann Lee")))
-        bench.apple.set { $0.verifyFailure = nil }
-        // It tells nobody anything.
-        #expect(!String(decoding: Base64URL.decode(kept) ?? [], as: UTF8.self).contains("Ann"))
-        let outcome = await bench.post(bench.form(bench.begin(), code: "code-2"), keptName: kept)
-        #expect(try await name(bench, of: outcome) == PersonName(given: "Ann", family: "Lee"))
     }
 
     @Test("a kept name outlives a failed exchange")
     func survivesTwoFailures() async throws {
-        let bench = SignInBench()
         bench.apple.set { $0.verifyFailure = Failure(.keysUnavailable, "down") }
-        let kept = try #require(try await kept(bench, bench.form(bench.begin(), user: "Ann Lee")))
+        let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
         bench.apple.set {
             $0.verifyFailure = nil
             $0.exchangeFailure = Failure(.providerUnavailable, "down")
@@ -51,64 +41,59 @@ import Testing
         bench.apple.set { $0.exchangeFailure = nil }
         // Without the cookie: the name is in first_consent by now.
         let outcome = await bench.post(bench.form(bench.begin(), code: "code-2"))
-        #expect(try await name(bench, of: outcome) == PersonName(given: "Ann", family: "Lee"))
+        #expect(try await name(of: outcome) == PersonName(given: "Ann", family: "Lee"))
     }
 
     @Test("another person in the same browser does not get it, nor does it replace what Apple sends")
     func isOnePersons() async throws {
-        let bench = SignInBench()
         bench.apple.set { $0.verifyFailure = Failure(.clock, "iat") }
-        let kept = try #require(try await kept(bench, bench.form(bench.begin(), user: "Ann Lee")))
+        let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
         bench.apple.set { $0.verifyFailure = nil }
         let other = await bench.post(bench.form(bench.begin(), subject: "bob"), keptName: kept)
-        #expect(try await name(bench, of: other) == PersonName())
+        #expect(try await name(of: other) == PersonName())
         let own = await bench.post(bench.form(bench.begin(), code: "c2", user: "Anna Li"), keptName: kept)
-        #expect(try await name(bench, of: own) == PersonName(given: "Anna", family: "Li"))
+        #expect(try await name(of: own) == PersonName(given: "Anna", family: "Li"))
     }
 
     @Test("a name is kept for a week", arguments: [(7 * 86_400 - 1, true), (7 * 86_400, false)])
     func ages(seconds: Int64, isKept: Bool) async throws {
-        let bench = SignInBench()
         bench.apple.set { $0.verifyFailure = Failure(.clock, "iat") }
-        let kept = try #require(try await kept(bench, bench.form(bench.begin(), user: "Ann Lee")))
+        let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
         bench.apple.set { $0.verifyFailure = nil }
         bench.clock.advance(seconds: seconds)
         let outcome = await bench.post(bench.form(bench.begin()), keptName: kept)
-        #expect(try await name(bench, of: outcome).map(\.isEmpty) == !isKept)
+        #expect(try await name(of: outcome).map(\.isEmpty) == !isKept)
     }
 
     @Test("changed, foreign or senseless values are no name and no obstacle")
     func isAuthentic() async throws {
-        let bench = SignInBench()
         let foreign = SignInBench()
         for each in [bench, foreign] { each.apple.set { $0.verifyFailure = Failure(.clock, "iat") } }
-        let kept = try #require(try await kept(bench, bench.form(bench.begin(), user: "Ann Lee")))
-        let another = try #require(try await self.kept(foreign, foreign.form(foreign.begin(), user: "Eve Eve")))
+        let kept = try #require(try await kept(bench.form(bench.begin(), user: "Ann Lee")))
+        let another = try #require(try await self.kept(foreign.form(foreign.begin(), user: "Eve Eve"), by: foreign))
         bench.apple.set { $0.verifyFailure = nil }
         var changed = Array(kept)
         changed[40] = changed[40] == "A" ? "B" : "A"
         let state = bench.begin().state
         for value in ["", "A", "%", another, String(changed), state, String(repeating: "A", count: 5_000)] {
             let outcome = await bench.post(bench.form(bench.begin()), keptName: value)
-            #expect(try await name(bench, of: outcome) == PersonName(), "\(value.prefix(20))")
+            #expect(try await name(of: outcome) == PersonName(), "\(value.prefix(20))")
         }
     }
 
     @Test("a callback that came too late gives it back when Apple's token vouches for it")
     func staleIsVouchedForByApple() async throws {
-        let bench = SignInBench()
         let body = bench.form(bench.begin(), user: "Ann Lee")
         let forged = bench.form(bench.begin(), nonce: "of another attempt", user: "Eve Eve")
         bench.clock.advance(seconds: 3_600)
-        #expect(try await kept(bench, forged, .absent) == nil)
-        let kept = try #require(try await kept(bench, body, .absent))
+        #expect(try await kept(forged, .absent) == nil)
+        let kept = try #require(try await kept(body, .absent))
         let outcome = await bench.post(bench.form(bench.begin()), keptName: kept)
-        #expect(try await name(bench, of: outcome) == PersonName(given: "Ann", family: "Lee"))
+        #expect(try await name(of: outcome) == PersonName(given: "Ann", family: "Lee"))
     }
 
     @Test("nothing is kept where nobody vouches for it, or nothing would be lost")
     func isNotPlanted() async throws {
-        let bench = SignInBench()
         bench.apple.set { $0.verifyFailure = Failure(.keysUnavailable, "down") }
         let other = BindingCookie.value(.make(random: SystemRandom()))
         let body = bench.form(bench.begin(), user: "Ann Lee")
@@ -132,11 +117,10 @@ import Testing
 
     @Test("a name too long for a cookie is left, and the sign-in goes on")
     func isBounded() async throws {
-        let bench = SignInBench()
         bench.apple.set { $0.verifyFailure = Failure(.clock, "iat") }
         let fits = bench.form(bench.begin(), user: String(repeating: "a", count: 2_000) + " b")
         let exceeds = bench.form(bench.begin(), user: String(repeating: "a", count: 4_000) + " b")
-        #expect(try await kept(bench, fits) != nil)
-        #expect(try await kept(bench, exceeds) == nil)
+        #expect(try await kept(fits) != nil)
+        #expect(try await kept(exceeds) == nil)
     }
 }

@@ -14,7 +14,7 @@ import Testing
         case none, free, same, elsewhere
         case pendingFree, pendingSame, pendingElsewhere, disabledFree, disabledSame, disabledElsewhere
 
-        var rule: LinkRule.Holder? {
+        var rule: User? {
             let state: User.State =
                 rawValue.hasPrefix("pending") ? .pending : rawValue.hasPrefix("disabled") ? .disabled : .active
             let externalID: String? =
@@ -24,7 +24,7 @@ import Testing
                 default: nil
                 }
             return self == .none
-                ? nil : LinkRule.Holder(user: LinkRuleTests.holder, state: state, externalID: externalID)
+                ? nil : LinkRuleTests.user(state, externalID, .authorized)
         }
 
         var hasIt: Bool { rule?.externalID == "account" }
@@ -84,9 +84,9 @@ import Testing
 
     @Test("two spellings of one text are two accounts")
     func comparesExactly() {
-        let holder = LinkRule.Holder(user: Self.holder, state: .active, externalID: "caf\u{E9}")
         let decision = LinkRule.decide(
-            holder: holder, owner: nil, externalID: "cafe\u{301}", mayReplace: true)
+            holder: Self.user(.active, "caf\u{E9}", .authorized), owner: nil, externalID: "cafe\u{301}",
+            mayReplace: true)
         #expect(decision == .refused(.identityLinkedElsewhere))
     }
 

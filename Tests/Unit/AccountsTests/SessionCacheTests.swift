@@ -19,10 +19,10 @@ private final class FakeSessions: Sendable {
     var readCount: Int { reads.withLock { $0 } }
 
     func makeCache(capacity: Int = 100, limits: SessionLimits = SessionCacheTests.limits) -> SessionCache {
-        SessionCache(reader: Reader(self), invalidations: invalidations, limits: limits, capacity: capacity)
+        SessionCache(reader: Reader(self).reader, invalidations: invalidations, limits: limits, capacity: capacity)
     }
 
-    final class Reader: SessionReader {
+    final class Reader {
         let source: FakeSessions
         /// Runs after the row was read and before it is answered.
         var afterRead: () -> Void = {}
@@ -30,11 +30,14 @@ private final class FakeSessions: Sendable {
         /// What others have read.
         var found: [(found: SignedIn, readAt: UInt64)] = []
         init(_ source: FakeSessions) { self.source = source }
-        func takeFound() -> [(found: SignedIn, readAt: UInt64)] {
+        var reader: SessionReader {
+            SessionReader(takeFound: takeFound) { token, now throws(StoreError) in try self.signedIn(token) }
+        }
+        private func takeFound() -> [(found: SignedIn, readAt: UInt64)] {
             defer { found = [] }
             return found
         }
-        func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
+        private func signedIn(_ token: Digest256) throws(StoreError) -> SignedIn? {
             source.reads.withLock { $0 += 1 }
             if let failure { throw failure }
             let found = source.sessions.withLock { $0[token] }
@@ -68,7 +71,7 @@ private final class FakeSessions: Sendable {
         let sessions = FakeSessions()
         let reader = FakeSessions.Reader(sessions)
         let cache = SessionCache(
-            reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
+            reader: reader.reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
         let before = sessions.invalidations.generation
         reader.found = [(signedIn("a"), before), (signedIn("b"), before)]
         #expect(try look(cache, "c") == nil)
@@ -147,7 +150,7 @@ private final class FakeSessions: Sendable {
         sessions.set(signedIn("a"))
         let reader = FakeSessions.Reader(sessions)
         let cache = SessionCache(
-            reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
+            reader: reader.reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
         reader.afterRead = {
             // The revocation commits while the old row is on its way.
             sessions.remove(SHA256.hash(utf8: "a"))
@@ -219,7 +222,7 @@ private final class FakeSessions: Sendable {
         let reader = FakeSessions.Reader(sessions)
         reader.failure = .busy("locked")
         let cache = SessionCache(
-            reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
+            reader: reader.reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
         #expect(throws: StoreError.busy("locked")) { try look(cache, "a") }
     }
 

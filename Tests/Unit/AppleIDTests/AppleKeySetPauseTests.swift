@@ -1,3 +1,4 @@
+import Accounts
 import AppleID
 import Coding
 import Synchronization
@@ -42,12 +43,12 @@ struct AppleKeySetPauseTests {
     @Test func nobodyWaitsLongerThanTheDeadline() async throws {
         let source = KeySource(failing: "down")
         let keys = keySet(source)
-        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
+        await #expect(throws: Failure.self) { try await keys.key(for: first) }
         #expect(source.fetches == 6)
         #expect(clock.now() == TestClock.start.adding(milliseconds: 3_100))
         // The next one is 3.2 s away; everybody who comes has one fetch made for them.
         for round in 1...10 {
-            await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
+            await #expect(throws: Failure.self) { try await keys.key(for: first) }
             #expect(source.fetches == 6 + round)
         }
         source.answer = .success(try published(first))
@@ -60,7 +61,7 @@ struct AppleKeySetPauseTests {
         _ = try await keySet(source).key(for: first)
         #expect(source.fetches == 2)
         let dead = HangingSource(clock: clock, hanging: .max, then: [])
-        await #expect(throws: TokenRefusal.self) { try await keySet(dead).key(for: first) }
+        await #expect(throws: Failure.self) { try await keySet(dead).key(for: first) }
         #expect(dead.fetches == 2)
     }
 
@@ -79,11 +80,11 @@ struct AppleKeySetPauseTests {
 
         var fetches: Int { count.load(ordering: .sequentiallyConsistent) }
 
-        func fetch() async throws(TokenRefusal) -> [UInt8] {
+        func fetch() async throws(Failure) -> [UInt8] {
             let number = count.add(1, ordering: .sequentiallyConsistent).newValue
             guard number > hanging else {
                 clock.advance(milliseconds: 10_000)
-                throw .unavailable("timeout")
+                throw .withoutKeys("timeout")
             }
             return answer
         }
@@ -111,7 +112,7 @@ struct AppleKeySetPauseTests {
     @Test func aPauseThatIsRefusedEndsTheCall() async throws {
         let source = KeySource(failing: "down")
         let keys = keySet(source, pause: { _ in false })
-        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
+        await #expect(throws: Failure.self) { try await keys.key(for: first) }
         await keys.prepare()
         #expect(source.fetches == 1)
     }
@@ -139,7 +140,7 @@ struct AppleKeySetPauseTests {
         let source = KeySource(try published(first))
         let keys = keySet(source, pause: { _ in false })
         _ = try await keys.key(for: first)
-        source.answer = .failure(.unavailable("down"))
+        source.answer = .failure(.withoutKeys("down"))
         let found = await fetches(source, keys, of: second)
         #expect(
             found == [
@@ -159,10 +160,10 @@ struct AppleKeySetPauseTests {
                 return true
             })
         _ = try await keys.key(for: first)
-        source.answer = .failure(.unavailable("down"))
+        source.answer = .failure(.withoutKeys("down"))
         _ = try await keys.key(for: second)
         #expect(source.fetches == 3)
-        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: "unknown") }
+        await #expect(throws: Failure.coolingDown) { try await keys.key(for: "unknown") }
     }
 
     /// In the background, however late Apple can be reached; the pauses grow to a minute when nobody waits.

@@ -41,16 +41,16 @@ struct AppleKeySetTests {
         source.answer = .success(try published(second))
         _ = try await keys.key(for: second)
         #expect(source.fetches == 2)
-        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: first) }
+        await #expect(throws: Failure.coolingDown) { try await keys.key(for: first) }
     }
 
     @Test func anUnknownKidCostsAFetchAMinute() async throws {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)
-        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: second) }
+        await #expect(throws: Failure.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: 59)
-        await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: second) }
+        await #expect(throws: Failure.coolingDown) { try await keys.key(for: second) }
         #expect(source.fetches == 2)
         clock.advance(seconds: 1)
         source.answer = .success(try published(first, second))
@@ -62,7 +62,7 @@ struct AppleKeySetTests {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)
-        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: second) }
+        await #expect(throws: Failure.unknownKey) { try await keys.key(for: second) }
         clock.advance(seconds: -86_400)
         source.answer = .success(try published(first, second))
         _ = try await keys.key(for: second)
@@ -78,7 +78,7 @@ struct AppleKeySetTests {
         await keys.renewIfDue()
         #expect(source.fetches == 1)
         clock.advance(seconds: 1)
-        source.answer = .failure(.unavailable("down"))
+        source.answer = .failure(.withoutKeys("down"))
         await keys.renewIfDue()
         await keys.renewIfDue()
         #expect(source.fetches == 2, "a failed renewal waits a minute")
@@ -94,11 +94,11 @@ struct AppleKeySetTests {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         _ = try await keys.key(for: first)
-        source.answer = .failure(.unavailable("down"))
+        source.answer = .failure(.withoutKeys("down"))
         clock.advance(seconds: 7 * 86_400 - 1)
         _ = try await keys.key(for: first)
         clock.advance(seconds: 1)
-        await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
+        await #expect(throws: Failure.self) { try await keys.key(for: first) }
     }
 
     // MARK: The archive
@@ -124,7 +124,7 @@ struct AppleKeySetTests {
         if isTrusted {
             _ = try await keys.key(for: first)
         } else {
-            await #expect(throws: TokenRefusal.self) { try await keys.key(for: first) }
+            await #expect(throws: Failure.self) { try await keys.key(for: first) }
         }
     }
 
@@ -149,10 +149,10 @@ struct AppleKeySetTests {
         let source = KeySource(try published(first))
         let keys = keySet(source)
         let old = try await keys.key(for: first)
-        await #expect(throws: TokenRefusal.unknownKey) { try await keys.key(for: first, otherThan: old) }
+        await #expect(throws: Failure.unknownKey) { try await keys.key(for: first, otherThan: old) }
         for _ in 0..<100 {
-            await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: first, otherThan: old) }
-            await #expect(throws: TokenRefusal.coolingDown) { try await keys.key(for: second) }
+            await #expect(throws: Failure.coolingDown) { try await keys.key(for: first, otherThan: old) }
+            await #expect(throws: Failure.coolingDown) { try await keys.key(for: second) }
         }
         #expect(source.fetches == 2)
         clock.advance(seconds: 60)

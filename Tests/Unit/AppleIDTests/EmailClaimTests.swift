@@ -9,7 +9,7 @@ struct EmailClaimTests {
         let apple = try Apple()
         return try await apple.provider.verify(
             identityToken: try apple.signer.token(claims), authorizationCode: "c0de", nonce: "n0nce",
-            clientID: ClientID(Apple.servicesID)
+            clientIDs: [ClientID(Apple.servicesID)]
         ).email
     }
 

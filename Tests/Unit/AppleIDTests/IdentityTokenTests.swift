@@ -8,7 +8,7 @@ import Testing
 struct IdentityTokenTests {
     private func verify(_ token: String, apple: Apple) async throws -> IdentityClaims {
         try await apple.provider.verify(
-            identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientID: ClientID(Apple.servicesID))
+            identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientIDs: [ClientID(Apple.servicesID)])
     }
 
     private func refusal(of claims: Claims) async throws -> Failure? {
@@ -85,7 +85,7 @@ struct IdentityTokenTests {
         let token = try apple.signer.token(Claims.identity(nonce: ""))
         await #expect(throws: Failure(.identityToken, "nonce is wrong")) {
             try await apple.provider.verify(
-                identityToken: token, authorizationCode: "c0de", nonce: "", clientID: ClientID(Apple.servicesID))
+                identityToken: token, authorizationCode: "c0de", nonce: "", clientIDs: [ClientID(Apple.servicesID)])
         }
     }
 
@@ -93,7 +93,7 @@ struct IdentityTokenTests {
         let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("aud", .string(Apple.bundleID)))
         let claims = try await apple.provider.verify(
-            identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientID: ClientID(Apple.bundleID))
+            identityToken: token, authorizationCode: "c0de", nonce: "n0nce", clientIDs: [ClientID(Apple.bundleID)])
         #expect(claims.clientID == ClientID(Apple.bundleID))
     }
 

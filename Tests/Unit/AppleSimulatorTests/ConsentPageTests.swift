@@ -4,35 +4,36 @@ import HTTPTypes
 import Testing
 
 @Suite struct ConsentPageTests {
-    private func page(_ fixture: Fixture, _ changes: [(String, String?)] = []) async throws -> String {
+    private let fixture: Fixture
+
+    init() throws { fixture = try Fixture() }
+
+    private func page(_ changes: [(String, String?)] = []) async throws -> String {
         try #require(try await fixture.get(Fixture.authorizeQuery(changes)).hidden("page"))
     }
 
-    private func consent(_ fixture: Fixture, _ page: String, _ more: [(String, String)] = []) async throws -> Answer {
+    private func consent(_ page: String, _ more: [(String, String)] = []) async throws -> Answer {
         try await fixture.form(
             "/auth/authorize/consent", [("page", page), ("person", "ada"), ("decision", "continue")] + more)
     }
 
     @Test func consentPageOffersNameAndAddressOnce() async throws {
-        let fixture = try Fixture()
-        let page = try await page(fixture)
+        let page = try await page()
         let first = try await fixture.form("/auth/authorize/person", [("page", page), ("person", "ada")])
         #expect(first.text.contains("value=\"Ada\"") && first.text.contains("Hide my e-mail"))
-        _ = try await consent(fixture, page)
+        _ = try await consent(page)
         let second = try await fixture.form("/auth/authorize/person", [("page", page), ("person", "ada")])
         #expect(!second.text.contains("given_name") && !second.text.contains("Hide my e-mail"))
     }
 
     @Test func workAccountCannotHideItsAddress() async throws {
-        let fixture = try Fixture()
-        let page = try await page(fixture)
+        let page = try await page()
         let answer = try await fixture.form("/auth/authorize/person", [("page", page), ("person", "erin")])
         #expect(answer.text.contains("erin@school.example") && !answer.text.contains("value=\"hide\""))
     }
 
     @Test func formPostCarriesEverythingToTheRegisteredAddress() async throws {
-        let fixture = try Fixture()
-        let answer = try await consent(fixture, try await page(fixture), [("given_name", "Augusta \"A\" <b>")])
+        let answer = try await consent(try await page(), [("given_name", "Augusta \"A\" <b>")])
         #expect(answer.text.contains("<form method=\"post\" action=\"\(Fixture.redirectURI)\""))
         #expect(answer.text.contains("<button class=\"primary\">"))
         #expect(answer.hidden("state") == "the-state")
@@ -45,23 +46,21 @@ import Testing
     }
 
     @Test func cancelSendsTheOneErrorWithState() async throws {
-        let fixture = try Fixture()
         let answer = try await fixture.form(
-            "/auth/authorize/consent", [("page", try await page(fixture)), ("decision", "cancel")])
+            "/auth/authorize/consent", [("page", try await page()), ("decision", "cancel")])
         #expect(answer.hidden("error") == "user_cancelled_authorize")
         #expect(answer.hidden("state") == "the-state")
         #expect(answer.hidden("code") == nil && answer.hidden("id_token") == nil)
     }
 
     @Test func queryAndFragmentRedirect() async throws {
-        let fixture = try Fixture()
         let query = try await page(
-            fixture, [("response_type", "code"), ("response_mode", "query"), ("scope", nil)])
-        let byQuery = try await consent(fixture, query)
+            [("response_type", "code"), ("response_mode", "query"), ("scope", nil)])
+        let byQuery = try await consent(query)
         #expect(byQuery.status == 303)
         #expect(byQuery.fields[.location]?.hasPrefix(Fixture.redirectURI + "?state=the-state&code=") == true)
-        let fragment = try await page(fixture, [("response_mode", "fragment"), ("scope", nil)])
-        let byFragment = try await consent(fixture, fragment)
+        let fragment = try await page([("response_mode", "fragment"), ("scope", nil)])
+        let byFragment = try await consent(fragment)
         #expect(byFragment.fields[.location]?.hasPrefix(Fixture.redirectURI + "#state=the-state&code=") == true)
         #expect(byFragment.fields[.location]?.contains("&id_token=") == true)
     }
@@ -73,8 +72,7 @@ import Testing
     }
 
     @Test func popupIsToldTheResultAsOneMessage() async throws {
-        let fixture = try Fixture()
-        let answer = try await consent(fixture, try await page(fixture, [("response_mode", "web_message")]))
+        let answer = try await consent(try await page([("response_mode", "web_message")]))
         let message = try message(answer)
         #expect(message["method"] == "oauthDone")
         let authorization = message["data"]?["authorization"]
@@ -85,16 +83,14 @@ import Testing
     }
 
     @Test func popupIsToldThatThePersonCancelled() async throws {
-        let fixture = try Fixture()
         let answer = try await fixture.form(
             "/auth/authorize/consent",
-            [("page", try await page(fixture, [("response_mode", "web_message")])), ("decision", "cancel")])
+            [("page", try await page([("response_mode", "web_message")])), ("decision", "cancel")])
         #expect(try message(answer)["data"] == ["error": "user_cancelled_authorize"])
     }
 
     @Test func unknownPageAsksToStartAgain() async throws {
-        let fixture = try Fixture()
-        #expect(try await consent(fixture, "nonsense").status == 400)
+        #expect(try await consent("nonsense").status == 400)
         #expect(try await fixture.form("/auth/authorize/person", [("page", "nonsense")]).status == 400)
         #expect(try await fixture.get("/auth/authorize/consent").status == 405)
     }

@@ -4,8 +4,11 @@ import HTTPTypes
 import Testing
 
 @Suite struct ControlTests {
+    private let fixture: Fixture
+
+    init() throws { fixture = try Fixture() }
+
     @Test func peopleAndTheirStateAreListed() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.exchange(try await fixture.code())
         let items = try await fixture.control(.get, "people").json["items"]?.arrayValue ?? []
         #expect(items.compactMap { $0["id"]?.stringValue } == ["ada", "boris", "chie", "dana", "erin"])
@@ -15,7 +18,6 @@ import Testing
     }
 
     @Test func peopleCanBeAddedAndChanged() async throws {
-        let fixture = try Fixture()
         try await fixture.control(
             .post, "people", ["id": "zoe", "givenName": "Zoë", "email": "zoe@example.com", "emailVerified": false])
         #expect(try await fixture.claims("zoe")["email_verified"] == false)
@@ -25,7 +27,6 @@ import Testing
     }
 
     @Test func clientsCanBeRegistered() async throws {
-        let fixture = try Fixture()
         try await fixture.control(
             .post, "clients",
             ["id": "com.example.second", "team": "TEAM123456", "redirectURIs": ["https://second.example/cb"]])
@@ -39,7 +40,6 @@ import Testing
     }
 
     @Test func appsGetWhatTheSystemGivesThem() async throws {
-        let fixture = try Fixture()
         let asked: JSON = ["person": "boris", "client_id": "com.example.app", "nonce": "n", "state": "s"]
         let first = try await fixture.control(.post, "native", asked).json
         let claims = JSON.token(first["identityToken"]?.stringValue).claims
@@ -58,7 +58,6 @@ import Testing
     }
 
     @Test func requestsAreCounted() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.get("/auth/keys")
         _ = try await fixture.get("/auth/keys")
         _ = try await fixture.exchange("garbage")
@@ -70,7 +69,6 @@ import Testing
     }
 
     @Test func resetForgetsEverythingButTheKeys() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.signIn()
         try await fixture.control(.put, "keys", ["mode": "empty"])
         try await fixture.control(.put, "clock", ["offset": 100])
@@ -84,7 +82,6 @@ import Testing
     }
 
     @Test func anyTokenCanBeMinted() async throws {
-        let fixture = try Fixture()
         let token = try await fixture.control(
             .post, "mint", ["claims": ["sub": "x"], "header": ["typ": "JOSE", "kid": .null]]
         ).json["token"]?.stringValue
@@ -94,13 +91,11 @@ import Testing
     }
 
     @Test func otherSitesMayNotUseIt() async throws {
-        let fixture = try Fixture()
         let fields: HTTPFields = [try #require(HTTPField.Name("Sec-Fetch-Site")): "cross-site"]
         #expect(try await fixture.send(.post, "/simulator/api/reset", fields).status == 403)
     }
 
     @Test func unknownOperationsAndBodiesAreErrors() async throws {
-        let fixture = try Fixture()
         #expect(try await fixture.control(.get, "nothing").status == 404)
         #expect(try await fixture.send(.put, "/simulator/api/clock", body: Array("[1".utf8)).status == 400)
         #expect(try await fixture.get("/nothing").status == 404)
@@ -113,14 +108,13 @@ import Testing
         ("/appleauth/static/jsapi/appleid/1/en_US/appleid.auth.js", "text/javascript;charset=UTF-8"),
     ])
     func pagesAndFilesAreServed(_ path: String, _ type: String) async throws {
-        let answer = try await Fixture().get(path)
+        let answer = try await fixture.get(path)
         #expect(answer.status == 200)
         #expect(answer.fields[.contentType] == type)
         #expect(!answer.body.isEmpty)
     }
 
     @Test func scriptExistsInApplesLocalesOnly() async throws {
-        let fixture = try Fixture()
         #expect(try await fixture.get("/appleauth/static/jsapi/appleid/1/de_DE/appleid.auth.js").status == 200)
         #expect(try await fixture.get("/appleauth/static/jsapi/appleid/1/xx_XX/appleid.auth.js").status == 404)
     }

@@ -6,6 +6,10 @@ import Synchronization
 import Testing
 
 @Suite struct NotificationTests {
+    private let fixture: Fixture
+
+    init() throws { fixture = try Fixture() }
+
     private func events(_ claims: JSON) -> JSON? {
         claims["events"]?.stringValue.flatMap { JSON(parsing: Array($0.utf8)) }
     }
@@ -15,7 +19,6 @@ import Testing
     }
 
     @Test func notificationGoesToTheServerAsApplesDo() async throws {
-        let fixture = try Fixture()
         let sub = try await fixture.claims("boris")["sub"]
         try await fixture.control(.post, "notifications", ["type": "email-disabled", "person": "boris"])
         let request = try #require(fixture.transport.state.withLock { $0.requests.first })
@@ -35,7 +38,6 @@ import Testing
     }
 
     @Test func documentedFormIsAnObjectInSeconds() async throws {
-        let fixture = try Fixture()
         let sent = try await fixture.control(
             .post, "notifications",
             [
@@ -51,7 +53,6 @@ import Testing
     }
 
     @Test func copiesAreTheSameNotification() async throws {
-        let fixture = try Fixture()
         let sent = try await fixture.control(
             .post, "notifications", ["type": "consent-revoked", "person": "ada", "copies": 3]
         ).json
@@ -61,7 +62,6 @@ import Testing
     }
 
     @Test func keptNotificationsAreDeliveredInAnyOrder() async throws {
-        let fixture = try Fixture()
         var ids: [String] = []
         for type in ["email-disabled", "email-enabled"] {
             let sent = try await fixture.control(
@@ -75,7 +75,6 @@ import Testing
     }
 
     @Test func outcomeIsRecorded() async throws {
-        let fixture = try Fixture()
         fixture.transport.state.withLock { $0.answer = .success(.serviceUnavailable) }
         let refused = try await fixture.control(.post, "notifications", ["type": "x", "person": "ada"]).json
         #expect(refused["deliveries"]?.arrayValue?.first?["status"] == 503)
@@ -87,14 +86,12 @@ import Testing
 
     @Test(arguments: ["consent-revoked", "account-delete", "account-deleted"])
     func endOfConsentHoldsAtAppleToo(_ type: String) async throws {
-        let fixture = try Fixture()
         let tokens = try await fixture.exchange(try await fixture.code()).json
         try await fixture.control(.post, "notifications", ["type": .string(type), "person": "ada"])
         #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
     }
 
     @Test func effectCanBeLeftOut() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.signIn()
         try await fixture.control(
             .post, "notifications", ["type": "consent-revoked", "person": "ada", "effect": false])
@@ -102,7 +99,6 @@ import Testing
     }
 
     @Test func everythingInItCanBeReplaced() async throws {
-        let fixture = try Fixture()
         let sent = try await fixture.control(
             .post, "notifications",
             [
@@ -119,7 +115,6 @@ import Testing
     }
 
     @Test func revokingWithNoticeSendsOne() async throws {
-        let fixture = try Fixture()
         _ = try await fixture.signIn()
         let answer = try await fixture.control(.post, "consents/revoke", ["person": "ada", "notify": true]).json
         #expect(answer["revoked"] == true)

@@ -5,12 +5,16 @@ import Synchronization
 import Testing
 
 @Suite struct RevocationTests {
-    private func tokens(_ fixture: Fixture) async throws -> JSON {
+    private let fixture: Fixture
+
+    init() throws { fixture = try Fixture() }
+
+    private func tokens() async throws -> JSON {
         try await fixture.exchange(try await fixture.code()).json
     }
 
     private func revoke(
-        _ fixture: Fixture, _ token: String?, hint: String? = nil, secret: String = "good"
+        _ token: String?, hint: String? = nil, secret: String = "good"
     ) async throws -> Answer {
         var pairs = [("client_id", "com.example.web"), ("client_secret", ClientSecrets.named(secret))]
         if let token { pairs.append(("token", token)) }
@@ -20,9 +24,8 @@ import Testing
 
     @Test(arguments: ["refresh_token", "access_token"])
     func revokingEndsConsentAndTokens(_ kind: String) async throws {
-        let fixture = try Fixture()
-        let tokens = try await tokens(fixture)
-        let answer = try await revoke(fixture, tokens[kind]?.stringValue, hint: kind)
+        let tokens = try await tokens()
+        let answer = try await revoke(tokens[kind]?.stringValue, hint: kind)
         #expect(answer.status == 200)
         #expect(answer.body.isEmpty)
         #expect(try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "").json["error"] == "invalid_grant")
@@ -30,23 +33,21 @@ import Testing
     }
 
     @Test func revokingAnUnknownTokenSucceeds() async throws {
-        let answer = try await revoke(Fixture(), "garbage")
+        let answer = try await revoke("garbage")
         #expect(answer.status == 200 && answer.body.isEmpty)
     }
 
     @Test func badParametersAreErrors() async throws {
-        let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue
-        #expect(try await revoke(fixture, nil).json["error"] == "invalid_request")
-        #expect(try await revoke(fixture, refresh, hint: "id_token").json["error"] == "invalid_request")
-        #expect(try await revoke(fixture, refresh, hint: "access_token").json["error"] == "invalid_request")
-        #expect(try await revoke(fixture, refresh, secret: "expired").json["error"] == "invalid_client")
+        let refresh = try await tokens()["refresh_token"]?.stringValue
+        #expect(try await revoke(nil).json["error"] == "invalid_request")
+        #expect(try await revoke(refresh, hint: "id_token").json["error"] == "invalid_request")
+        #expect(try await revoke(refresh, hint: "access_token").json["error"] == "invalid_request")
+        #expect(try await revoke(refresh, secret: "expired").json["error"] == "invalid_client")
         #expect(try await fixture.refresh(refresh ?? "").status == 200)
     }
 
     @Test func revokedTokenMayBeAnInvalidRequest() async throws {
-        let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue ?? ""
+        let refresh = try await tokens()["refresh_token"]?.stringValue ?? ""
         try await fixture.control(.put, "behaviour", ["errorAfterRevocation": "invalid_request"])
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.refresh(refresh).json["error"] == "invalid_request")
@@ -54,9 +55,8 @@ import Testing
     }
 
     @Test func aNewPasswordKillsTheTokensAndNotTheConsent() async throws {
-        let fixture = try Fixture()
-        let refresh = try await tokens(fixture)["refresh_token"]?.stringValue ?? ""
-        _ = try await tokens(fixture)
+        let refresh = try await tokens()["refresh_token"]?.stringValue ?? ""
+        _ = try await tokens()
         let changed = try await fixture.control(.post, "passwords", ["person": "ada"])
         #expect(changed.json == ["refreshTokens": 2])
         #expect(try await fixture.refresh(refresh).json["error"] == "invalid_grant")
@@ -73,18 +73,16 @@ import Testing
     }
 
     @Test func codeOfARevokedConsentIsDead() async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         try await fixture.control(.post, "consents/revoke", ["person": "ada"])
         #expect(try await fixture.exchange(code).json["error"] == "invalid_grant")
     }
 
     @Test func revokingTellsTheServerOnlyWhenAskedTo() async throws {
-        let fixture = try Fixture()
-        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.stringValue)
+        _ = try await revoke(try await tokens()["refresh_token"]?.stringValue)
         #expect(fixture.transport.state.withLock { $0.requests.isEmpty })
         try await fixture.control(.put, "behaviour", ["notifiesOnRevoke": true])
-        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.stringValue)
+        _ = try await revoke(try await tokens()["refresh_token"]?.stringValue)
         #expect(fixture.transport.state.withLock { $0.requests.count } == 1)
     }
 }

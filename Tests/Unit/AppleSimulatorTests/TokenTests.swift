@@ -4,8 +4,11 @@ import HTTPTypes
 import Testing
 
 @Suite struct TokenTests {
+    private let fixture: Fixture
+
+    init() throws { fixture = try Fixture() }
+
     @Test func codeBecomesTokens() async throws {
-        let fixture = try Fixture()
         let signIn = try await fixture.signIn()
         let answer = try await fixture.exchange(signIn["code"]?.stringValue ?? "")
         #expect(answer.status == 200)
@@ -20,7 +23,6 @@ import Testing
     }
 
     @Test func codeWorksOnce() async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         #expect(try await fixture.exchange(code).status == 200)
         let again = try await fixture.exchange(code)
@@ -31,7 +33,6 @@ import Testing
 
     @Test(arguments: [(299_999 as Int64, 200), (300_000, 400)])
     func codeLivesFiveMinutes(_ age: Int64, _ status: Int) async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         fixture.clock.advance(milliseconds: age)
         let answer = try await fixture.exchange(code, secret: "longest")
@@ -73,7 +74,6 @@ import Testing
             description: "code_verifier mismatch. The authorization request had no code_challenge."),
     ])
     func mistakeIsNamedAndLeavesTheCodeUnused(_ mistake: Mistake) async throws {
-        let fixture = try Fixture()
         let code = try await fixture.code()
         let answer = try await fixture.exchange(code, mistake.changes)
         #expect(answer.status == 400)
@@ -83,7 +83,6 @@ import Testing
     }
 
     @Test func appSendsNoRedirectURI() async throws {
-        let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
         let client: [(String, String?)] = [("client_id", "com.example.app")]
         let code = try await fixture.signIn("ada", native)["code"]?.stringValue ?? ""
@@ -103,7 +102,6 @@ import Testing
     func challengeWantsItsVerifier(_ method: String, _ challenge: String, _ verifier: String?, _ status: Int)
         async throws
     {
-        let fixture = try Fixture()
         let signIn = try await fixture.signIn(
             "ada", [("code_challenge", .string(challenge)), ("code_challenge_method", .string(method))])
         let answer = try await fixture.exchange(signIn["code"]?.stringValue ?? "", [("code_verifier", verifier)])
@@ -111,7 +109,6 @@ import Testing
     }
 
     @Test func refreshTokenRenewsWithoutANewOne() async throws {
-        let fixture = try Fixture()
         let tokens = try await fixture.exchange(try await fixture.code()).json
         let answer = try await fixture.refresh(tokens["refresh_token"]?.stringValue ?? "")
         #expect(answer.status == 200)
@@ -121,7 +118,6 @@ import Testing
     }
 
     @Test func refreshTokenIsLookedUpBeforeTheClient() async throws {
-        let fixture = try Fixture()
         let answer = try await fixture.refresh("garbage", secret: "noJWT", client: "garbage")
         #expect(answer.json["error"] == "invalid_grant")
         #expect(answer.json["error_description"] == "The token has expired or has been revoked.")
@@ -138,19 +134,18 @@ import Testing
     func onlyFormsHaveAClient(_ type: String?) async throws {
         var fields = HTTPFields()
         fields[.contentType] = type
-        let answer = try await Fixture().send(.post, "/auth/token", fields, body: Array("{}".utf8))
+        let answer = try await fixture.send(.post, "/auth/token", fields, body: Array("{}".utf8))
         #expect(answer.status == 400)
         #expect(answer.json == ["error": "invalid_client"])
     }
 
     @Test func onlyPostIsAllowed() async throws {
-        let answer = try await Fixture().get("/auth/token")
+        let answer = try await fixture.get("/auth/token")
         #expect(answer.status == 405)
         #expect(answer.fields[.allow] == "POST")
     }
 
     @Test func descriptionsCanBeLeftOut() async throws {
-        let fixture = try Fixture()
         try await fixture.control(.put, "behaviour", ["describesErrors": false])
         #expect(try await fixture.exchange("garbage").json == ["error": "invalid_grant"])
     }

@@ -3,17 +3,32 @@ import Testing
 
 @testable import Accounts
 
-/// docs/operations/audit-log.md lists every type of the audit log, and no other.
+/// The pages of the audit log and of the events list every type, and no other.
 @Suite struct AuditDocumentTests {
-    @Test func everyTypeIsExplainedOnce() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "docs/operations/audit-log.md")
-        let text = try String(contentsOf: file, encoding: .utf8)
-        let table = try #require(text.components(separatedBy: "| Type |").last)
+    private static func page(_ path: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    @Test(arguments: [
+        ("docs/operate/audit-log.md", AuditEntry.Kind.allCases.map(\.rawValue)),
+        ("docs/apps/events.md", JournalEntry.Kind.allCases.map(\.rawValue)),
+    ])
+    func everyTypeIsExplainedOnce(path: String, kinds: [String]) throws {
+        let table = try #require(try Self.page(path).components(separatedBy: "| Type |").last)
         let rows = table.split(separator: "\n").filter { $0.hasPrefix("| `") }
         let types = rows.flatMap { row in
             row.split(separator: "|")[0].matches(of: /`([a-z_.]+)`/).map { String($0.1) }
         }
-        #expect(types.sorted() == AuditEntry.Kind.allCases.map(\.rawValue).sorted())
+        #expect(types.sorted() == kinds.sorted())
+    }
+
+    /// Nothing ends with `link_removed` any more.
+    @Test(arguments: SessionEndCause.allCases.filter { $0 != .linkRemoved })
+    func everyCauseOfAnEndIsNamed(cause: SessionEndCause) throws {
+        let line = try #require(
+            try Self.page("docs/apps/events.md").split(separator: "\n").first { $0.hasPrefix("`cause` of") })
+        #expect(line.contains("`\(cause.rawValue)`"))
     }
 }

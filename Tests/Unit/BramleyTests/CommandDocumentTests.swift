@@ -51,7 +51,7 @@ import Testing
 
     @Test func everyCommandHasAnExample() throws {
         let examples = try ["commands", "jobs", "keys"].flatMap {
-            Self.examples(in: try Self.document("docs/operations/\($0).md"))
+            Self.examples(in: try Self.document("docs/operate/\($0).md"))
         }
         let leaves = Self.leaves(of: BramleyCommand.self, path: [])
         #expect(leaves.count > 20)
@@ -62,8 +62,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "docs/operations/commands.md", "docs/operations/jobs.md", "docs/operations/keys.md",
-        "docs/operations/audit-log.md", "docs/importing.md", "docs/transfer.md",
+        "docs/operate/commands.md", "docs/operate/jobs.md", "docs/operate/keys.md",
+        "docs/operate/audit-log.md", "docs/operate/import.md",
     ])
     func everyExampleIsUnderstood(path: String) throws {
         for example in Self.examples(in: try Self.document(path)) {

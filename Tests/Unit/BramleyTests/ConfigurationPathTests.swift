@@ -1,5 +1,7 @@
+import Accounts
 import AppleID
 import Foundation
+import Storage
 import Testing
 import Web
 
@@ -170,8 +172,9 @@ import Web
         let database = try ConfigurationLoader.loadDatabase(ConfigurationInput(path: path))
         #expect(database.storage.directory == fixture.directory.path + "/data")
         #expect(
-            database.teamID == "A1B2C3D4E5" && database.clientIDs == ["com.example.web", "com.example.app"]
-                && !database.isSimulated)
+            database.checkScope.team.rawValue == "A1B2C3D4E5"
+                && database.checkScope.clients.map(\.rawValue) == ["com.example.web", "com.example.app"]
+                && database.options.store.origin == .real)
         // What it does need is still judged, and unknown names are.
         for bad in [["apple": ["teamID": "x"]], ["storage": ["directory": ""]], ["storag": "x"]] as [[String: Any]] {
             let path = try fixture.write(fixture.configuration(bad), to: "config.json")
@@ -194,9 +197,10 @@ import Web
         let (whole, part) = try (
             ConfigurationLoader.load(input).configuration.database, ConfigurationLoader.loadDatabase(input)
         )
-        #expect(whole.sessionLimits == part.sessionLimits && whole.onAccountDeleted == part.onAccountDeleted)
-        #expect(String(describing: whole.retention) == String(describing: part.retention))
-        #expect(whole.clientIDs == part.clientIDs && whole.teamID == part.teamID)
+        #expect(whole.options.sessionLimits == part.options.sessionLimits)
+        #expect(whole.options.onAccountDeleted == part.options.onAccountDeleted)
+        #expect(String(describing: whole.options.retention) == String(describing: part.options.retention))
+        #expect(whole.checkScope == part.checkScope)
         #expect(!whole.audiences.isEmpty && whole.audiences == part.audiences)
     }
 }

@@ -4,7 +4,8 @@ import Testing
 
 struct ConfigurationReferenceTests {
     @Test func pageSaysWhatTheTableSays() throws {
-        let page = try String(contentsOf: packageRoot.appending(path: "docs/configuration.md"), encoding: .utf8)
+        let page = try String(
+            contentsOf: packageRoot.appending(path: "docs/reference/configuration.md"), encoding: .utf8)
         #expect(page == ConfigurationTable.reference, "run `make docs`")
     }
 

@@ -46,7 +46,7 @@ struct ConfigurationSecretTests {
         #expect(problems.map(\.severity) == (severity.map { [$0] } ?? []))
     }
 
-    /// Regression: `doctor` doubted the very set-up that docs/deploying.md asks for, root:bramley and 0640.
+    /// Regression: `doctor` doubted the very set-up that docs/start/install.md asks for, root:bramley and 0640.
     @Test(arguments: [(0o640, true), (0o644, false), (0o660, false)])
     func rootMayGiveAFileToAGroup(mode: Int, isGood: Bool) {
         let file = GuardedFile(bytes: [], mode: mode, isGivenToGroup: true)
@@ -70,17 +70,6 @@ struct ConfigurationSecretTests {
         let text = try fixture.configuration(["secrets": ["sealingKey": Self.sealingKey]])
         let path = try fixture.write(text, to: "config.json", mode: 0o644)
         #expect(throws: ConfigurationFailure.self) { try ConfigurationLoader.load(ConfigurationInput(path: path)) }
-    }
-
-    @Test(arguments: [
-        ("apple.privateKeyFile", ["apple": ["privateKey": ConfigurationFixture.pem]]),
-        (
-            "secrets.sealingKeyFile",
-            ["secrets": ["sealingKeyFile": "a", "sealingKey": ConfigurationSecretTests.sealingKey]]
-        ),
-    ])
-    func refusesBothSpellingsAtOnce(key: String, change: [String: [String: String]]) throws {
-        #expect(try fixture.problems(change).map(\.key) == [key])
     }
 
     @Test func refusesBothSpellingsFromDifferentSources() throws {

@@ -58,23 +58,6 @@ struct ConfigurationTableTests {
         #expect(!key.isSecret)
     }
 
-    @Test(arguments: ConfigurationTable.keys.map(\.name))
-    func defaultIsAValueOfTheKeysType(name: String) throws {
-        let key = try #require(ConfigurationTable.byName[name])
-        switch (key.presence, key.type) {
-        case (.default(.integer(let value)), .integer(let range, _)),
-            (.default(.integer(let value)), .length(let range)):
-            #expect(range.contains(value))
-        case (.default(.text(let word)), .choice(let words)): #expect(words.contains(word))
-        case (.default(.text), .text), (.default(.boolean), .boolean), (.default(.list), .list), (.optional, _),
-            (.derived, .text):
-            break
-        case (.required, _): #expect(key.example != nil)
-        case (.requiredUnlessTwin, _): #expect(key.twin != nil)
-        default: Issue.record("\(key.presence) is no default for \(key.type)")
-        }
-    }
-
     @Test func everyKeyIsReadAndNoOther() throws {
         let fixture = try ConfigurationFixture()
         let path = try fixture.write(fixture.configuration(), to: "config.json")

@@ -3,7 +3,7 @@ import Bramley
 import Foundation
 import Testing
 
-/// docs/doctor.md names every kind of finding the program knows, and no other.
+/// docs/reference/doctor.md names every kind of finding the program knows, and no other.
 @Suite struct DoctorDocumentTests {
     private func document(_ path: String) throws -> String {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -12,20 +12,23 @@ import Testing
     }
 
     @Test func everyFindingIsDescribedOnceAndNoOther() throws {
-        let rows = try document("docs/doctor.md").matches(of: /(?m)^\| `([a-z_]+)` \| ([a-z, ]+) \| .+ \| .+ \|$/)
+        let rows = try document("docs/reference/doctor.md").matches(
+            of: /(?m)^\| `([a-z_]+)` \| ([a-z, ]+) \| .+ \|$/)
         #expect(rows.map { String($0.1) } == Finding.allCases.map(\.rawValue))
         for row in rows { #expect(["wrong", "unsure", "wrong, unsure"].contains(String(row.2))) }
     }
 
     @Test func everyCheckIsNamed() throws {
-        let text = try document("docs/doctor.md")
+        let text = try document("docs/reference/doctor.md")
         for check in Set(Finding.allCases.map(\.check.rawValue)) {
             #expect(text.contains("\n### `\(check)`\n"), "\(check)")
         }
     }
 
     @Test func itsExamplesAreUnderstood() throws {
-        let examples = try document("docs/doctor.md").split(separator: "\n").filter { $0.hasPrefix("bramley doctor") }
+        let examples = try document("docs/reference/doctor.md").split(separator: "\n").filter {
+            $0.hasPrefix("bramley doctor")
+        }
         #expect(!examples.isEmpty)
         for example in examples {
             let words = example.prefix { $0 != "|" && $0 != "#" }.split(separator: " ").dropFirst().map(String.init)

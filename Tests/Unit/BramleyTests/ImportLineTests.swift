@@ -8,9 +8,9 @@ import Testing
 @Suite struct ImportLineTests {
     static let clientIDs = ["com.example.web", "com.example.app"]
 
-    static func parse(_ text: String) throws(ImportLineError) -> ImportLine {
+    static func parse(_ text: String) throws(InputFlaw) -> ImportLine {
         guard let line = try ImportLine.parse(Array(text.utf8), clientIDs: clientIDs) else {
-            throw ImportLineError("nobody")
+            throw InputFlaw("nobody")
         }
         return line
     }
@@ -118,10 +118,10 @@ import Testing
 
     @Test(arguments: broken)
     func everyMistakeOfALineIsNamed(text: String, says: String) {
-        let error = #expect(throws: ImportLineError.self) { try Self.parse(text) }
-        #expect(error?.description.contains(says) == true, "\(String(describing: error))")
+        let error = #expect(throws: InputFlaw.self) { try Self.parse(text) }
+        #expect(error?.fault.contains(says) == true, "\(String(describing: error))")
         for value in ["nobody", "a@b", "com.example.other", Self.long] {
-            #expect(error?.description.contains(value) != true)
+            #expect(error?.fault.contains(value) != true)
         }
     }
 

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Bramley
 
-/// docs/metrics.md and docs/operations name what there is, and all of it.
+/// docs/reference/metrics.md and docs/operate name what there is, and all of it.
 ///
 /// To write the tables anew after a change: `GOLDEN=write swift test --filter MetricsDocumentTests`, then read them.
 struct MetricsDocumentTests {
-    private static let families = MetricFamilies.groups.flatMap(\.families)
+    private static let families = Metric.groups.flatMap(\.metrics).map(\.family)
 
     private func text(_ path: String) throws -> String {
         try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
@@ -19,27 +19,32 @@ struct MetricsDocumentTests {
     private static let begin = "<!-- The tables below are written by MetricsDocumentTests. -->\n"
 
     private static var tables: String {
-        MetricFamilies.groups.map { group in
-            let rows = group.families.map { family in
-                "| `\(family.name)` | \(family.kind.rawValue) | \(family.help) | \(labels(of: family)) |\n"
+        Metric.groups.map { group in
+            let rows = group.metrics.map(\.family).map { family in
+                "| `\(family.name)` | \(family.kind.rawValue) | \(family.help)\(labels(of: family)) |\n"
             }
-            return "\n## \(group.title)\n\n| Metric | Type | Meaning | Labels |\n|---|---|---|---|\n" + rows.joined()
+            return "\n## \(group.title)\n\n| Metric | Type | Meaning and labels |\n|---|---|---|\n" + rows.joined()
         }.joined()
     }
 
+    /// In place of values that are too many to list.
+    private static let summaries = [
+        "status": "a status of HTTP, or `other`", "reason": "empty, `refused_before`, or a [reason code](failures.md)",
+    ]
+
     private static func labels(of family: MetricFamily) -> String {
         family.labels.map { label in
-            if let described = label.described { return "`\(label.name)`: \(described)" }
-            return "`\(label.name)`: " + label.values.map { $0.isEmpty ? "empty" : "`\($0)`" }.joined(separator: ", ")
-        }.joined(separator: "<br>")
+            let values = label.values.map { $0.isEmpty ? "empty" : "`\($0)`" }.joined(separator: ", ")
+            return "<br>`\(label.name)`: \(summaries[label.name] ?? label.described ?? values)"
+        }.joined()
     }
 
     @Test func thePageHasEveryMetricWithItsLabels() throws {
-        let page = try text("docs/metrics.md")
+        let page = try text("docs/reference/metrics.md")
         let start = try #require(page.range(of: Self.begin))
         if ProcessInfo.processInfo.environment["GOLDEN"] == "write" {
             try (page[..<start.upperBound] + Self.tables).write(
-                to: packageRoot.appending(path: "docs/metrics.md"), atomically: true, encoding: .utf8)
+                to: packageRoot.appending(path: "docs/reference/metrics.md"), atomically: true, encoding: .utf8)
             return
         }
         #expect(page[start.upperBound...] == Self.tables[...], "write them anew: see above")
@@ -69,7 +74,7 @@ struct MetricsDocumentTests {
     }
 
     @Test(arguments: [
-        "docs/operations/alerts.yml", "docs/operations/incidents.md", "Tests/System/Commands/alerts.test.yml",
+        "docs/operate/alerts.yml", "docs/operate/incidents.md", "Tests/System/Commands/alerts.test.yml",
     ])
     func everyMetricThatIsNamedExists(path: String) throws {
         let found = try text(path)
@@ -78,7 +83,7 @@ struct MetricsDocumentTests {
     }
 
     @Test func everyQueryOfTheDashboardHasItsMetric() throws {
-        let data = try Data(contentsOf: packageRoot.appending(path: "docs/operations/grafana-dashboard.json"))
+        let data = try Data(contentsOf: packageRoot.appending(path: "docs/operate/grafana-dashboard.json"))
         let dashboard = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         let panels = try #require(dashboard["panels"] as? [[String: Any]])
         var (queried, ids): (Set<String>, Set<Int>) = ([], [])
@@ -107,12 +112,12 @@ struct MetricsDocumentTests {
     }
 
     @Test func everyAlertHasItsChapter() throws {
-        let alerts = try text("docs/operations/alerts.yml")
-        let incidents = try text("docs/operations/incidents.md")
+        let alerts = try text("docs/operate/alerts.yml")
+        let incidents = try text("docs/operate/incidents.md")
         let names = alerts.matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(names.count > 15 && Set(names).count == names.count)
         #expect(incidents.matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)
-        let runbooks = alerts.matches(of: /runbook: docs\/operations\/incidents\.md#(\w+)\n/).map { String($0.1) }
+        let runbooks = alerts.matches(of: /runbook: docs\/operate\/incidents\.md#(\w+)\n/).map { String($0.1) }
         #expect(runbooks == names.map { $0.lowercased() })
         #expect(alerts.matches(of: /\n          summary: "/).count == names.count)
         for name in names {

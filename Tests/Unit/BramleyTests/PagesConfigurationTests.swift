@@ -134,7 +134,7 @@ struct PagesConfigurationTests {
         #expect(
             try checked() == """
                 error: pages.directory: "templates/logout.mustache" names "user.nmae" in line 1, which it is not \
-                given. docs/pages.md lists what each template is given.
+                given. The comment in the built-in template lists what it is given: bramley pages export.
                 1 error
                 """)
     }
@@ -182,7 +182,7 @@ struct PagesConfigurationTests {
 
     @Test func exportedFilesAreAGoodDirectory() throws {
         let target = fixture.directory.appending(path: "new/pages").path
-        let count = try PageExport.write(Self.embedded, to: target, replacing: false)
+        let count = try PagesCommand.Export.write(Self.embedded, to: target, replacing: false)
         #expect(count == Self.embedded.count)
         for (path, bytes) in Self.embedded {
             let file = "\(target)/\(path)"
@@ -202,12 +202,12 @@ struct PagesConfigurationTests {
         try write("mine", to: "assets/bramley.css")
         let place = directory.appending(path: "assets/bramley.css").path
         let failure = #expect(throws: CommandFailure.self) {
-            try PageExport.write(Self.embedded, to: directory.path, replacing: false)
+            try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: false)
         }
         #expect(failure?.description.hasPrefix("\(place) is there already, and nothing was written. ") == true)
         #expect(try String(contentsOfFile: place, encoding: .utf8) == "mine")
         #expect(!FileManager.default.fileExists(atPath: directory.appending(path: "strings/en.json").path))
-        _ = try PageExport.write(Self.embedded, to: directory.path, replacing: true)
+        _ = try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: true)
         #expect(try Data(contentsOf: URL(filePath: place)) == Data(Self.embedded["assets/bramley.css"] ?? []))
     }
 
@@ -217,9 +217,9 @@ struct PagesConfigurationTests {
         let place = directory.appending(path: "assets/bramley.css").path
         try linkFile(at: place, to: outside)
         #expect(throws: CommandFailure.self) {
-            try PageExport.write(Self.embedded, to: directory.path, replacing: false)
+            try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: false)
         }
-        _ = try PageExport.write(Self.embedded, to: directory.path, replacing: true)
+        _ = try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: true)
         #expect(try String(contentsOfFile: outside, encoding: .utf8) == "mine")
         #expect((try? FileManager.default.destinationOfSymbolicLink(atPath: place)) == nil)
     }
@@ -227,7 +227,7 @@ struct PagesConfigurationTests {
     @Test func exportSaysWhereItCannotWrite() throws {
         let file = try fixture.write("", to: "file")
         let failure = #expect(throws: CommandFailure.self) {
-            try PageExport.write(Self.embedded, to: file, replacing: false)
+            try PagesCommand.Export.write(Self.embedded, to: file, replacing: false)
         }
         #expect(failure?.description.contains("\(file)/assets cannot be written") == true)
     }

@@ -185,15 +185,6 @@ struct TLSConfigurationTests {
 
     // MARK: What is doubted
 
-    @Test func aProxyBetweenMayTakeAnotherName() throws {
-        let issued = try maker.issue(["bramley.internal"])
-        var server = try write(issued.chain, issued.key)
-        server["trustedProxies"] = ["10.0.0.7"]
-        let problems = try problems(server)
-        #expect(problems.map(\.severity) == [.warning])
-        #expect(problems.first?.fault.contains("bramley.internal") == true)
-    }
-
     /// 90 days from now on: near its end below a fifth of them.
     @Test(
         arguments: [

@@ -51,7 +51,7 @@ import Testing
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }
             let text = Base64URL.encode(bytes)
             #expect(Base64URL.decode(text) == bytes)
-            #expect(Base64URL.decode(Array(text.utf8)) == bytes)
+            #expect(Base64URL.decode(Array(text.utf8)[...]) == bytes)
             #expect(Base64.decode(Array(Base64.encode(bytes).utf8)) == bytes)
         }
     }

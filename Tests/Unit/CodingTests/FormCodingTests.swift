@@ -47,12 +47,12 @@ import Testing
 
     @Test func limits_holdAtTheValueAndOnePast() throws {
         let body = Array("a=1&b=2&&c=3".utf8)
-        #expect(try FormDecoder.parse(body, limits: FormLimits(maximumBytes: 12, maximumFields: 3)).count == 3)
+        #expect(try FormDecoder.parse(body, maximumBytes: 12, maximumFields: 3).count == 3)
         #expect(throws: FormError.tooLarge) {
-            try FormDecoder.parse(body, limits: FormLimits(maximumBytes: 11, maximumFields: 3))
+            try FormDecoder.parse(body, maximumBytes: 11, maximumFields: 3)
         }
         #expect(throws: FormError.tooManyFields) {
-            try FormDecoder.parse(body, limits: FormLimits(maximumBytes: 12, maximumFields: 2))
+            try FormDecoder.parse(body, maximumBytes: 12, maximumFields: 2)
         }
     }
 

@@ -65,9 +65,9 @@ enum DocumentRules {
 
     // MARK: Configuration keys
 
-    /// The keys of docs/configuration.md, which the program writes and BramleyTests compare with it.
+    /// The keys of docs/reference/configuration.md, which the program writes and BramleyTests compare with it.
     static func keys(_ repository: Repository) -> Set<String> {
-        let table = repository.files["docs/configuration.md"] ?? ""
+        let table = repository.files["docs/reference/configuration.md"] ?? ""
         return Set(
             table.split(separator: "\n").compactMap { $0.firstMatch(of: /^\| `([A-Za-z.]+)` \|/) }.map { String($0.1) })
     }
@@ -76,7 +76,7 @@ enum DocumentRules {
         let groups = Set(keys.compactMap { $0.split(separator: ".").first.map(String.init) }).subtracting(["publicURL"])
         // The one variable that is no key: it names the file.
         let shouted = Set(keys.map { "BRAMLEY_" + shout($0) }).union(["BRAMLEY_CONFIG", "BRAMLEY_MOVE_TO"])
-        return repository.documents.filter { $0 != "docs/configuration.md" }.flatMap { path -> [String] in
+        return repository.documents.filter { $0 != "docs/reference/configuration.md" }.flatMap { path -> [String] in
             let text = repository.files[path] ?? ""
             let named = spans(text).filter { span in
                 guard span.wholeMatch(of: /[A-Za-z]+(\.[A-Za-z]+)+/) != nil, let dot = span.firstIndex(of: ".") else {
@@ -234,7 +234,7 @@ enum DocumentRules {
     }
 
     @Test func theAPIListsEveryRoute() throws {
-        let page = try #require(Repository.real.files["docs/api.md"])
+        let page = try #require(Repository.real.files["docs/reference/api.md"])
         let routes = DocumentRules.routes(.real)
         #expect(routes.count > 10)
         #expect(DocumentRules.firstColumn(of: page, below: "## Routes") == routes)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Which target may import which: docs/architecture.md draws the same graph.
+/// Which target may import which: docs/contribute/architecture.md draws the same graph.
 enum ImportRules {
     /// Folder → everything its files may import. The longest folder that fits decides.
     static let allowed: [String: Set<String>] = [

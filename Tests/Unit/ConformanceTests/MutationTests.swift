@@ -28,8 +28,14 @@ private struct Sequence64: RandomNumberGenerator {
     @Test(arguments: 0..<8)
     func damage_meansTheSameInAnyPieces(_ round: Int) {
         var numbers = Sequence64(state: UInt64(round))
-        let limits = WireLimits(
-            requestLine: 60, headerBlock: 120, fieldCount: 5, body: 16, chunkLine: 16, trailerBlock: 24)
+        let limits = WireLimits {
+            $0.requestLine = 60
+            $0.headerBlock = 120
+            $0.fieldCount = 5
+            $0.body = 16
+            $0.chunkLine = 16
+            $0.trailerBlock = 24
+        }
         for _ in 0..<1500 {
             var bytes = seeds.randomElement(using: &numbers) ?? []
             for _ in 0..<Int.random(in: 1...4, using: &numbers) {

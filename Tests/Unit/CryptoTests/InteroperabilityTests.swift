@@ -24,7 +24,7 @@ import Testing
             let key = try #require(set.key(for: keyID))
             if index.isMultiple(of: 3) {
                 #expect(throws: Never.self) { try RS256.verify(jws, with: key) }
-                #expect(try JWTClaims.parse(jws.payload).string("sub") == "é")
+                #expect(try JSONObject.claims(jws.payload)["sub"] == "é")
             } else {
                 // PSS padding and SHA-512, both said to be RS256.
                 #expect(throws: JOSEError.badSignature) { try RS256.verify(jws, with: key) }
@@ -74,7 +74,8 @@ import Testing
                 pairs.map { .array([.string(Hexadecimal.encode($0.0)), .string(Hexadecimal.encode($0.1))]) }),
         ])
         let codes = answer["codes"]?.arrayValue?.compactMap(\.stringValue) ?? []
-        #expect(codes == pairs.map { Hexadecimal.encode(HMACSHA256.authenticate(key: $0.0, message: $0.1)) })
+        #expect(
+            codes == pairs.map { Hexadecimal.encode(HMACSHA256.authenticate(key: SecretBytes($0.0), message: $0.1)) })
     }
 }
 

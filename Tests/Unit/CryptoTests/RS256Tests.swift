@@ -39,7 +39,7 @@ import Testing
         let key = try JWK(file.object("key")).rs256Key()
         let modulus = try #require(Base64URL.decode(file.object("key").text("n")))
         let input = Base64URL.encode(Array(#"{"alg":"HS256"}"#.utf8)) + ".e30"
-        let code = HMACSHA256.authenticate(key: modulus, message: Array(input.utf8))
+        let code = HMACSHA256.authenticate(key: SecretBytes(modulus), message: Array(input.utf8))
         let jws = try CompactJWS.parse("\(input).\(Base64URL.encode(code))")
         #expect(throws: JOSEError.algorithm("HS256")) { try RS256.verify(jws, with: key) }
     }

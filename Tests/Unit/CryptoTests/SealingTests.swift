@@ -70,7 +70,7 @@ import Testing
 
     static let purposes: [SealingPurpose] = [
         .attempt(hour: 0), .attempt(hour: 1), .attempt(hour: -1), .refreshToken, .nativeChallenge(hour: 0),
-        .nativeChallenge(hour: 1), .notificationPayload, .other("x"), .other("attempt/0"), .other(""),
+        .nativeChallenge(hour: 1), .signingKey, .other("x"), .other("attempt/0"), .other(""),
     ]
 
     @Test(arguments: purposes)
@@ -118,7 +118,7 @@ import Testing
 
     @Test func emptyText_isSealedAndOpened() throws {
         let ring = SealingKeyring(current: Self.key(1))
-        #expect(try ring.open(ring.seal([], purpose: .notificationPayload), purpose: .notificationPayload) == [])
+        #expect(try ring.open(ring.seal([], purpose: .signingKey), purpose: .signingKey) == [])
     }
 
     @Test func previousKeys_openAndNeverSeal() throws {

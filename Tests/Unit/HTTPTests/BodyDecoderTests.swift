@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func chunkedContent_passesAtTheLimitOnly() {
-        let limits = WireLimits(body: 4)
+        let limits = WireLimits { $0.body = 4 }
         #expect(everyWay("2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", .chunked, limits) == .complete("abcd", used: 19))
         // Refused with the size line, before any of its bytes.
         #expect(everyWay("2\r\nab\r\n3\r", .chunked, limits) == .refused(.bodyTooLarge))
@@ -71,20 +71,20 @@ import Testing
     }
 
     @Test func chunkLine_passesAtTheLimitOnly() {
-        let limits = WireLimits(chunkLine: 10)
+        let limits = WireLimits { $0.chunkLine = 10 }
         #expect(everyWay("1;abcdef\r\nx\r\n0\r\n\r\n", .chunked, limits) == .complete("x", used: 18))
         #expect(everyWay("1;abcdefg\r\nx", .chunked, limits) == .refused(.chunkLineTooLong))
         #expect(WireError.chunkLineTooLong.status == 400)
     }
 
     @Test func chunkExtensions_passAtTheLimitOnly() {
-        let limits = WireLimits(chunkExtensions: 8)
+        let limits = WireLimits { $0.chunkExtensions = 8 }
         #expect(everyWay("1;abc\r\nx\r\n0;abc\r\n\r\n", .chunked, limits) == .complete("x", used: 19))
         #expect(everyWay("1;abc\r\nx\r\n0;abcd\r\n\r\n", .chunked, limits) == .refused(.chunkExtensionsTooLarge))
     }
 
     @Test func trailers_passAtTheLimitOnly() {
-        let limits = WireLimits(trailerBlock: 8)
+        let limits = WireLimits { $0.trailerBlock = 8 }
         #expect(everyWay("0\r\nA: b\r\n\r\n", .chunked, limits) == .complete("", used: 11))
         #expect(everyWay("0\r\nA: bc\r\n\r\n", .chunked, limits) == .refused(.trailerTooLarge))
         #expect(WireError.trailerTooLarge.status == 431)
@@ -107,13 +107,13 @@ import Testing
     }
 
     @Test func trailerFields_areCounted() {
-        let limits = WireLimits(fieldCount: 2)
+        let limits = WireLimits { $0.fieldCount = 2 }
         #expect(everyWay("0\r\na:\r\nb:\r\n\r\n", .chunked, limits) == .complete("", used: 13))
         #expect(everyWay("0\r\na:\r\nb:\r\nc", .chunked, limits) == .refused(.tooManyFields))
     }
 
     @Test func untilClose_endsWithTheConnection() {
-        let limits = WireLimits(body: 5)
+        let limits = WireLimits { $0.body = 5 }
         #expect(decode([Array("hello".utf8)], .untilClose, limits) == .incomplete("hello"))
         #expect(decode([Array("hello".utf8)], .untilClose, limits, end: true) == .complete("hello", used: 5))
         #expect(decode([Array("hello!".utf8)], .untilClose, limits) == .refused(.bodyTooLarge))

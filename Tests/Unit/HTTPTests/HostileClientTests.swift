@@ -36,7 +36,10 @@ import Testing
     }
 
     private static func configuration(_ timeouts: ServerTimeouts) -> HTTPServerConfiguration {
-        HTTPServerConfiguration(limits: WireLimits(body: 1_000_000), timeouts: timeouts)
+        HTTPServerConfiguration {
+            $0.limits.body = 1_000_000
+            $0.timeouts = timeouts
+        }
     }
 
     /// The time that a peer of a loop spent until the server had closed all connections.
@@ -67,7 +70,8 @@ import Testing
     func aReaderThatStallsIsClosed(path: String, reading: Reading) async throws {
         let admission = Self.admission()
         try await withServer(
-            configuration: Self.configuration(ServerTimeouts(write: 120)), handler: Handler(), admission: admission
+            configuration: Self.configuration(ServerTimeouts { $0.write = 120 }), handler: Handler(),
+            admission: admission
         ) { peer in
             let stream = try await peer.connect()
             try await stream.write(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
@@ -116,7 +120,7 @@ import Testing
         let handler = Handler()
         let count = 100_000
         try await withServer(
-            configuration: Self.configuration(ServerTimeouts(write: 150)), handler: handler, admission: admission
+            configuration: Self.configuration(ServerTimeouts { $0.write = 150 }), handler: handler, admission: admission
         ) { peer in
             let stream = try await peer.connect()
             let hundred = String(repeating: "GET /big/16384 HTTP/1.1\r\nHost: x\r\n\r\n", count: 100)
@@ -155,7 +159,11 @@ import Testing
     @Test func unreadAnswerOfAnIdlePeerIsThrownAway() async throws {
         let admission = Self.admission()
         let received = try await withServer(
-            configuration: Self.configuration(ServerTimeouts(idle: 60, parkAfter: 5)), handler: Handler(),
+            configuration: Self.configuration(
+                ServerTimeouts {
+                    $0.idle = 60
+                    $0.parkAfter = 5
+                }), handler: Handler(),
             admission: admission
         ) { peer in
             let stream = try await peer.connect()
@@ -174,7 +182,11 @@ import Testing
     @Test func unreadAnswerIsThrownAwayBehindAClose() async throws {
         let admission = Self.admission()
         let received = try await withServer(
-            configuration: Self.configuration(ServerTimeouts(write: 150, linger: 20)), handler: Handler(),
+            configuration: Self.configuration(
+                ServerTimeouts {
+                    $0.write = 150
+                    $0.linger = 20
+                }), handler: Handler(),
             admission: admission
         ) { peer in
             let stream = try await peer.connect()
@@ -190,7 +202,11 @@ import Testing
     /// Silent because it reads: it gets all of it, though that takes longer than `linger`.
     @Test func slowReaderGetsTheWholeAnswer() async throws {
         let received = try await withServer(
-            configuration: Self.configuration(ServerTimeouts(linger: 20, lingerInAll: 40)), handler: Handler()
+            configuration: Self.configuration(
+                ServerTimeouts {
+                    $0.linger = 20
+                    $0.lingerInAll = 40
+                }), handler: Handler()
         ) { peer in
             let stream = try await peer.connect()
             try await stream.write(Array("GET /big/1000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
@@ -228,8 +244,18 @@ import Testing
     }
 
     @Test(arguments: [
-        Linger(name: "silence", timeouts: ServerTimeouts(linger: 40, lingerInAll: 60_000), interval: nil),
-        Linger(name: "a drip", timeouts: ServerTimeouts(linger: 60_000, lingerInAll: 60), interval: 4),
+        Linger(
+            name: "silence",
+            timeouts: ServerTimeouts {
+                $0.linger = 40
+                $0.lingerInAll = 60_000
+            }, interval: nil),
+        Linger(
+            name: "a drip",
+            timeouts: ServerTimeouts {
+                $0.linger = 60_000
+                $0.lingerInAll = 60
+            }, interval: 4),
     ])
     func lingeringEnds(_ test: Linger) async throws {
         let admission = Self.admission()
@@ -248,7 +274,8 @@ import Testing
 
     /// Who sends as fast as the loop can read has no more of it than others.
     @Test func lingeringDoesNotKeepOthersWaiting() async throws {
-        let answers = try await withServer(configuration: Self.configuration(ServerTimeouts(lingerInAll: 1000))) {
+        let answers = try await withServer(configuration: Self.configuration(ServerTimeouts { $0.lingerInAll = 1000 }))
+        {
             peer in
             let flood = try await peer.connect()
             try await flood.write(Array("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n".utf8))
@@ -307,7 +334,8 @@ import Testing
     @Test(arguments: Waiting.allCases) func idleConnectionsDoNotLockOthersOut(_ waiting: Waiting) async throws {
         let admission = Self.admission(64)
         let answers = try await withServer(
-            configuration: Self.configuration(ServerTimeouts(parkAfter: 1)), handler: Handler(), admission: admission
+            configuration: Self.configuration(ServerTimeouts { $0.parkAfter = 1 }), handler: Handler(),
+            admission: admission
         ) { peer in
             var crowd: [SocketStream] = []
             var answers = 0
@@ -332,7 +360,7 @@ import Testing
     @Test func requestsInFlightAreNeverShed() async throws {
         let admission = Self.admission(16)
         let (answers, refused) = try await withServer(
-            configuration: Self.configuration(ServerTimeouts(parkAfter: 1)), admission: admission
+            configuration: Self.configuration(ServerTimeouts { $0.parkAfter = 1 }), admission: admission
         ) { peer in
             var streams: [SocketStream] = []
             for _ in 0..<16 {

@@ -59,8 +59,10 @@ import Testing
     // MARK: HTTP/1.1
 
     @Test func withoutRoomALargeContentIsA503AndASmallOneIsServed() async throws {
-        let configuration = HTTPServerConfiguration(
-            limits: WireLimits(body: 1_000_000), memory: MemoryBudget(bytes: 1_200_000))
+        let configuration = HTTPServerConfiguration {
+            $0.limits.body = 1_000_000
+            $0.memory = MemoryBudget(bytes: 1_200_000)
+        }
         try await withServer(configuration: configuration) { peer in
             // Half of a large one takes the room.
             let holder = try await peer.connect()
@@ -81,8 +83,10 @@ import Testing
 
     /// A head that does not end, in a buffer that has grown for it.
     @Test func withoutRoomALongHeadIsA503() async throws {
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(linger: 50), memory: MemoryBudget(bytes: 40_000))
+        let configuration = HTTPServerConfiguration {
+            $0.timeouts.linger = 50
+            $0.memory = MemoryBudget(bytes: 40_000)
+        }
         try await withServer(configuration: configuration) { peer in
             let field = "X: \(String(repeating: "v", count: 990))\r\n"
             let path = "/?" + String(repeating: "q", count: 4000)
@@ -102,7 +106,7 @@ import Testing
     /// As long as somebody works with it, a content is there.
     @Test func roomIsTakenUntilTheHandlerHasAnswered() async throws {
         let gate = HandlerGate()
-        let configuration = HTTPServerConfiguration(limits: WireLimits(body: 1_000_000))
+        let configuration = HTTPServerConfiguration { $0.limits.body = 1_000_000 }
         try await withServer(configuration: configuration, handler: gate) { peer in
             let holder = try await peer.connect()
             try await holder.write(Self.request(100_000))
@@ -117,7 +121,7 @@ import Testing
     // MARK: HTTP/2
 
     @Test func aStreamOfHTTP2WithoutRoomIsA503AndTheOthersGoOn() async throws {
-        let configuration = HTTPServerConfiguration(memory: MemoryBudget(bytes: 240_000))
+        let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 240_000) }
         try await withHTTP2Server(configuration: configuration) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
@@ -139,7 +143,7 @@ import Testing
     /// What HPACK makes of some bytes is what counts, and a field costs more than its bytes.
     @Test(arguments: [(name: "long", count: 4, value: 3700), (name: "many", count: 95, value: 1)])
     func headsOfUnfinishedStreamsHaveOneShareAConnection(head: (name: String, count: Int, value: Int)) async throws {
-        let configuration = HTTPServerConfiguration(memory: MemoryBudget(bytes: 160_000))
+        let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 160_000) }
         try await withHTTP2Server(configuration: configuration) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
@@ -205,7 +209,7 @@ import Testing
 
     /// Answers that wait for the peer are counted with what it asks next.
     @Test func answersBehindAShutWindowLeaveLessRoom() async throws {
-        let configuration = HTTPServerConfiguration(memory: MemoryBudget(bytes: 1_000_000))
+        let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 1_000_000) }
         try await withHTTP2Server(configuration: configuration) { peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
@@ -230,8 +234,10 @@ import Testing
     /// Without its end a block of fields is no request that could be refused.
     @Test func withoutRoomFieldsThatDoNotEndEndTheConnection() async throws {
         // Their time ends much later.
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(header: 60_000), memory: MemoryBudget(bytes: 40_000))
+        let configuration = HTTPServerConfiguration {
+            $0.timeouts.header = 60_000
+            $0.memory = MemoryBudget(bytes: 40_000)
+        }
         try await withHTTP2Server(configuration: configuration) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }

@@ -29,7 +29,7 @@ import Testing
     /// Regression: through one connection of a proxy, 16 slow uploads refused everybody else's.
     @Test func aTrustedProxyBringsAsManyContentsAsRequests() async throws {
         let proxies = TrustedProxies([try #require(IPNetwork("127.0.0.0/8"))])
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(trustedProxies: proxies)) { peer in
+        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.trustedProxies = proxies }) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
             try await client.send((0..<17).flatMap { H2.post(2 * $0 + 1) } + H2.data(33, "a", ends: true))

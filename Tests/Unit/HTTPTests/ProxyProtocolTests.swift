@@ -12,9 +12,11 @@ import Testing
     private static func configuration(
         trusted: [String] = ["127.0.0.1"], timeouts: ServerTimeouts = ServerTimeouts()
     ) -> HTTPServerConfiguration {
-        HTTPServerConfiguration(
-            timeouts: timeouts, trustedProxies: TrustedProxies(trusted.compactMap { IPNetwork($0) }),
-            proxyProtocol: true)
+        HTTPServerConfiguration {
+            $0.timeouts = timeouts
+            $0.trustedProxies = TrustedProxies(trusted.compactMap { IPNetwork($0) })
+            $0.proxyProtocol = true
+        }
     }
 
     private static func exchange(
@@ -142,7 +144,7 @@ import Testing
 
     @Test func slowHeaderIsCutOff() async throws {
         let log = LogRecorder()
-        let timeouts = ServerTimeouts(header: 60)
+        let timeouts = ServerTimeouts { $0.header = 60 }
         let answer = try await Self.exchange(
             Array("PROXY TCP4 203.0.113.7".utf8), Self.configuration(timeouts: timeouts), halfClose: false,
             logger: log)
@@ -151,7 +153,7 @@ import Testing
     }
 
     @Test func dripDoesNotProlongTheDeadline() async throws {
-        let timeouts = ServerTimeouts(header: 60)
+        let timeouts = ServerTimeouts { $0.header = 60 }
         let written = try await withServer(configuration: Self.configuration(timeouts: timeouts)) { peer in
             let stream = try await peer.connect()
             var written = 0
@@ -177,7 +179,7 @@ import Testing
     }
 
     @Test func headerIsAskedForOnce_WhenTheConnectionWasParked() async throws {
-        let timeouts = ServerTimeouts(parkAfter: 5)
+        let timeouts = ServerTimeouts { $0.parkAfter = 5 }
         let answer = try await withServer(configuration: Self.configuration(timeouts: timeouts)) { peer in
             let stream = try await peer.connect()
             try await stream.write(Array((Self.header + Self.request).utf8))

@@ -6,74 +6,65 @@ import Testing
     private let client = IPAddress.v4(1)
 
     @Test func burst_isAllowedThenRefused() {
-        let limiter = RateLimiter(RateLimit(burst: 3, interval: 2000))
-        for _ in 0..<3 { #expect(limiter.consume(client, now: 0) == .allowed) }
-        #expect(limiter.consume(client, now: 0) == .refused(retryAfter: 2))
-        #expect(limiter.consume(client, now: 999) == .refused(retryAfter: 2))
-        #expect(limiter.consume(client, now: 1000) == .refused(retryAfter: 1))
-        #expect(limiter.consume(client, now: 1999) == .refused(retryAfter: 1))
-        #expect(limiter.consume(client, now: 2000) == .allowed)
-        #expect(limiter.consume(client, now: 2000) == .refused(retryAfter: 2))
+        let limiter = RateLimiter(burst: 3, interval: 2000)
+        for _ in 0..<3 { #expect(limiter.consume(client, now: 0) == nil) }
+        #expect(limiter.consume(client, now: 0) == 2)
+        #expect(limiter.consume(client, now: 999) == 2)
+        #expect(limiter.consume(client, now: 1000) == 1)
+        #expect(limiter.consume(client, now: 1999) == 1)
+        #expect(limiter.consume(client, now: 2000) == nil)
+        #expect(limiter.consume(client, now: 2000) == 2)
     }
 
     @Test func refusals_costNothing() {
-        let limiter = RateLimiter(RateLimit(burst: 1, interval: 1000))
-        #expect(limiter.consume(client, now: 0) == .allowed)
-        for now in 1..<1000 { #expect(limiter.consume(client, now: Int64(now)) == .refused(retryAfter: 1)) }
-        #expect(limiter.consume(client, now: 1000) == .allowed)
+        let limiter = RateLimiter(burst: 1, interval: 1000)
+        #expect(limiter.consume(client, now: 0) == nil)
+        for now in 1..<1000 { #expect(limiter.consume(client, now: Int64(now)) == 1) }
+        #expect(limiter.consume(client, now: 1000) == nil)
     }
 
     @Test func bucket_neverHoldsMoreThanItsBurst() {
-        let limiter = RateLimiter(RateLimit(burst: 2, interval: 10))
+        let limiter = RateLimiter(burst: 2, interval: 10)
         let later: Int64 = 1_000_000
-        #expect(limiter.consume(client, now: 0) == .allowed)
-        #expect(limiter.consume(client, now: later) == .allowed)
-        #expect(limiter.consume(client, now: later) == .allowed)
-        #expect(limiter.consume(client, now: later) == .refused(retryAfter: 1))
-    }
-
-    @Test func check_takesNothing() {
-        let limiter = RateLimiter(RateLimit(burst: 1, interval: 1000))
-        for _ in 0..<5 { #expect(limiter.check(client, now: 0) == .allowed) }
-        #expect(limiter.count == 0)
-        #expect(limiter.consume(client, now: 0) == .allowed)
-        #expect(limiter.check(client, now: 0) == .refused(retryAfter: 1))
-        #expect(limiter.check(client, now: 1000) == .allowed)
+        #expect(limiter.consume(client, now: 0) == nil)
+        #expect(limiter.consume(client, now: later) == nil)
+        #expect(limiter.consume(client, now: later) == nil)
+        #expect(limiter.consume(client, now: later) == 1)
     }
 
     @Test func clients_haveTheirOwnBuckets() throws {
-        let limiter = RateLimiter(RateLimit(burst: 1, interval: 1000))
+        let limiter = RateLimiter(burst: 1, interval: 1000)
         let pairs: [(String, Bool)] = [
             ("192.0.2.1", true), ("192.0.2.2", true), ("192.0.2.1", false), ("2001:db8::1", true),
             ("2001:db8::ffff:1:2:3", false), ("2001:db8:0:1::1", true), ("::ffff:192.0.2.2", false),
         ]
         for (text, allowed) in pairs {
             let decision = limiter.consume(try #require(IPAddress(text)), now: 0)
-            #expect((decision == .allowed) == allowed, "\(text)")
+            #expect((decision == nil) == allowed, "\(text)")
         }
-        #expect(limiter.consume(.v6(0, 0xffff_c000_0201), now: 0) != .allowed)
+        #expect(limiter.consume(.v6(0, 0xffff_c000_0201), now: 0) != nil)
     }
 
     @Test func table_isBoundedAndForgetsTheQuietest() {
-        let limiter = RateLimiter(RateLimit(burst: 1, interval: 1_000_000), capacity: 3)
-        for value in 1...3 { #expect(limiter.consume(.v4(UInt32(value)), now: Int64(value)) == .allowed) }
+        let limiter = RateLimiter(burst: 1, interval: 1_000_000, capacity: 3)
+        for value in 1...3 { #expect(limiter.consume(.v4(UInt32(value)), now: Int64(value)) == nil) }
         // The first is used again, so the second is the quietest.
-        #expect(limiter.consume(.v4(1), now: 10) != .allowed)
-        #expect(limiter.consume(.v4(4), now: 11) == .allowed)
+        #expect(limiter.consume(.v4(1), now: 10) != nil)
+        #expect(limiter.consume(.v4(4), now: 11) == nil)
         #expect(limiter.count == 3)
-        for value in [1, 3, 4] { #expect(limiter.check(.v4(UInt32(value)), now: 12) != .allowed, "\(value)") }
-        #expect(limiter.check(.v4(2), now: 12) == .allowed)
+        for value in [1, 3, 4] { #expect(limiter.consume(.v4(UInt32(value)), now: 12) != nil, "\(value)") }
+        #expect(limiter.consume(.v4(2), now: 12) == nil)
     }
 
     @Test func churn_keepsTheTableConsistent() {
-        let limiter = RateLimiter(RateLimit(burst: 1, interval: 1_000_000_000), capacity: 7)
+        let limiter = RateLimiter(burst: 1, interval: 1_000_000_000, capacity: 7)
         var recent: [UInt32] = []
         var state: UInt32 = 12_345
         for step in 0..<5000 {
             state = state &* 1_664_525 &+ 1_013_904_223
             let value = state >> 28
             let known = recent.contains(value)
-            #expect((limiter.consume(.v4(value), now: Int64(step)) == .allowed) != known)
+            #expect((limiter.consume(.v4(value), now: Int64(step)) == nil) != known)
             recent.removeAll { $0 == value }
             recent.append(value)
             if recent.count > 7 { recent.removeFirst() }
@@ -82,10 +73,10 @@ import Testing
     }
 
     @Test func oneOfEverything_isTheLeast() {
-        let limiter = RateLimiter(RateLimit(burst: 0, interval: 0), capacity: 0)
-        #expect(limiter.consume(.v4(1), now: 0) == .allowed)
-        #expect(limiter.consume(.v4(1), now: 0) == .refused(retryAfter: 1))
-        #expect(limiter.consume(.v4(2), now: 0) == .allowed)
+        let limiter = RateLimiter(burst: 0, interval: 0, capacity: 0)
+        #expect(limiter.consume(.v4(1), now: 0) == nil)
+        #expect(limiter.consume(.v4(1), now: 0) == 1)
+        #expect(limiter.consume(.v4(2), now: 0) == nil)
         #expect(limiter.count == 1)
     }
 }

@@ -2,7 +2,12 @@ import HTTP
 import Testing
 
 @Suite struct RequestLimitTests {
-    private let limits = WireLimits(requestLine: 40, headerBlock: 60, fieldCount: 3, body: 10)
+    private let limits = WireLimits {
+        $0.requestLine = 40
+        $0.headerBlock = 60
+        $0.fieldCount = 3
+        $0.body = 10
+    }
 
     /// `GET /aaa HTTP/1.1` CRLF of exactly `length` bytes.
     private func line(_ length: Int) -> String {

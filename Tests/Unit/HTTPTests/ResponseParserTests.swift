@@ -130,14 +130,17 @@ import Testing
     }
 
     @Test func statusLine_passesAtTheLimitOnly() {
-        let limits = WireLimits(requestLine: 20)
+        let limits = WireLimits { $0.requestLine = 20 }
         #expect(everyWay("HTTP/1.1 204 abcde\r\n\r\n", limits: limits) != .refused(.requestLineTooLong))
         #expect(everyWay("HTTP/1.1 204 abcdef\r\n\r\n", limits: limits) == .refused(.requestLineTooLong))
         #expect(everyWay("HTTP/1.1 204 abcdefg", limits: limits) == .refused(.requestLineTooLong))
     }
 
     @Test func headers_passAtTheLimitOnly() {
-        let limits = WireLimits(headerBlock: 10, fieldCount: 1)
+        let limits = WireLimits {
+            $0.headerBlock = 10
+            $0.fieldCount = 1
+        }
         #expect(everyWay("HTTP/1.1 204 \r\nA: bcd\r\n\r\n", limits: limits) != .refused(.headerTooLarge))
         #expect(everyWay("HTTP/1.1 204 \r\nA: bcde\r\n\r\n", limits: limits) == .refused(.headerTooLarge))
         #expect(everyWay("HTTP/1.1 204 \r\nA:\r\nB:\r\n\r\n", limits: limits) == .refused(.tooManyFields))

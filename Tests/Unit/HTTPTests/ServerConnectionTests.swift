@@ -88,8 +88,14 @@ import Testing
 
     @Test func slowHeadGets408_AndSilenceIsJustClosed() async throws {
         // Long enough that what is sent at once has come; all four wait at the same time.
-        let timeouts = ServerTimeouts(header: 2000, body: 2000, idle: 2000, parkAfter: 20)
-        let answers = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        let answers = try await withServer(
+            configuration: HTTPServerConfiguration {
+                $0.timeouts.header = 2000
+                $0.timeouts.body = 2000
+                $0.timeouts.idle = 2000
+                $0.timeouts.parkAfter = 20
+            }
+        ) { peer in
             async let head = peer.exchange(["GET / HTTP/1.1\r\nHo"], halfClose: false)
             async let body = peer.exchange(
                 ["POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"], halfClose: false)
@@ -104,8 +110,8 @@ import Testing
     }
 
     @Test func parkedConnectionServesItsNextRequest() async throws {
-        let timeouts = ServerTimeouts(parkAfter: 5)
-        let answer = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        let answer = try await withServer(configuration: HTTPServerConfiguration { $0.timeouts.parkAfter = 5 }) {
+            peer in
             let stream = try await peer.connect()
             for number in 0..<3 {
                 _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 15))

@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: versions) func sameAnswer_WhenRequestsAreCutIntoRecordsAtEveryByte(version: Int32) async throws {
         let requests = Self.request("/a") + "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
         let expected = Self.response("GET /a ") + Self.response("POST /p abc")
-        let answers = try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        let answers = try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
             var answers = Set<String>()
@@ -51,7 +51,10 @@ import Testing
     @Test(arguments: versions) func largeContentBothWays(version: Int32) async throws {
         let content = String(repeating: "0123456789abcdef", count: 60_000)
         let answer = try await withServer(
-            configuration: HTTPServerConfiguration(limits: WireLimits(body: 2_000_000), tls: try acceptor())
+            configuration: HTTPServerConfiguration {
+                $0.limits.body = 2_000_000
+                $0.tls = try acceptor()
+            }
         ) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
@@ -68,8 +71,10 @@ import Testing
     }
 
     @Test(arguments: versions) func parkedConnectionServesItsNextRequest(version: Int32) async throws {
-        let timeouts = ServerTimeouts(parkAfter: 5)
-        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.parkAfter = 5
+            $0.tls = try acceptor()
+        }
         try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
@@ -86,8 +91,11 @@ import Testing
     }
 
     @Test func parkedConnectionIsClosedAtItsDeadline_WithCloseNotify() async throws {
-        let timeouts = ServerTimeouts(idle: 60, parkAfter: 5)
-        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.idle = 60
+            $0.timeouts.parkAfter = 5
+            $0.tls = try acceptor()
+        }
         try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect())
             try await client.handshake()
@@ -102,7 +110,7 @@ import Testing
                 ServerResponse(status: .ok, body: .bytes(Array((request.head.scheme ?? "none").utf8)))
             }
         }
-        let configuration = HTTPServerConfiguration(tls: try acceptor())
+        let configuration = try HTTPServerConfiguration { $0.tls = try acceptor() }
         try await withServer(configuration: configuration, handler: SchemeHandler()) { peer in
             let client = TLSPeer(try await peer.connect())
             try await client.handshake()
@@ -112,7 +120,7 @@ import Testing
     }
 
     @Test(arguments: versions) func streamThatBreaksOffIsATruncation(version: Int32) async throws {
-        try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
             try await client.write(Self.request("/cut"))
@@ -123,7 +131,7 @@ import Testing
 
     /// RFC 8446 §6.1: without close_notify the content may not be whole. Nothing is done with it.
     @Test(arguments: versions) func contentThatEndsWithoutCloseNotifyIsNotHandled(version: Int32) async throws {
-        try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
             try await client.write("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
@@ -133,7 +141,10 @@ import Testing
     }
 
     @Test(arguments: versions) func earlyRefusalIsRead_WhileTheClientStillSends(version: Int32) async throws {
-        let configuration = HTTPServerConfiguration(limits: WireLimits(body: 10), tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.limits.body = 10
+            $0.tls = try acceptor()
+        }
         let answer = try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
@@ -147,7 +158,7 @@ import Testing
     /// What OpenSSL has read together with the refused request is not waited for, nor read again and again.
     @Test(.timeLimit(.minutes(1)), arguments: versions)
     func refusalEnds_WithRecordsBehindTheRequest(version: Int32) async throws {
-        let answer = try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        let answer = try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake()
             try await client.send(client.seal("GET / HTTP/1.1\nHost: x\n\n") + client.seal("and more"))
@@ -157,8 +168,10 @@ import Testing
     }
 
     @Test func drainingEndsIdleConnections_AndFinishesWhatWasBegun() async throws {
-        let timeouts = ServerTimeouts(parkAfter: 5)
-        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.parkAfter = 5
+            $0.tls = try acceptor()
+        }
         try await withServer(configuration: configuration) { peer in
             let idle = TLSPeer(try await peer.connect())
             try await idle.handshake()
@@ -186,7 +199,7 @@ import Testing
 
     @Test func replacedCertificateIsForNewConnections_AndOldOnesGoOn() async throws {
         let acceptor = try acceptor("good")
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let old = TLSPeer(try await peer.connect())
             try await old.handshake()
             let begun = TLSPeer(try await peer.connect())
@@ -211,7 +224,7 @@ import Testing
     @Test(arguments: [("good", "second"), ("weak", "weak"), ("good", "encrypted")])
     func badPairIsRefused_AndTheOldStays(certificate: String, key: String) async throws {
         let acceptor = try acceptor("good")
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             #expect(throws: TLSConfigurationError.self) {
                 try acceptor.replace(
                     certificate: TestCertificates.pem(certificate), privateKey: TestCertificates.privateKey(key))

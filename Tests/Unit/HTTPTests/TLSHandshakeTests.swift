@@ -63,7 +63,7 @@ import Testing
 
     @Test(arguments: cases) func opensslClient(_ test: Case) async throws {
         let acceptor = try acceptor(test.certificate)
-        let said = try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        let said = try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             try await client(test.options, to: peer, saying: "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         }
         if let expected = test.expected {
@@ -102,7 +102,7 @@ import Testing
     @Test(arguments: protocols, [TLS1_2_VERSION, TLS1_3_VERSION])
     func applicationProtocol(_ test: Protocols, version: Int32) async throws {
         let acceptor = try acceptor(protocols: test.served)
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version, protocols: test.offered)
             do {
                 try await client.handshake()
@@ -119,7 +119,7 @@ import Testing
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION], [1, 2, 3, 7, 100])
     func handshakeInPieces(version: Int32, pieces: Int) async throws {
         let acceptor = try acceptor()
-        let answer = try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        let answer = try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let client = TLSPeer(try await peer.connect(), version: version)
             try await client.handshake(pieces: pieces)
             let request = client.seal("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -27,8 +27,11 @@ import Testing
 
     /// The type and the first bytes of what the server answers.
     private static func answer(to hello: [UInt8], pieces: Int?) async throws -> [UInt8] {
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(handshake: 30_000, linger: 50), tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.handshake = 30_000
+            $0.timeouts.linger = 50
+            $0.tls = try acceptor()
+        }
         return try await withServer(configuration: configuration) { peer in
             let stream = try await peer.connect()
             let size = pieces ?? hello.count
@@ -75,8 +78,11 @@ import Testing
     /// The last bytes of what the server sends until it closes.
     private static func end(of pieces: [[UInt8]]) async throws -> [UInt8] {
         // The handshake's time ends much later.
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(handshake: 60_000, linger: 50), tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.handshake = 60_000
+            $0.timeouts.linger = 50
+            $0.tls = try acceptor()
+        }
         return try await withServer(configuration: configuration) { peer in
             let stream = try await peer.connect()
             defer { stream.close() }
@@ -107,8 +113,10 @@ import Testing
 
     /// Regression: half a handshake cost 33 KB that nobody counted.
     @Test func halfAHandshakeIsCounted() async throws {
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(handshake: 60_000), tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.handshake = 60_000
+            $0.tls = try acceptor()
+        }
         try await withServer(configuration: configuration) { peer in
             let stream = try await peer.connect()
             try await stream.write(Array(Self.hello(300, record: 300).prefix(100)))
@@ -123,7 +131,7 @@ import Testing
 
     /// What comes behind the handshake is no part of it, also when it comes in one segment with it.
     @Test func contentBehindTheHandshakeIsNotCounted() async throws {
-        let configuration = HTTPServerConfiguration(tls: try acceptor())
+        let configuration = try HTTPServerConfiguration { $0.tls = try acceptor() }
         try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect())
             _ = try client.step()

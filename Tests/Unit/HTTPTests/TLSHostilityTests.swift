@@ -10,9 +10,13 @@ import Testing
     private static let request = "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
     private func configuration(handshake: Int64 = 10_000, linger: Int64 = 2000) throws -> HTTPServerConfiguration {
-        HTTPServerConfiguration(
+        try HTTPServerConfiguration {
+            $0.timeouts.handshake = handshake
             // An hour for the head: what ends a handshake is its own deadline.
-            timeouts: ServerTimeouts(handshake: handshake, header: 3_600_000, linger: linger), tls: try acceptor())
+            $0.timeouts.header = 3_600_000
+            $0.timeouts.linger = linger
+            $0.tls = try acceptor()
+        }
     }
 
     /// Silence, the first byte, half a hello, a hello without an answer to ours.
@@ -140,7 +144,10 @@ import Testing
     /// Regression: OpenSSL writes nothing while it waits for the rest of a handshake message, and a writer that took that
     /// for a full socket asked again and again, without ever leaving its loop to the others.
     @Test func messageThatDoesNotEndHoldsUpNobody() async throws {
-        let configuration = HTTPServerConfiguration(timeouts: ServerTimeouts(header: 200), tls: try acceptor())
+        let configuration = try HTTPServerConfiguration {
+            $0.timeouts.header = 200
+            $0.tls = try acceptor()
+        }
         try await withServer(configuration: configuration) { peer in
             let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
             try await client.handshake()

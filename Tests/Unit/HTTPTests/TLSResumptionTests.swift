@@ -33,7 +33,7 @@ import Testing
 
     @Test(arguments: versions) func ticketResumes(version: Int32) async throws {
         let acceptor = try acceptor()
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let first = try await visit(peer, version: version)
             #expect(!first.isResumed)
             #expect(!first.session.ticket.isEmpty)
@@ -53,7 +53,7 @@ import Testing
     @Test(arguments: versions) func ticketOfAnOlderKeyResumes_AndIsReplaced(version: Int32) async throws {
         let clock = Clock()
         let acceptor = try acceptor(clock: { clock.now })
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let first = try await visit(peer, version: version)
             clock.advance(milliseconds: Self.hour)
             // Somebody else's handshake makes the new key.
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: versions) func ticketResumes_UntilItsKeyIsGone(version: Int32) async throws {
         let clock = Clock()
         let acceptor = try acceptor(clock: { clock.now })
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let first = try await visit(peer, version: version)
             clock.advance(milliseconds: TicketKeys.sealingTime + Int64(TicketKeys.ticketLifetime) * 1000 - 1)
             #expect(try await visit(peer, version: version, session: first.session).isResumed)
@@ -82,7 +82,7 @@ import Testing
     @Test func keysAreFewAndTheLastGoesWithoutHandshakes() async throws {
         let clock = Clock()
         let acceptor = try acceptor(clock: { clock.now })
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             for _ in 0..<12 {
                 _ = try await visit(peer, version: TLS1_3_VERSION)
                 clock.advance(milliseconds: Self.hour)
@@ -99,7 +99,7 @@ import Testing
     @Test(arguments: versions, [0, 15, 16, 31, 32, 80, -1, -32])
     func changedTicketGetsAFullHandshake(version: Int32, place: Int) async throws {
         let acceptor = try acceptor()
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }) { peer in
             let session = try await visit(peer, version: version).session
             let place = place < 0 ? session.ticket.count + place : place
             let changed = try #require(session.changed(at: place))
@@ -110,10 +110,10 @@ import Testing
     }
 
     @Test(arguments: versions) func ticketOfAnotherServerGetsAFullHandshake(version: Int32) async throws {
-        let session = try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        let session = try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             Box(try await visit(peer, version: version).session)
         }
-        try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = try acceptor() }) { peer in
             let next = try await visit(peer, version: version, session: session.value)
             #expect(!next.isResumed)
         }
@@ -122,7 +122,7 @@ import Testing
     /// Any loop opens what another sealed.
     @Test(arguments: versions) func loopsShareTheKeys(version: Int32) async throws {
         let acceptor = try acceptor()
-        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor), loops: 2) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = acceptor }, loops: 2) { peer in
             var session = try await visit(peer, version: version).session
             for _ in 0..<16 {
                 let next = try await visit(peer, version: version, session: session)
@@ -138,7 +138,7 @@ import Testing
             certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
             protocols: [.http1], random: { _ in [] })
         #expect(good.ticketKeys.count == 0)
-        try await withServer(configuration: HTTPServerConfiguration(tls: bad)) { peer in
+        try await withServer(configuration: HTTPServerConfiguration { $0.tls = bad }) { peer in
             _ = try await visit(peer, version: TLS1_2_VERSION)
         }
         #expect(bad.ticketKeys.count == 0)

@@ -78,7 +78,7 @@ import Testing
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
         try await group.run { loop in
             let server = HTTPLoop(
-                loop: loop, configuration: HTTPServerConfiguration(limits: WireLimits(body: 1 << 20)), handler: handler,
+                loop: loop, configuration: HTTPServerConfiguration { $0.limits.body = 1 << 20 }, handler: handler,
                 immediate: Immediate(), wallClock: { 0 },
                 logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
             _ = try? Listener.start(sockets, on: loop, admission: admission)

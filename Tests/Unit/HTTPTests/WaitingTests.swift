@@ -14,8 +14,10 @@ import Testing
     @Test(arguments: [(2, 2), (1, 3), (0, 4)]) func onlySoManyKeepTheirTask(waitingTasks: Int, tasks: Int) async throws
     {
         let arrivals = Mutex(0)
-        let configuration = HTTPServerConfiguration(
-            timeouts: ServerTimeouts(parkAfter: 30_000), waitingTasks: waitingTasks)
+        let configuration = HTTPServerConfiguration {
+            $0.timeouts.parkAfter = 30_000
+            $0.waitingTasks = waitingTasks
+        }
         let answers = try await withServer(
             configuration: configuration, arriving: { arrivals.withLock { $0 += 1 } },
             { peer in
@@ -37,7 +39,10 @@ import Testing
     }
 
     @Test func connectionParkedAtOnceIsClosed_WhenItsIdleTimeIsOver() async throws {
-        let configuration = HTTPServerConfiguration(timeouts: ServerTimeouts(idle: 40), waitingTasks: 0)
+        let configuration = HTTPServerConfiguration {
+            $0.timeouts.idle = 40
+            $0.waitingTasks = 0
+        }
         let rest = try await withServer(configuration: configuration) { peer in
             let stream = try await peer.connect()
             #expect(try await ask(stream, "/a").hasPrefix("HTTP/1.1 200 "))
@@ -49,8 +54,7 @@ import Testing
     /// The wait for the first byte is part of the time a head may take, not added to it: the connection that came first
     /// ends first, though its first byte came last.
     @Test func slowHeadIsCountedFromTheAccept() async throws {
-        let timeouts = ServerTimeouts(header: 3000)
-        let ends = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        let ends = try await withServer(configuration: HTTPServerConfiguration { $0.timeouts.header = 3000 }) { peer in
             let first = try await peer.connect()
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 300))
             let second = try await peer.connect()

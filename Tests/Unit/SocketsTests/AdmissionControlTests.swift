@@ -91,7 +91,7 @@ import Testing
             serving: echo,
             { loop, _ in
                 let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-                _ = try Listener.start(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
+                _ = try Listener(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
                     descriptor in
                     isExhausted.withLock { isExhausted in
                         defer { isExhausted = false }
@@ -123,7 +123,7 @@ import Testing
                 let asking = try await connect(adminAddress, on: loop)
                 while operators.total == 0 { await Task.yield() }
                 let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-                _ = try Listener.start(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
+                _ = try Listener(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
                     descriptor in
                     isExhausted.withLock { isExhausted in
                         defer { isExhausted = false }

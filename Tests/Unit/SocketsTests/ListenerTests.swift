@@ -34,7 +34,7 @@ import Testing
         let served = try await onLoop(serving: echo) { loop, _ in
             let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
             let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
-            _ = try Listener.start(sockets, on: loop, admission: admission) { descriptor in
+            _ = try Listener(sockets, on: loop, admission: admission) { descriptor in
                 // One failure; whoever waits then is turned away through the reserve, the next one is served.
                 let call = calls.withLock {
                     $0 += 1; return $0

@@ -136,16 +136,6 @@ import Testing
         #expect(try await lines(AuditFilter(kinds: [.sessionEnded])) == [])
     }
 
-    @Test func aCommandIsTheOperators() async throws {
-        let ann = try #require(try await signIn().user)
-        var options = bench.options()
-        options.store.use = .command
-        let beside = try bench.open(options)
-        _ = try await beside.patchUser(ann.id, UserPatch(state: .disabled), at: bench.clock.now())
-        beside.close()
-        #expect(try await lines(AuditFilter(kinds: [.userDisabled])).map(\.actor) == [.operator])
-    }
-
     // MARK: In one transaction
 
     @Test func changesThatFailAreNotAudited() async throws {
@@ -210,24 +200,6 @@ import Testing
     }
 
     // MARK: Reading and keeping
-
-    @Test func pagesAndTimes() async throws {
-        let start = bench.clock.now()
-        for number in 0..<5 {
-            try await database.record(.command, user: nil, object: "\(number)", at: bench.clock.now())
-            bench.clock.advance(seconds: 1)
-        }
-        var found: [String?] = []
-        var place: Int64?
-        repeat {
-            let page = try await database.auditLog(AuditFilter(), before: place, limit: 2)
-            found += page.items.map(\.object)
-            place = page.next
-        } while place != nil
-        #expect(found == ["4", "3", "2", "1", "0"])
-        let filter = AuditFilter(since: start.adding(seconds: 1), until: start.adding(seconds: 3))
-        #expect(try await lines(filter).map(\.object) == ["1", "2"])
-    }
 
     @Test("lines go when their time is over, in batches, and not one before", arguments: [1, 450])
     func retention(count: Int) async throws {

@@ -134,17 +134,6 @@ import Testing
         }
     }
 
-    @Test("a backup is opened with the sealing key before it counts as good")
-    func asksForTheKey() throws {
-        let bench = try Bench()
-        try bench.open().close()
-        let path = bench.folder.path + "/bramley.db"
-        let other = SealingKeyring(current: .generate())
-        #expect(throws: StorageOpenError.wrongSealingKey(path)) {
-            try DatabaseExamination.examine(path, keyring: other, origin: .real, at: bench.clock.now())
-        }
-    }
-
     @Test("a database that somebody has open is not merged into one file")
     func settlesNoOpenDatabase() throws {
         let bench = try Bench()

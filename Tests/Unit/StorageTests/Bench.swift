@@ -137,9 +137,10 @@ func notification(
         case .accountDeleted: "account-delete"
         case .unknown(let text): text
         }
-    return AppleNotification(
-        id: id, kind: kind, type: type, clientID: Bench.web, subject: subject.map { AppleSubject($0) },
-        eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
+    var notification = AppleNotification(
+        id: id, type: type, clientID: Bench.web, eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
+    notification.subject = subject.map { AppleSubject($0) }
+    return notification
 }
 
 extension SignInResult {

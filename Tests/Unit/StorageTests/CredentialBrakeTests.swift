@@ -60,28 +60,6 @@ import Testing
 
     // MARK: The brake
 
-    @Test("a wave: nineteen are believed, the twentieth stops everything and is held back")
-    func wave() async throws {
-        try await people(40)
-        let checks = try await begin(30)
-        let outcomes = try await dead(checks)
-        #expect(outcomes.prefix(19).allSatisfy { if case .died = $0 { true } else { false } })
-        #expect(outcomes.dropFirst(19).allSatisfy { $0 == .heldBack })
-        #expect(try deadCount() == 19)
-        let status = try await status()
-        #expect(status.gate.brake == .init(since: now, dead: 20, checks: 20))
-        #expect(status.heldBack == 11)
-        // Ten are still due, and stay so; a restart knows.
-        #expect(status.due == 10)
-        #expect(try await begin().isEmpty)
-        database.close()
-        let reopened = try bench.open()
-        #expect(try await self.status(reopened).gate.brake == status.gate.brake)
-        let work = try await reopened.checkWork(Self.scope, at: now)
-        #expect(!work.hasDue)
-        #expect(work.gate.brake != nil)
-    }
-
     @Test("dead answers to a twentieth of the hour's checks stop nothing; one more stops the checks")
     func share() async throws {
         try await people(421)
@@ -156,12 +134,6 @@ import Testing
         #expect(try await status().acceptsUntil == nil)
         let late = try await begin()
         #expect(try await dead(late).filter { $0 == .heldBack }.count == 1)
-    }
-
-    @Test("without a wave there is nothing to accept: the brake stays")
-    func acceptingNothing() async throws {
-        _ = try await database.resumeChecks(accepting: true, at: now)
-        #expect(try await status().acceptsUntil == nil)
     }
 
     @Test("a sign-in takes a held-back answer away: accepting the wave later does not touch it")

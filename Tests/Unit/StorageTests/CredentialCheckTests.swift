@@ -196,31 +196,6 @@ import Testing
 
     // MARK: Answers
 
-    @Test("dead: the token goes, its sessions end as token_dead, the person stays", .onSQLite)
-    func dead() async throws {
-        let session = try await signIn()
-        bench.clock.advance(milliseconds: 1_800_000)
-        let check = try await forceDue("ann")
-        #expect(try await record(.dead, check) == .died(session.user, sessions: 1))
-        #expect(try await !isLive(session))
-        let entries = try await database.events(after: nil, limit: 100)
-        let ended = try #require(entries.first { $0.kind == .sessionEnded })
-        #expect(ended.cause == .tokenDead)
-        #expect(entries.contains { $0.kind == .userUpdated && $0.fields == ["credentialState"] })
-        let user = try #require(try await database.user(session.user))
-        #expect(user.state == .active)
-        #expect(user.credentialState == .revoked)
-        #expect(
-            try value("SELECT state || ' ' || cause || ' ' || (sealed_refresh_token IS NULL) FROM apple_credential")
-                == "revoked token_dead 1")
-        // The same answer again is about nothing.
-        #expect(try await record(.dead, check) == .superseded)
-        // A sign-in brings everything back.
-        let back = try await signIn()
-        #expect(try await isLive(back))
-        #expect(try await database.user(session.user)?.credentialState == .authorized)
-    }
-
     /// Marks a credential as asked about now, whatever its plan; sessions of the bench live for an hour.
     private func forceDue(_ subject: String) async throws -> DueCheck {
         try execute("UPDATE apple_credential SET next_check_at = 1, checked_at = NULL")
@@ -237,16 +212,6 @@ import Testing
         #expect(try await !isLive(web))
         #expect(try await isLive(app))
         #expect(try await database.user(web.user)?.credentialState == .authorized)
-    }
-
-    @Test("alive changes nothing but that it was counted")
-    func alive() async throws {
-        let session = try await signIn()
-        let check = try await forceDue("ann")
-        #expect(try await record(.alive, check) == .noted)
-        #expect(try await isLive(session))
-        let status = try await database.checkStatus(Self.scope, at: now)
-        #expect(status.alive == 1 && status.dead == 0 && status.live == 1 && status.due == 0)
     }
 
     @Test("not made: due again at the given time, and the attempts are counted until one is answered")
@@ -294,17 +259,6 @@ import Testing
             Issue.record("the token that was asked about is still the one that is kept")
             return
         }
-    }
-
-    @Test("a notification meanwhile wins, whatever the answer", .onSQLite, arguments: [CheckAnswer.alive, .dead])
-    func notificationMeanwhile(answer: CheckAnswer) async throws {
-        try await signIn()
-        let check = try await forceDue("ann")
-        bench.clock.advance(seconds: 1)
-        let told = notification(.consentRevoked, time: now)
-        #expect(try await database.apply(told, team: Bench.team, at: now) == .applied)
-        #expect(try await record(answer, check) == .superseded)
-        #expect(try value("SELECT cause || (next_check_at IS NULL) FROM apple_credential") == "consent_revoked1")
     }
 
     /// One client's token is found dead while another's seems to live, and then Apple's late word of an end before the
@@ -363,16 +317,5 @@ import Testing
             Issue.record("the answer to the check under way counts")
             return
         }
-    }
-
-    @Test("a check in flight at a kill is this day's: not repeated, and its answer is lost")
-    func killed() async throws {
-        let check = try await begun()
-        database.close()
-        let reopened = try bench.open()
-        bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
-        #expect(try await begin(100, reopened).isEmpty)
-        bench.clock.advance(seconds: 3_600)
-        #expect(try await begin(100, reopened).map(\.subject) == [check.subject])
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import Accounts
 @testable import Storage
 
-/// The state machine of docs/credential-states.md through the real store: whatever happens to an identity, what is
+/// The state machine of docs/apps/credential-states.md through the real store: whatever happens to an identity, what is
 /// stored afterwards is what `CredentialStatus.transition` says, deletion and transfer included.
 @Suite struct CredentialMachineTests {
     enum Start: String, CaseIterable, Sendable {

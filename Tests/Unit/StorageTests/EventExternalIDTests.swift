@@ -1,4 +1,5 @@
 import Coding
+import Stores
 import Testing
 
 @testable import Accounts

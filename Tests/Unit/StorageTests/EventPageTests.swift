@@ -20,30 +20,6 @@ import Testing
 
     private func fields(_ page: EventPage?) -> [String] { page?.items.flatMap(\.fields) ?? ["none"] }
 
-    @Test func pagesFollowEachOther() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        try await record(1...5, bench, database)
-        let first = try await database.eventPage(JournalFilter(), after: nil, limit: 2)
-        #expect(fields(first) == ["n1", "n2"])
-        try await record(6...6, bench, database)
-        let second = try await database.eventPage(JournalFilter(), after: first?.next, limit: 2)
-        #expect(fields(second) == ["n3", "n4"])
-        let third = try await database.eventPage(JournalFilter(), after: second?.next, limit: 2)
-        #expect(fields(third) == ["n5", "n6"])
-        #expect(third?.next == nil)
-        let byID = try await database.eventPage(
-            JournalFilter(), after: third?.items.first.map { .event($0.id) }, limit: 2)
-        #expect(fields(byID) == ["n6"])
-        let types = JournalFilter(kinds: [.userCreated, .sessionCreated])
-        let ofTypes = try await database.eventPage(types, after: nil, limit: 9)
-        #expect(ofTypes?.items.allSatisfy(types.accepts) == true)
-        let ofOne = try await database.eventPage(
-            JournalFilter(user: UserID(unchecked: "usr_1")), after: first?.next, limit: 2)
-        #expect(fields(ofOne) == ["n3", "n5"])
-        #expect(ofOne?.next == nil)
-    }
-
     @Test func placeIsGoneOnceAnEventBehindItIs() async throws {
         let bench = try Bench()
         let database = try bench.open()

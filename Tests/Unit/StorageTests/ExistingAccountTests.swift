@@ -52,54 +52,6 @@ import Testing
         guard case .signedIn = await next.signInWithApple() else { throw LinkBench.Unexpected() }
     }
 
-    @Test("connected: the ticket's link is authorized in the same browser without a second trip to Apple")
-    func connects() async throws {
-        let bench = try LinkBench(asksExisting: true)
-        let (person, _) = try await ask(bench)
-        let ticket = try await ticket(bench, person)
-        #expect(try await self.ticket(bench, person).reveal() == ticket.reveal())
-        let link = try await bench.link(waiting: ticket)
-        try await bench.open(link)
-        let page = try await bench.signIn.link(link.id)
-        let binding = BindingCookie.value(bench.browser)
-        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == person)
-        let location = try await bench.signIn.connectWaiting(link.id, binding: binding)
-        #expect(try await bench.signIn.connectWaiting(link.id, binding: binding) == location)
-        let code = try #require(location.split(separator: "code=").last.map(String.init))
-        let user = try await bench.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
-        #expect(user.externalID == "account-1" && user.name == PersonName(given: "Ann"))
-        #expect(try await bench.events() == ["user.created", "account.linked"])
-        #expect(bench.apple.exchanged.count == 1)
-    }
-
-    /// The attacker lets their own identity wait, makes the victim open the password page with the attacker's ticket, and
-    /// the application begins a link of the victim's account with it.
-    @Test("an identity that waits in another browser cannot be connected")
-    func foreignTicket() async throws {
-        let bench = try LinkBench(asksExisting: true)
-        let (person, _) = try await ask(bench, "attacker")
-        let link = try await bench.link("victims-account", waiting: try await ticket(bench, person))
-        let page = try await bench.signIn.link(link.id)
-        let victim = BindingCookie.value(BrowserBinding.make(random: SystemRandom()))
-        for binding in [victim, .absent, .invalid] {
-            #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
-            #expect(
-                await reason {
-                    _ = try await bench.signIn.connectWaiting(link.id, binding: binding)
-                } == "link_unknown")
-            for choice in ExistingAccountChoice.allCases {
-                #expect(
-                    await reason {
-                        _ = try await bench.signIn.answerExisting(
-                            person.id, choice, binding: binding, device: bench.device)
-                    } == "link_unknown")
-            }
-        }
-        #expect(try await bench.events().isEmpty)
-        // Apple's button is there as ever.
-        _ = try await bench.begin(link)
-    }
-
     @Test("one waiting identity serves one link")
     func servesOnce() async throws {
         let bench = try LinkBench(asksExisting: true)

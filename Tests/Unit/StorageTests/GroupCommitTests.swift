@@ -9,9 +9,13 @@ import Testing
 @testable import Storage
 
 @Suite struct GroupCommitTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
     /// Queues `writes` behind a lock another connection holds, so that all but the first share one transaction.
     private func together<Value: Sendable>(
-        _ database: Accounts.Database, _ bench: Bench, _ writes: [@Sendable () async -> Value]
+        _ database: Accounts.Database, _ writes: [@Sendable () async -> Value]
     ) async throws -> [Value] {
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
@@ -26,7 +30,7 @@ import Testing
         }
     }
 
-    private func open(_ bench: Bench) throws -> Accounts.Database {
+    private func open() throws -> Accounts.Database {
         try bench.open(bench.options(busyTimeout: 120_000))
     }
 
@@ -46,33 +50,31 @@ import Testing
         }
     }
 
-    private func saved(_ bench: Bench) throws -> Set<String> {
+    private func saved() throws -> Set<String> {
         try bench.stranger().read { try Set($0.texts("SELECT subject FROM first_consent")) }
     }
 
     @Test("writes that wait together share one transaction, and each is there when it is answered", .onSQLite)
     func sharesTransactions() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         let before = database.store.statistics
         let writes = (0..<40).map { save(database, "s\($0)") }
-        #expect(try await together(database, bench, writes) == Array(repeating: nil, count: 40))
-        #expect(try saved(bench).count == 40)
+        #expect(try await together(database, writes) == Array(repeating: nil, count: 40))
+        #expect(try saved().count == 40)
         #expect(database.store.statistics.transactions == before.transactions + 2)
         #expect(database.store.statistics.writes == before.writes + 40)
     }
 
     @Test("a write that fails leaves the others of its transaction alone", .onSQLite)
     func isolatesFailures() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         try database.executeOnWriter(
             """
             CREATE TEMP TRIGGER refuse BEFORE INSERT ON first_consent WHEN new.given_name = 'bad'
             BEGIN SELECT RAISE(ABORT, 'injected'); END
             """)
         let writes = (0..<20).map { save(database, "s\($0)", $0 == 7 ? "bad" : "Ann") }
-        let errors = try await together(database, bench, writes)
+        let errors = try await together(database, writes)
         for (index, error) in errors.enumerated() {
             if index == 7 {
                 guard case .inconsistent = error else {
@@ -83,7 +85,7 @@ import Testing
                 #expect(error == nil)
             }
         }
-        #expect(try saved(bench) == Set((0..<20).filter { $0 != 7 }.map { "s\($0)" }))
+        #expect(try saved() == Set((0..<20).filter { $0 != 7 }.map { "s\($0)" }))
         #expect(database.store.statistics.lost == 0)
     }
 
@@ -92,31 +94,29 @@ import Testing
         .onSQLite,
         arguments: [1, 10, 19])
     func survivesLostTransaction(position: Int) async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         try database.executeOnWriter(
             """
             CREATE TEMP TRIGGER lose BEFORE INSERT ON first_consent WHEN new.given_name = 'boom'
             BEGIN SELECT RAISE(ROLLBACK, 'injected'); END
             """)
         let writes = (0..<20).map { save(database, "s\($0)", $0 == position ? "boom" : "Ann") }
-        let errors = try await together(database, bench, writes)
+        let errors = try await together(database, writes)
         for (index, error) in errors.enumerated() { #expect((error == nil) == (index != position)) }
-        #expect(try saved(bench) == Set((0..<20).filter { $0 != position }.map { "s\($0)" }))
+        #expect(try saved() == Set((0..<20).filter { $0 != position }.map { "s\($0)" }))
         // Once with the others, once alone.
         #expect(database.store.statistics.lost == 2)
     }
 
     @Test("a full disk fails what does not fit and loses nothing that was acknowledged", .onSQLite)
     func survivesFullDisk() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         try await database.store.ready(at: bench.clock.now())
         let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 20)")
         let big = String(repeating: "x", count: 1_000_000)
         let writes = (0..<20).map { save(database, "s\($0)", $0 == 5 ? big : "Ann") }
-        let errors = try await together(database, bench, writes)
+        let errors = try await together(database, writes)
         for (index, error) in errors.enumerated() {
             if index == 5 {
                 guard case .unavailable = error else {
@@ -127,17 +127,17 @@ import Testing
                 #expect(error == nil, "\(index)")
             }
         }
-        #expect(try saved(bench) == Set((0..<20).filter { $0 != 5 }.map { "s\($0)" }))
+        #expect(try saved() == Set((0..<20).filter { $0 != 5 }.map { "s\($0)" }))
         #expect(database.store.statistics.lost >= 1)
 
         // Fill it up: what was acknowledged is what is there.
-        var acknowledged = try saved(bench)
+        var acknowledged = try saved()
         let medium = String(repeating: "y", count: 2_000)
         for number in 0..<100 {
             if await save(database, "m\(number)", medium)() == nil { acknowledged.insert("m\(number)") }
         }
         #expect(acknowledged.count < 119)
-        #expect(try saved(bench) == acknowledged)
+        #expect(try saved() == acknowledged)
 
         // And it takes writes again when there is space, without a restart.
         try database.executeOnWriter("PRAGMA max_page_count = 1073741823")
@@ -146,7 +146,6 @@ import Testing
 
     @Test("a database locked by another process is busy after the timeout, and works when the lock is gone", .onSQLite)
     func reportsBusy() async throws {
-        let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
@@ -159,13 +158,12 @@ import Testing
         #expect(try database.makeReader().signedIn(token: randomDigest(), at: bench.clock.now()) == nil)
         try stranger.execute("ROLLBACK")
         #expect(await save(database, "s")() == nil)
-        #expect(try saved(bench) == ["s"])
+        #expect(try saved() == ["s"])
     }
 
     @Test("a lost transaction invalidates nothing it did not do", .onSQLite)
     func lostWritesInvalidateNothing() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         let session = try #require(try await database.completeSignIn(record(at: bench.clock.now())).session)
         try database.executeOnWriter(
             """
@@ -183,8 +181,7 @@ import Testing
 
     @Test("a sign-in is all or nothing", .onSQLite)
     func signInIsAtomic() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         try database.executeOnWriter(
             """
             CREATE TEMP TRIGGER refuse BEFORE INSERT ON event WHEN new.type = 'session.created'
@@ -202,8 +199,7 @@ import Testing
 
     @Test("many writers at once are all answered")
     func answersMany() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         let sessions = try await withThrowingTaskGroup(of: Session?.self) { group in
             for number in 0..<300 {
                 group.addTask {
@@ -219,8 +215,7 @@ import Testing
 
     @Test("a closing database commits what waits and refuses what comes later", .onSQLite)
     func finishesWhenClosing() async throws {
-        let bench = try Bench()
-        let database = try open(bench)
+        let database = try open()
         let stranger = try bench.stranger()
         try stranger.execute("BEGIN IMMEDIATE")
         let errors = try await withThrowingTaskGroup(of: StoreError?.self) { group in
@@ -242,11 +237,11 @@ import Testing
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(errors == Array(repeating: nil, count: 21))
-        #expect(try saved(bench).count == 20)
+        #expect(try saved().count == 20)
         guard case .unavailable = await save(database, "late")() else {
             Issue.record("not refused")
             return
         }
-        #expect(try saved(bench).count == 20)
+        #expect(try saved().count == 20)
     }
 }

@@ -144,8 +144,10 @@ final class LinkBench: Sendable {
         returnTo: String? = "https://app.example.com/linked?tab=1", waiting: LinkTicket? = nil
     ) async throws -> NewLink {
         try await signIn.createLink(
-            externalID: externalID, kind: kind, displayName: "Ann at Example", returnTo: returnTo,
-            mayReplace: mayReplace, waiting: waiting, apiKey: Self.apiKey)
+            externalID: externalID, kind: kind, displayName: "Ann at Example", returnTo: returnTo, waiting: waiting,
+            by: APIKey(
+                id: Self.apiKey, name: "backend", scopes: mayReplace ? [.links, .linksReplace] : [.links],
+                createdAt: now))
     }
 
     /// Whose links these are.
@@ -153,9 +155,10 @@ final class LinkBench: Sendable {
 
     func request(
         _ nonce: String, _ subject: String = "ann", code: String = "code-1", given: String? = nil
-    ) -> LinkRequest {
+    ) -> NativeSignInRequest {
         let claim = Hexadecimal.encode(SHA256.hash(utf8: nonce).bytes)
-        return LinkRequest(identityToken: "\(subject)|\(claim)|\(code)", authorizationCode: code, givenName: given)
+        return NativeSignInRequest(
+            identityToken: "\(subject)|\(claim)|\(code)", authorizationCode: code, nonce: nonce, givenName: given)
     }
 
     func authorize(

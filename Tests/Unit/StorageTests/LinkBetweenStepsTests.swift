@@ -11,44 +11,6 @@ import Testing
 @Suite struct LinkBetweenStepsTests {
     private static let otherTeam = TeamID("OTHER12345")
 
-    @Test("the process ends between any two steps: the next one goes on where it was", arguments: LinkKind.allCases)
-    func restarted(kind: LinkKind) async throws {
-        var bench = try LinkBench()
-        let link = try await bench.link(kind: kind)
-        bench = try bench.restarted()
-        let code = try await bench.authorize(link, given: "Ann")
-        bench = try bench.restarted()
-        // The answer was lost: the app asks again.
-        #expect(try await bench.authorize(link, given: "Ann").reveal() == code.reveal())
-        let user = try await bench.complete(link, code)
-        bench = try bench.restarted()
-        #expect(try await bench.complete(link, code) == user)
-        #expect(user.name == PersonName(given: "Ann"))
-        #expect(try await bench.told().count == 1)
-        #expect(bench.apple.exchanged.count == 1)
-    }
-
-    @Test("killed while it completes, a link is completed later", .onSQLite)
-    func killed() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link(kind: .upgrade)
-        let code = try await bench.authorize(link)
-        let stranger = try bench.bench.stranger()
-        try stranger.write {
-            try $0.execute(
-                """
-                CREATE TRIGGER killed BEFORE UPDATE OF state ON account_link WHEN NEW.state = 'done'
-                BEGIN SELECT RAISE(ABORT, 'killed'); END
-                """)
-        }
-        #expect(await reason { _ = try await bench.complete(link, code) } == "unavailable")
-        #expect(try await bench.user() == nil)
-        try stranger.write { try $0.execute("DROP TRIGGER killed") }
-        let next = try bench.restarted()
-        #expect(try await next.complete(link, code).externalID == "account-1")
-        #expect(try await next.told() == ["account.upgraded \(link.id)"])
-    }
-
     // MARK: While an identity waits
 
     /// What happens while a link waits for its code.

@@ -1,7 +1,6 @@
 import Coding
 import Crypto
 import Gates
-import LogRecording
 import Storage
 import Stores
 import Strangers
@@ -11,31 +10,6 @@ import Testing
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
 @Suite struct LinkTicketTests {
-    @Test("an app's link makes a user with the external ID, no session, and tells of it; again, the same")
-    func linksByApp() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link()
-        #expect(link.id.rawValue.hasPrefix("lnk_") && link.ticket.reveal().hasPrefix("brt_"))
-        #expect(link.expiresAt == bench.now.adding(seconds: 600))
-        let code = try await bench.authorize(link, given: "Ann")
-        // Until the backend has seen that it is still its user, nobody is anything.
-        #expect(try await bench.user() == nil)
-        #expect(try bench.dump().filter { !$0.hasPrefix("first_consent") } == [])
-        let user = try await bench.complete(link, code)
-        #expect(user.externalID == "account-1")
-        #expect(user.name == PersonName(given: "Ann"))
-        #expect(try await bench.events() == ["user.created", "account.linked"])
-        #expect(try await bench.complete(link, code) == user)
-        #expect(try await bench.authorize(link, given: "Ann").reveal() == code.reveal())
-        #expect(try await bench.events() == ["user.created", "account.linked"])
-        #expect(bench.apple.exchanged.count == 1)
-        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else {
-            Issue.record("the person cannot sign in with Apple")
-            return
-        }
-        #expect(session.user == user.id)
-    }
-
     @Test("of a completed link stays what tells whose it is, until the link is deleted")
     func keepsWhose() async throws {
         let bench = try LinkBench()
@@ -48,31 +22,6 @@ import Testing
         bench.clock.advance(seconds: RetentionPolicy.links)
         #expect(try await bench.database.maintain(at: bench.now).links == 1)
         #expect(try await bench.database.link(link.id) == nil)
-    }
-
-    @Test("a browser's link leads back with link and code, its own query kept; reloaded, with the same code")
-    func linksByBrowser() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link()
-        let attempt = try await bench.begin(link)
-        let form = bench.form(attempt, user: "Ann")
-        guard case .linkAuthorized(let location) = await bench.post(form) else {
-            Issue.record("not authorized")
-            return
-        }
-        let prefix = "https://app.example.com/linked?tab=1&link=\(link.id)&code=brl_"
-        #expect(location.hasPrefix(prefix))
-        bench.clock.advance(seconds: 31)
-        let next = try bench.restarted()
-        guard case .linkAuthorized(let again) = await next.post(form) else {
-            Issue.record("a reload is not answered alike")
-            return
-        }
-        #expect(again == location)
-        let code = String(location.dropFirst(prefix.utf8.count - 4))
-        let user = try await next.signIn.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
-        #expect(user.name == PersonName(given: "Ann"))
-        #expect(try await next.database.sessions(of: user.id, at: next.now).isEmpty)
     }
 
     @Test(
@@ -100,20 +49,6 @@ import Testing
         let bench = try LinkBench(signUp: policy)
         #expect(try await bench.linked().state == .active)
         #expect(try await bench.linked("account-2", "bob", kind: .upgrade).state == .active)
-    }
-
-    @Test("cancelled at Apple: the link waits, and the next trip authorizes it")
-    func cancelled() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link()
-        let first = try await bench.begin(link)
-        let cancel = FormEncoder.encode([("state", first.state), ("error", "user_cancelled_authorize")])
-        guard case .failed(Failure(.cancelled), _, link.id?) = await bench.post(cancel) else {
-            throw LinkBench.Unexpected()
-        }
-        #expect(try await bench.row(link.id).state == .open)
-        let second = try await bench.begin(link)
-        guard case .linkAuthorized = await bench.post(bench.form(second)) else { throw LinkBench.Unexpected() }
     }
 
     @Test("a browser that is signed in keeps its session: a link neither makes nor replaces one")
@@ -176,28 +111,13 @@ import Testing
         #expect(await reason { _ = try await bench.complete(late, code) } == "link_unknown")
     }
 
-    @Test("an app that asks fifty times at once has one code, and the code went to Apple once")
-    func joins() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link()
-        bench.apple.gate.shut()
-        let codes = try await withThrowingTaskGroup(of: String.self) { group in
-            for _ in 0..<50 { group.addTask { try await bench.authorize(link).reveal() } }
-            await bench.apple.gate.arrived(1)
-            bench.apple.gate.open()
-            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
-        }
-        #expect(codes.count == 1)
-        #expect(bench.apple.exchanged.count == 1)
-    }
-
     @Test("a request that read the link before an identical one ended is given the same link")
     func readsTheLinkAgain() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
         let early = try await bench.row(link.id)
         _ = try await bench.authorize(link)
-        let request = bench.request(link.nonce, "ann", code: "code-ann-\(link.id)").native(early)
+        let request = bench.request(link.nonce, "ann", code: "code-ann-\(link.id)")
         let after = try await bench.signIn.authorize(early, request, device: bench.device)
         #expect(after.state == .authorized)
         #expect(bench.apple.exchanged.count == 1)
@@ -244,17 +164,5 @@ import Testing
                 _ = try await bench.signIn.beginLink(link.id, binding: .make(random: SystemRandom()))
             } == "wrong_browser")
         #expect(try await version() == opened)
-    }
-
-    @Test("the codes and tokens of a link are in the database by their hashes alone")
-    func storesHashes() async throws {
-        let bench = try LinkBench()
-        let link = try await bench.link()
-        let code = try await bench.authorize(link)
-        let bytes = String(decoding: try bench.bench.databaseBytes(), as: UTF8.self)
-        for secret in [link.ticket.reveal(), code.reveal(), "r.ann.code-ann-\(link.id)"] {
-            #expect(!bytes.contains(secret.dropFirst(4)))
-            #expect(!bench.log.lines.joined().contains(secret))
-        }
     }
 }

@@ -202,33 +202,6 @@ import Testing
         #expect(try await database.webhookEndpoints().map(\.backlog).reduce(0, +) == 1)
     }
 
-    @Test("leaving a client's groups ends everything of the person there")
-    func leaving() async throws {
-        _ = try await database.changeOpenIDClients(at: now) { clients in
-            clients.map { client in
-                var client = client
-                if client.id.rawValue == "program" { client.groups = ["staff", "cooks"] }
-                return client
-            }
-        }
-        let session = try await signIn()
-        func put(_ groups: String...) async throws {
-            _ = try await database.patchUser(session.user, UserPatch(groups: groups), at: now)
-        }
-        try await put("staff")
-        let id = try await use(session)
-        try await use(session, "other", number: 2)
-        try await put("cooks")
-        let receiver = FakeReceiver()
-        await drain(receiver)
-        #expect(receiver.logouts.isEmpty)
-        try await put("others")
-        await drain(receiver)
-        #expect(receiver.logouts == ["\(Self.uri) program \(session.user) all \(now.seconds)"])
-        #expect(try await database.grant(id, at: now) == nil)
-        #expect(try await database.signedIn(token: session.tokenHash, at: now) != nil)
-    }
-
     @Test("configured webhooks and clients' endpoints leave each other alone")
     func beside() async throws {
         try database.setWebhookEndpoints([WebhookBench.one], at: now)

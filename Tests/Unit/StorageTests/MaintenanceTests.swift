@@ -78,24 +78,6 @@ import Testing
         // The first one's two entries are gone, nobody else's.
         #expect(left.count == all.count - 2)
     }
-
-    @Test("deleted rows leave no trace in the file", .onSQLite)
-    func overwrites() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        let name = "Zyxomma-petiolatum"
-        try await database.saveFirstConsent(
-            team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: name), at: bench.clock.now())
-        _ = try await database.completeSignIn(record(at: bench.clock.now()))
-        let full = try String(decoding: bench.databaseBytes(), as: UTF8.self)
-        #expect(full.contains(name) && full.contains("ann@example.com"), "it was never there")
-        _ = try await database.apply(
-            notification(.accountDeleted, time: bench.clock.now()), team: Bench.team, at: bench.clock.now())
-        database.close()
-        let bytes = try String(decoding: bench.databaseBytes(), as: UTF8.self)
-        #expect(!bytes.contains(name))
-        #expect(!bytes.contains("ann@example.com"))
-    }
 }
 
 @Suite struct CredentialTests {

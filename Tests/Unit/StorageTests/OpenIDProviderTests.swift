@@ -156,8 +156,6 @@ import Testing
 
     @Test("rights that the operator takes from a client are gone at once")
     func withdrawnRights() async throws {
-        let asked = try request([("scope", "openid email offline_access")].filter { _ in false })
-        #expect(asked.scopes == [.openid, .offlineAccess])
         let signedIn = try await signIn()
         let first = try await tokens(signedIn)
         func change(_ edit: @escaping @Sendable (inout OpenIDClient) -> Void) async throws {

@@ -53,19 +53,6 @@ import Testing
         database.close()
     }
 
-    @Test("data is there after closing and opening again, the log emptied into the file")
-    func reopens() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        let session = try #require(try await database.completeSignIn(record(at: bench.clock.now())).session)
-        database.close()
-        let log = try? FileManager.default.attributesOfItem(atPath: bench.folder.path + "/bramley.db-wal")
-        #expect((log?[.size] as? Int ?? 0) == 0)
-        let again = try bench.open()
-        #expect(try await again.signedIn(token: session.tokenHash, at: bench.clock.now())?.session == session)
-        again.close()
-    }
-
     /// Regression: it waited for the reader as long as for another writer, and every writer waited for it.
     @Test("a server that closes beside a reader, such as a backup, does not wait for it, and the log stays")
     func closesBesideAReader() async throws {
@@ -84,16 +71,6 @@ import Testing
         #expect(try await staying.completeSignIn(record("bob", at: bench.clock.now())).session != nil)
         try reader.execute("ROLLBACK")
         staying.close()
-    }
-
-    @Test("a closed database refuses writes clearly")
-    func refusesAfterClose() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        database.close()
-        await #expect(throws: StoreError.unavailable("the database is closed")) {
-            try await database.store.ready(at: bench.clock.now())
-        }
     }
 
     /// Opens, expecting one line that names the file or directory and what to do.
@@ -161,18 +138,6 @@ import Testing
         expectRefusal(bench, says: "sealing key") {
             if case .wrongSealingKey = $0 { true } else { false }
         }
-    }
-
-    @Test("a database that another process keeps locked is refused after the busy timeout")
-    func refusesLocked() throws {
-        let bench = try Bench()
-        try bench.open().close()
-        let stranger = try bench.stranger()
-        try stranger.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
-        expectRefusal(bench, says: "locked") {
-            if case .locked = $0 { true } else { false }
-        }
-        try stranger.execute("ROLLBACK")
     }
 
     @Test("two processes that make the same new database both succeed")

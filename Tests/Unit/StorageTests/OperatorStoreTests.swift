@@ -58,14 +58,6 @@ import Testing
         #expect(ended.count == 450 && ended.allSatisfy { $0.cause == .revokedByOperator })
     }
 
-    @Test func peopleByAddress() async throws {
-        _ = try await database.completeSignIn(record("ann", email: "Ann@Example.com", at: bench.clock.now()))
-        _ = try await database.completeSignIn(record("bob", email: "ann@example.com", at: bench.clock.now()))
-        #expect(try await database.users(UserFilter(email: "ANN@example.com"), after: nil, limit: 10).items.count == 2)
-        #expect(try await database.users(UserFilter(email: "ann@example.com"), after: nil, limit: 1).items.count == 1)
-        #expect(try await database.users(UserFilter(email: "%"), after: nil, limit: 10).items.isEmpty)
-    }
-
     // MARK: Notifications
 
     @Test func notificationsNewestFirst() async throws {

@@ -171,12 +171,13 @@ import Testing
         let first = try open(bench.keyring)
         let users = try await signIn(2, "lost", in: first, by: SealingKeyring(current: lost))
         for user in users { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
-        await #expect(throws: QueuedToken.Fault(reason: .unknownKey, keyID: lost.id)) {
+        await #expect(throws: SealingError.unknownKey) {
             try await queued(first, by: bench.keyring)
         }
         // Nothing in the row names the person: what was sealed for them stands in a second seal.
         let row = try #require(try await first.sealedTokens(after: nil, limit: 1).first)
         #expect(SealingKeyring.keyID(of: row.sealed) == Bench.key.id)
+        #expect(QueuedToken.keyID(of: row.sealed, context: row.context, keyring: bench.keyring) == lost.id)
         first.close()
 
         // The key that seals changes before the missing one is back.
@@ -206,7 +207,7 @@ import Testing
         for (value, context, keys) in [(kept, [3], ring), (sealed, [2], ring), (kept, [2], bench.keyring)]
             as [([UInt8], [UInt8], SealingKeyring)]
         {
-            #expect(throws: QueuedToken.Fault.self) {
+            #expect(throws: SealingError.self) {
                 try QueuedToken.open(value, context: context, keyring: keys)
             }
         }

@@ -13,20 +13,6 @@ import Testing
         #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)
     }
 
-    @Test("deleting somebody queues their refresh token, once, and it can be finished")
-    func queues() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        try await delete("ann", database, bench)
-        let due = try await database.dueRevocations(at: bench.clock.now(), limit: 10)
-        #expect(due.count == 1)
-        let entry = try #require(due.first)
-        #expect(!entry.sealedRefreshToken.isEmpty && entry.attempts == 0)
-        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
-        #expect(try await !database.finishRevocation(entry.id, at: bench.clock.now()))
-        #expect(try await database.dueRevocations(at: bench.clock.now(), limit: 10).isEmpty)
-    }
-
     @Test("a postponed revocation waits; a given-up one loses its token and is never due")
     func postpones() async throws {
         let bench = try Bench()

@@ -11,9 +11,16 @@ import Testing
 /// Deleted people: what is queued for Apple, what a sign-in beside it does, and what is left.
 @Suite struct RevocationTests {
     private static let token = "r.0123456789abcdef.apple"
+    private let bench: Bench
+    private let database: Accounts.Database
+
+    init() throws {
+        bench = try Bench()
+        database = try bench.open()
+    }
 
     /// A sign-in with a refresh token sealed as `SignIn` seals it.
-    private func sealedRecord(_ subject: String, _ bench: Bench) -> SignInRecord {
+    private func sealedRecord(_ subject: String) -> SignInRecord {
         var new = record(subject, at: bench.clock.now())
         new.sealedRefreshToken = bench.keyring.seal(
             Array(Self.token.utf8), purpose: .refreshToken,
@@ -22,28 +29,26 @@ import Testing
         return new
     }
 
-    private func delete(_ subject: String, _ database: Accounts.Database, _ bench: Bench) async throws -> UserID {
-        let user = try #require(try await database.completeSignIn(sealedRecord(subject, bench)).user)
+    private func delete(_ subject: String) async throws -> UserID {
+        let user = try #require(try await database.completeSignIn(sealedRecord(subject)).user)
         #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 1))
         return user.id
     }
 
-    private func due(_ database: Accounts.Database, _ bench: Bench) async throws -> [QueuedRevocation] {
-        try await database.dueRevocations(at: bench.clock.now(), limit: 10)
+    private func due(in other: Accounts.Database? = nil) async throws -> [QueuedRevocation] {
+        try await (other ?? database).dueRevocations(at: bench.clock.now(), limit: 10)
     }
 
-    private func value(_ sql: String, _ bench: Bench) throws -> String? {
+    private func value(_ sql: String) throws -> String? {
         try bench.stranger().read { try $0.text(sql) }
     }
 
     @Test("the queued token opens without the person's subject, for this entry alone, and under an old key too")
     func reseals() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        _ = try await delete("bob", database, bench)
+        _ = try await delete("ann")
+        _ = try await delete("bob")
         database.close()
-        let entries = try await due(bench.open(), bench)
+        let entries = try await due(in: bench.open())
         try #require(entries.count == 2)
         let rings = [bench.keyring, SealingKeyring(current: .generate(), previous: [Bench.key])]
         for (entry, other) in [(entries[0], entries[1]), (entries[1], entries[0])] {
@@ -58,59 +63,26 @@ import Testing
         }
     }
 
-    @Test("a sign-in while Apple is asked is refused and leaves nothing; afterwards it is a first one")
-    func signInMeanwhile() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        let old = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
-        let deadline = bench.clock.now().adding(seconds: 30)
-        #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        // Nobody else begins it too.
-        #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        let attempt = sealedRecord("ann", bench)
-        #expect(try await database.completeSignIn(attempt) == .refused(.revoked, nil))
-        #expect(try value("SELECT count(*) FROM user", bench) == "0")
-        #expect(try value("SELECT count(*) FROM session", bench) == "0")
-        // Used all the same.
-        guard case .alreadyUsed = try await database.completeSignIn(attempt) else {
-            Issue.record("the attempt was not used up")
-            return
-        }
-        // Others come and go.
-        #expect(try await database.completeSignIn(sealedRecord("bob", bench)).session != nil)
-        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
-        // An attempt of before may carry what Apple has just ended; one that begins now is a first one.
-        bench.clock.advance(seconds: 1)
-        let back = try #require(try await database.completeSignIn(sealedRecord("ann", bench)).user)
-        #expect(back.id != old)
-        #expect(try value("SELECT count(*) FROM revocation", bench) == "0")
-    }
-
     /// The worker holds what was due while Apple is slow with another; the person comes back, somebody else is deleted.
     @Test("an entry's id never means another person's")
     func idsAreNotReused() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
-        _ = try await delete("bob", database, bench)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
+        #expect(try await database.completeSignIn(sealedRecord("ann")).session != nil)
+        _ = try await delete("bob")
         let deadline = bench.clock.now().adding(seconds: 30)
         #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        #expect(try await due(database, bench).count == 1)
+        #expect(try await due().count == 1)
     }
 
     /// Apple confirmed the code, then acted on our revocation, and the sign-in is stored last.
     @Test("a sign-in that Apple confirmed before it acted is refused, one that begins afterwards is not")
     func signInAcross() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
         let deadline = bench.clock.now().adding(seconds: 30)
         #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        var across = sealedRecord("ann", bench)
+        var across = sealedRecord("ann")
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: "Ann"), at: bench.clock.now())
         bench.clock.advance(seconds: 2)
@@ -118,95 +90,55 @@ import Testing
         across.now = bench.clock.now()
         #expect(try await database.completeSignIn(across) == .refused(.revoked, nil))
         // Apple may have acted before the person consented anew, and will not say the name again.
-        #expect(try value("SELECT given_name FROM first_consent", bench) == "Ann")
+        #expect(try value("SELECT given_name FROM first_consent") == "Ann")
         bench.clock.advance(seconds: 1)
-        let back = try await database.completeSignIn(sealedRecord("ann", bench))
+        let back = try await database.completeSignIn(sealedRecord("ann"))
         #expect(back.session != nil)
         #expect(back.user?.name == PersonName(given: "Ann"))
-        #expect(try value("SELECT count(*) FROM first_consent", bench) == "0")
-    }
-
-    @Test(
-        "a notification during the exchange of somebody deleted here ends what comes of it", arguments: [true, false])
-    func notificationMeanwhile(isDeletion: Bool) async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        bench.clock.advance(seconds: 60)
-        var attempt = sealedRecord("ann", bench)
-        bench.clock.advance(seconds: 2)
-        let told = notification(
-            isDeletion ? .accountDeleted : .consentRevoked, subject: "ann", time: bench.clock.now())
-        #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .unknownSubject)
-        attempt.now = bench.clock.now()
-        #expect(try await database.completeSignIn(attempt) == .refused(.revoked, nil))
-        bench.clock.advance(seconds: 1)
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        #expect(try value("SELECT count(*) FROM first_consent") == "0")
     }
 
     @Test("a mark from before the clock was set back keeps nobody out")
     func clockSetBack() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
         let now = bench.clock.now()
         #expect(try await database.beginRevocation(entry.id, at: now, until: now.adding(seconds: 30)))
         bench.clock.advance(seconds: -7200)
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        #expect(try await database.completeSignIn(sealedRecord("ann")).session != nil)
     }
 
     @Test("a finished revocation stays finished, whatever a late worker reports", .onSQLite)
     func lateWorker() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
         #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
         try await database.postponeRevocation(entry.id, until: bench.clock.now(), failure: "provider_unavailable")
-        #expect(try value("SELECT failure || (next_attempt_at IS NULL) FROM revocation", bench) == "done1")
+        #expect(try value("SELECT failure || (next_attempt_at IS NULL) FROM revocation") == "done1")
     }
 
     @Test("a process that dies while Apple is asked keeps nobody out for longer than the flight")
     func crash() async throws {
-        let bench = try Bench()
-        let first = try bench.open()
-        _ = try await delete("ann", first, bench)
-        let entry = try #require(try await due(first, bench).first)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
         let deadline = bench.clock.now().adding(seconds: 30)
-        #expect(try await first.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        first.close()
-        let database = try bench.open()
+        #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        database.close()
+        let second = try bench.open()
         bench.clock.advance(milliseconds: 29_999)
-        #expect(try await due(database, bench).isEmpty)
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)) == .refused(.revoked, nil))
+        #expect(try await due(in: second).isEmpty)
+        #expect(try await second.completeSignIn(sealedRecord("ann")) == .refused(.revoked, nil))
         bench.clock.advance(milliseconds: 1)
-        #expect(try await due(database, bench).map(\.id) == [entry.id])
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
-        #expect(try await due(database, bench).isEmpty)
-    }
-
-    @Test("a refused attempt that is postponed lets the next sign-in stop it")
-    func postponed() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
-        let now = bench.clock.now()
-        #expect(try await database.beginRevocation(entry.id, at: now, until: now.adding(seconds: 30)))
-        try await database.postponeRevocation(entry.id, until: now.adding(seconds: 5), failure: "provider_unavailable")
-        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
-        bench.clock.advance(seconds: 5)
-        #expect(try await due(database, bench).isEmpty)
+        #expect(try await due(in: second).map(\.id) == [entry.id])
+        #expect(try await second.completeSignIn(sealedRecord("ann")).session != nil)
+        #expect(try await due(in: second).isEmpty)
     }
 
     @Test("notifications about deleted people are kept without payload and subject; about strangers with both")
     func echo() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
+        _ = try await delete("ann")
         // One whose token was dead already is remembered too.
-        _ = try await database.completeSignIn(sealedRecord("cat", bench))
+        _ = try await database.completeSignIn(sealedRecord("cat"))
         bench.clock.advance(seconds: 60)
         _ = try await database.apply(
             notification(.consentRevoked, subject: "cat", time: bench.clock.now()), team: Bench.team,
@@ -218,8 +150,7 @@ import Testing
             let outcome = try await database.apply(told, team: Bench.team, at: bench.clock.now())
             #expect(outcome == .unknownSubject)
             let kept = try value(
-                "SELECT payload IS NOT NULL AND subject IS NOT NULL FROM notification WHERE jti = 'n-\(subject)'", bench
-            )
+                "SELECT payload IS NOT NULL AND subject IS NOT NULL FROM notification WHERE jti = 'n-\(subject)'")
             #expect(kept == (isKept ? "1" : "0"), "\(subject)")
             // Known for a duplicate all the same.
             #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .duplicate)
@@ -228,17 +159,15 @@ import Testing
 
     @Test("deletions are forgotten after 90 days, those still under way never")
     func retention() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
-        _ = try await delete("ann", database, bench)
-        let entry = try #require(try await due(database, bench).first)
+        _ = try await delete("ann")
+        let entry = try #require(try await due().first)
         #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
-        _ = try await delete("bob", database, bench)
+        _ = try await delete("bob")
         bench.clock.advance(milliseconds: 90 * 86_400_000 - 1)
         #expect(try await database.maintain(at: bench.clock.now()).revocations == 0)
         bench.clock.advance(milliseconds: 1)
         #expect(try await database.maintain(at: bench.clock.now()).revocations == 1)
-        #expect(try await due(database, bench).count == 1)
+        #expect(try await due().count == 1)
     }
 
     enum Deletion: CaseIterable {
@@ -249,8 +178,6 @@ import Testing
         "nothing of a deleted person is left in the files, while the server still runs", .onSQLite,
         arguments: Deletion.allCases)
     func noTrace(_ way: Deletion) async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         let subject = "000777.f00dfeedf00dfeedf00dfeedf00dfeed.0777"
         let traces = [
             subject, "Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith/7.77", "203.0.113.77",
@@ -258,7 +185,7 @@ import Testing
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: "Zyxomma", family: "Petiolatum"),
             at: bench.clock.now())
-        var new = sealedRecord(subject, bench)
+        var new = sealedRecord(subject)
         new.claims.email = EmailAddress(address: "zyxomma@example.com", isVerified: true, isPrivate: false)
         new.device = Device(userAgent: "Gastrolith/7.77", address: "203.0.113.77")
         let user = try #require(try await database.completeSignIn(new).user)
@@ -302,24 +229,6 @@ import Testing
         for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
         #expect(after.contains(user.id.rawValue), "the journal keeps ids")
         #expect(after.contains("External-4711"), "the application's own id as well: account.deleted carries it")
-    }
-
-    @Test("another process refuses the deleted person's sessions once it has looked, its cache too", .onSQLite)
-    func otherProcess() async throws {
-        let bench = try Bench()
-        let (here, there) = (try bench.open(), try bench.open())
-        let session = try #require(try await here.completeSignIn(sealedRecord("ann", bench)).session)
-        let cache = SessionCache(
-            reader: try there.makeReader(), invalidations: there.invalidations, limits: Bench.limits, capacity: 10)
-        there.store.tick(at: bench.clock.now())
-        func look() throws -> String? {
-            try cache.text(of: session.tokenHash, at: bench.clock.now()) { $0.user.id.rawValue }?.text
-        }
-        #expect(try look() == session.user.rawValue)
-        #expect(try await here.deleteUser(session.user, at: bench.clock.now()) != .unknown)
-        // `serve` calls this every 250 ms.
-        there.store.tick(at: bench.clock.now())
-        #expect(try look() == nil)
     }
 }
 

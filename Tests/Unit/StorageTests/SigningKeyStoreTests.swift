@@ -35,25 +35,6 @@ import Testing
         #expect(try await store.signingKeys() == [changed])
     }
 
-    @Test("RSA keys are kept beside them, and each goes without the other", arguments: StoreKind.allCases)
-    func keepsBothKinds(kind: StoreKind) async throws {
-        let bench = try Bench(kind)
-        let store = try bench.open()
-        let elliptic = key("a", signsFrom: .init(milliseconds: 2))
-        var rsa = key("b", signsFrom: .init(milliseconds: 1))
-        rsa.publicHalf = .rsa(modulus: [UInt8](repeating: 0xC1, count: 256), exponent: [1, 0, 1])
-        let made = rsa
-        #expect(try await store.changeSigningKeys { $0 + [elliptic, made] } == [made, elliptic])
-        var erased = rsa
-        erased.sealedPrivateKey = nil
-        let changed = erased
-        #expect(
-            try await store.changeSigningKeys { keys in keys.map { $0.keyID == "b" ? changed : $0 } }
-                == [changed, elliptic])
-        #expect(try await store.changeSigningKeys { _ in [changed] } == [changed])
-        #expect(try await store.changeSigningKeys { _ in [] } == [])
-    }
-
     private func process(_ database: Accounts.Database, _ bench: Bench) -> SigningKeys {
         SigningKeys(
             database: database, keyring: bench.keyring,

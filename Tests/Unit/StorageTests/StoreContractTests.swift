@@ -272,20 +272,6 @@ extension Bench {
         #expect(found?.session.lastSeenAt == session.createdAt)
     }
 
-    @Test("a user's sessions are listed newest first", arguments: StoreKind.allCases)
-    func listsSessions(kind: StoreKind) async throws {
-        let subject = try Subject(kind)
-        var made: [SessionID] = []
-        for _ in 0..<3 {
-            made.append(try await subject.signIn().id)
-            subject.clock.advance(seconds: 1)
-        }
-        let other = try await subject.signIn("bob")
-        let listed = try await subject.store.sessions(of: try await subject.signIn().user, at: subject.now)
-        #expect(Array(listed.map(\.id).dropFirst()) == made.reversed())
-        #expect(!listed.map(\.id).contains(other.id))
-    }
-
     @Test(
         "a sign-in that Apple's end of consent overtook makes nothing, a later one is a first one again",
         arguments: StoreKind.allCases, [AppleNotification.Kind.consentRevoked, .accountDeleted])
@@ -336,20 +322,6 @@ extension Bench {
             notification(.consentRevoked, time: time), team: Bench.team, at: subject.now)
         #expect(try await subject.isLive(later))
         #expect(try await subject.store.user(later.user)?.credentialState == .authorized)
-    }
-
-    @Test("a jti is applied once", arguments: StoreKind.allCases)
-    func deduplicates(kind: StoreKind) async throws {
-        let subject = try Subject(kind)
-        let time = subject.now
-        _ = try await subject.signIn(issuedAt: time.adding(seconds: -10))
-        let first = notification(.consentRevoked, id: "j1", time: time)
-        #expect(try await subject.store.apply(first, team: Bench.team, at: subject.now) == .applied)
-        let session = try await subject.signIn(issuedAt: time.adding(seconds: 1))
-        let before = try await subject.journal()
-        #expect(try await subject.store.apply(first, team: Bench.team, at: subject.now) == .duplicate)
-        #expect(try await subject.isLive(session))
-        #expect(try await subject.journal() == before)
     }
 
     @Test("account-deleted erases the user when so configured", arguments: StoreKind.allCases)
@@ -439,18 +411,6 @@ extension Bench {
             notification(.consentRevoked, time: subject.now), team: TeamID("OTHERTEAM1"), at: subject.now)
         #expect(outcome == .unknownSubject)
         #expect(try await subject.isLive(session))
-    }
-
-    @Test("the journal is read on from any entry, in order", arguments: StoreKind.allCases)
-    func pagesJournal(kind: StoreKind) async throws {
-        let subject = try Subject(kind)
-        for _ in 0..<5 { _ = try await subject.signIn() }
-        let all = try await subject.journal()
-        #expect(all.count == 6)
-        #expect(Set(all.map(\.id)).count == 6)
-        #expect(try await subject.store.events(after: nil, limit: 2) == Array(all[0..<2]))
-        #expect(try await subject.store.events(after: all[1].id, limit: 3) == Array(all[2..<5]))
-        #expect(try await subject.store.events(after: all[5].id, limit: 3) == [])
     }
 
     @Test("the journal's pages follow each other, narrowed or not", arguments: StoreKind.allCases)

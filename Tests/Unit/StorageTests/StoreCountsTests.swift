@@ -9,10 +9,15 @@ import Testing
 /// What the metrics say of the database.
 @Suite struct StoreCountsTests {
     private static let scope = CheckScope(team: Bench.team, clients: [Bench.web])
+    private let bench: Bench
+    private let database: Accounts.Database
+
+    init() throws {
+        bench = try Bench()
+        database = try bench.open()
+    }
 
     @Test func sessionsCountWhileTheyAreLive() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         #expect(try await database.counts(Self.scope, at: bench.clock.now()) == StoreCounts())
         for name in ["ada", "boris"] {
             _ = try await database.completeSignIn(record(name, at: bench.clock.now()))
@@ -28,8 +33,6 @@ import Testing
     }
 
     @Test func revocationsCountByWhatBecameOfThem() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         let start = bench.clock.now()
         for name in ["waiting", "asking", "failed", "done"] {
             let user = try #require(try await database.completeSignIn(record(name, at: bench.clock.now())).user)
@@ -50,8 +53,6 @@ import Testing
     }
 
     @Test func webhooksCountForEachAddressFromTheJournalOn() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         try database.setWebhookEndpoints(["https://a.example/", "https://b.example/"], at: bench.clock.now())
         bench.clock.advance(seconds: 5)
         let then = bench.clock.now()
@@ -71,8 +72,6 @@ import Testing
     }
 
     @Test func checksAreDueFromTheirTimeOn() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         var person = record("ada", at: bench.clock.now())
         let due = bench.clock.now().adding(seconds: 100)
         person.firstCheckAt = due
@@ -87,16 +86,12 @@ import Testing
     }
 
     @Test func aClosedDatabaseCountsNothing() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         _ = try await database.counts(Self.scope, at: bench.clock.now())
         database.close()
         await #expect(throws: Failure.self) { try await database.counts(Self.scope, at: bench.clock.now()) }
     }
 
     @Test func commitsAreMeasured() async throws {
-        let bench = try Bench()
-        let database = try bench.open()
         let before = database.store.metrics.commits.reading.count
         for name in ["ada", "boris", "carol"] {
             _ = try await database.completeSignIn(record(name, at: bench.clock.now()))

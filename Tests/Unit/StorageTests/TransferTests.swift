@@ -277,21 +277,6 @@ import Testing
 
     // MARK: What Apple says meanwhile
 
-    @Test("a notification by either name is about the same person", arguments: ["ann", "new-ann"])
-    func consentRevoked(name: String) async throws {
-        let first = try #require(try await signIn("ann").session)
-        try await export(["ann"])
-        _ = try await move("ann")
-        let second = try #require(try await signIn("new-ann", team: Self.new).session)
-        #expect(try await apply(.consentRevoked, name) == .applied)
-        for session in [first, second] {
-            #expect(try await database.signedIn(token: session.tokenHash, at: now) == nil)
-        }
-        #expect(try await database.user(first.user)?.credentialState == .revoked)
-        #expect(try text("SELECT count(*) FROM apple_credential WHERE sealed_refresh_token IS NOT NULL") == "0")
-        #expect(try await signIn("new-ann", team: Self.new).user?.credentialState == .authorized)
-    }
-
     @Test("before the move, a notification by the new subject finds the person")
     func consentRevokedBeforeTheMove() async throws {
         let session = try #require(try await signIn("ann").session)

@@ -93,23 +93,6 @@ extension Accounts.Database {
         #expect(try await store.deleteUser(ann, if: { _ in false }, at: subject.now) == .unknown)
     }
 
-    @Test("a list is narrowed by state and by group", arguments: StoreKind.allCases)
-    func filters(kind: StoreKind) async throws {
-        let subject = try Subject(kind)
-        let ann = try await subject.signIn("ann").user
-        let bob = try await subject.signIn("bob").user
-        _ = try await subject.store.patchUser(ann, UserPatch(groups: ["staff", "admins"]), at: subject.now)
-        _ = try await subject.store.patchUser(bob, UserPatch(groups: ["staff-x"], state: .disabled), at: subject.now)
-        func ids(_ filter: UserFilter) async throws -> [UserID] {
-            try await subject.store.users(filter, after: nil, limit: 10).items.map(\.id)
-        }
-        #expect(try await ids(UserFilter(group: "staff")) == [ann])
-        #expect(try await ids(UserFilter(state: .disabled)) == [bob])
-        #expect(try await ids(UserFilter(state: .active, group: "admins")) == [ann])
-        #expect(try await ids(UserFilter(state: .disabled, group: "admins")) == [])
-        #expect(try await ids(UserFilter(group: "%")) == [])
-    }
-
     @Test("people are found by address, whatever the case of its letters", arguments: StoreKind.allCases)
     func findsByAddress(kind: StoreKind) async throws {
         let subject = try Subject(kind)

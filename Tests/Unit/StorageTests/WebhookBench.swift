@@ -133,32 +133,3 @@ final class Box<Value: Sendable>: Sendable {
         set { storage.withLock { $0 = newValue } }
     }
 }
-
-/// Holds whoever comes until it is opened.
-final class Door: Sendable {
-    private struct State {
-        var isOpen = false
-        var held: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func pass() async {
-        await withCheckedContinuation { continuation in
-            let passes = state.withLock { state in
-                if !state.isOpen { state.held.append(continuation) }
-                return state.isOpen
-            }
-            if passes { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let held = state.withLock { state in
-            state.isOpen = true
-            defer { state.held = [] }
-            return state.held
-        }
-        for continuation in held { continuation.resume() }
-    }
-}

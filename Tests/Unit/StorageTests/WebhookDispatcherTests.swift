@@ -1,4 +1,5 @@
 import Coding
+import Gates
 import LogRecording
 import Stores
 import Synchronization
@@ -9,82 +10,6 @@ import Testing
 
 /// The dispatcher over the real queue, a clock that moves when told to, and applications that answer as told.
 @Suite struct WebhookDispatcherTests {
-    @Test("a delivery carries the event's id, the attempt's time and the documented body")
-    func sends() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        let receiver = FakeReceiver()
-        let dispatcher = try bench.dispatcher(receiver)
-        try await bench.tell(0)
-        bench.bench.clock.advance(seconds: 60)
-        await bench.drain(dispatcher)
-        let event = try await bench.events(1)[0]
-        let request = try #require(receiver.requests.first)
-        #expect(receiver.requests.count == 1)
-        #expect(request.id == event.id.rawValue)
-        #expect(request.timestamp == bench.now.milliseconds / 1000)
-        #expect(request.body == event.webhookBody)
-        #expect(request.fields.map(\.name) == ["webhook-id", "webhook-timestamp", "webhook-signature"])
-    }
-
-    @Test("each event arrives in order per user, however many there are")
-    func order() async throws {
-        let bench = try await WebhookBench()
-        let receiver = FakeReceiver()
-        let dispatcher = try bench.dispatcher(receiver, policy: WebhookPolicy(concurrency: 2, batch: 3))
-        for index in 0..<30 { try await bench.tell(index % 3) }
-        await bench.drain(dispatcher)
-        let events = try await bench.events(30)
-        for url in [WebhookBench.one, WebhookBench.two] {
-            let arrived = receiver.ids(url)
-            #expect(arrived.count == 30)
-            for person in bench.people {
-                let expected = events.filter { $0.user == person }.map(\.id.rawValue)
-                #expect(arrived.filter(Set(expected).contains) == expected)
-            }
-        }
-    }
-
-    @Test("an endpoint that hangs delays no other, and one user's hanging event no other user")
-    func hangingDelaysNobody() async throws {
-        let bench = try await WebhookBench(people: 4)
-        let door = Door()
-        let blocked = bench.people[3].rawValue
-        let receiver = FakeReceiver { request in
-            // The first endpoint answers nothing at all; the second hangs for one user.
-            if request.url == WebhookBench.one || String(decoding: request.body, as: UTF8.self).contains(blocked) {
-                await door.pass()
-            }
-            return .status(200)
-        }
-        let dispatcher = try bench.dispatcher(receiver, policy: WebhookPolicy(concurrency: 4))
-        for index in 0..<24 { try await bench.tell(index % 4) }
-        let events = try await bench.events(24)
-        await withDiscardingTaskGroup { group in
-            var isMore = true
-            while isMore {
-                let round = await dispatcher.round()
-                isMore = !round.deliveries.isEmpty
-                for delivery in round.deliveries {
-                    if delivery.url == WebhookBench.one || delivery.entry.user == bench.people[3] {
-                        group.addTask { await dispatcher.deliver(delivery) }
-                    } else {
-                        await dispatcher.deliver(delivery)
-                    }
-                }
-            }
-            // Nothing was released yet: all the others have everything.
-            let arrived = receiver.ids(WebhookBench.two)
-            for person in bench.people.prefix(3) {
-                let expected = events.filter { $0.user == person }.map(\.id.rawValue)
-                #expect(arrived.filter(Set(expected).contains) == expected)
-            }
-            door.open()
-        }
-        await bench.drain(dispatcher)
-        #expect(receiver.ids(WebhookBench.one).count == 24)
-        #expect(receiver.ids(WebhookBench.two).count == 24)
-    }
-
     @Test("ten attempts at the documented times, a dead letter, and a replay under the same id")
     func backsOff() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
@@ -142,35 +67,6 @@ import Testing
         #expect(receiver.requests.count <= 10 + 4 * 5)
     }
 
-    @Test("410 stops the endpoint; nothing is lost; the operator lets it go on")
-    func gone() async throws {
-        let bench = try await WebhookBench()
-        let answer = Box(WebhookAnswer.status(410))
-        let receiver = FakeReceiver { request in request.url == WebhookBench.one ? answer.value : .status(204) }
-        let dispatcher = try bench.dispatcher(receiver)
-        for index in 0..<6 { try await bench.tell(index % 2) }
-        await bench.drain(dispatcher)
-        try await bench.tell(2)
-        await bench.drain(dispatcher)
-        // The second of the first round was on its way already.
-        #expect(receiver.ids().count == 2)
-        #expect(receiver.ids(WebhookBench.two).count == 7)
-        let report = try await bench.database.webhookEndpoints()[0]
-        #expect(report.stoppedAt == bench.now)
-        #expect(report.backlog == 7)
-        #expect(bench.log.lines.filter { $0.hasPrefix("error webhook endpoint gone") }.count == 1)
-        // Another start changes nothing.
-        try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
-        bench.bench.clock.advance(seconds: 86_400)
-        await bench.drain(dispatcher)
-        #expect(receiver.ids().count == 2)
-        answer.value = .status(200)
-        #expect(try await bench.database.retryWebhooks(.endpoint(url: WebhookBench.one), at: bench.now) == 6)
-        await bench.drain(dispatcher)
-        #expect(Set(receiver.ids().dropFirst(2)).count == 7)
-        #expect(try await bench.database.webhookEndpoints()[0].backlog == 0)
-    }
-
     @Test("Retry-After holds the whole endpoint back, and no other", arguments: [429, 503])
     func retryAfter(status: Int) async throws {
         let bench = try await WebhookBench()
@@ -189,18 +85,6 @@ import Testing
         await bench.drain(dispatcher)
         #expect(Set(receiver.ids()).count == 2)
         #expect(receiver.ids().count == 3)
-    }
-
-    @Test("an attempt broken off by the end of the process counts for nothing")
-    func abandoned() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        let answer = Box(WebhookAnswer.abandoned)
-        let receiver = FakeReceiver { _ in answer.value }
-        try await bench.tell(0)
-        let dispatcher = try bench.dispatcher(receiver)
-        for delivery in await dispatcher.round().deliveries { await dispatcher.deliver(delivery) }
-        #expect(try await bench.due().map(\.attempts) == [0])
-        #expect(bench.log.lines.isEmpty)
     }
 
     @Test("of two processes one delivers; when it is killed the other goes on with the same ids")
@@ -301,7 +185,8 @@ import Testing
         let dispatcher = try bench.dispatcher(receiver)
         for index in 0..<40 { try await bench.tell(index % 3) }
         // One look only: completions wake it for all that follows.
-        let end = Door()
+        let end = Gate()
+        end.shut()
         await withDiscardingTaskGroup { group in
             group.addTask {
                 await dispatcher.run {

@@ -14,19 +14,6 @@ import Testing
 
     // MARK: Endpoints
 
-    @Test("a new endpoint begins at the end of the journal, whenever it is added")
-    func beginsAtTheEnd() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        #expect(try await bench.database.webhookWork(at: bench.now) == WebhookWork(hasNewEvents: false, due: []))
-        try await bench.tell(0)
-        try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
-        try await bench.tell(1)
-        try await bench.queue()
-        let events = try await bench.events(2)
-        #expect(try await bench.due(WebhookBench.one).map(\.entry) == events)
-        #expect(try await bench.due(WebhookBench.two).map(\.entry) == [events[1]])
-    }
-
     @Test("an emptied journal has an end as well")
     func beginsAtTheEndOfAnEmptiedJournal() async throws {
         let bench = try await WebhookBench(endpoints: [])
@@ -54,16 +41,6 @@ import Testing
         _ = try await bench.database.record(.delivered, of: stale, at: bench.now)
         #expect(try await bench.due(WebhookBench.two).count == 1)
         #expect(try await bench.due(WebhookBench.one).count == 1)
-    }
-
-    @Test("only the events asked for are queued, and the others are passed by")
-    func filters() async throws {
-        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
-        try await bench.tell(0)
-        _ = try await bench.database.endSessions(of: bench.people[1], except: nil, cause: .signOut, at: bench.now)
-        try await bench.queue([.sessionEnded])
-        #expect(try await bench.due().map(\.entry.kind) == [.sessionEnded])
-        #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
     }
 
     @Test("the journal is taken in batches of any size, in order, without a gap", arguments: [1, 2, 3, 100])
@@ -185,31 +162,6 @@ import Testing
     }
 
     // MARK: Leases
-
-    @Test func aLeaseHasOneHolderUntilItEnds() async throws {
-        let bench = try await WebhookBench(people: 0)
-        let other = try bench.bench.open()
-        func hold(_ holder: String, _ database: Accounts.Database) async throws -> Bool {
-            try await database.holdLease(.webhooks, holder: holder, seconds: 60, at: bench.now)
-        }
-        #expect(try await hold("a", bench.database))
-        #expect(try await hold("b", other) == false)
-        bench.bench.clock.advance(milliseconds: 40_000)
-        #expect(try await hold("a", bench.database))
-        bench.bench.clock.advance(milliseconds: 60_000 - LeaseTests.margin)
-        #expect(try await hold("b", other) == false)
-        bench.bench.clock.advance(milliseconds: 2 * LeaseTests.margin - 1)
-        #expect(try await hold("b", other))
-        #expect(try await hold("a", bench.database) == false)
-        // Giving back what is another's gives back nothing.
-        try await bench.database.releaseLease(.webhooks, holder: "a")
-        #expect(try await hold("a", bench.database) == false)
-        try await other.releaseLease(.webhooks, holder: "b")
-        #expect(try await hold("a", bench.database))
-        // The clock is set back by a day: the old end is nobody's.
-        bench.bench.clock.advance(seconds: -86_400)
-        #expect(try await hold("b", other))
-    }
 
     // MARK: What the operator sees
 

@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Gates
 import Stores
 import Testing
 
@@ -15,30 +16,6 @@ import Testing
     private static func target(_ url: String, _ kinds: Set<JournalEntry.Kind>, _ byte: UInt8) throws -> WebhookTarget {
         let secrets = try secrets(byte)
         return WebhookTarget(url: url, kinds: kinds, secrets: { secrets })
-    }
-
-    @Test("each endpoint gets what its own filter lets through, signed by its own secret")
-    func ownFilterAndSecret() async throws {
-        let bench = try await WebhookBench()
-        let receiver = FakeReceiver()
-        let dispatcher = bench.dispatcher(
-            receiver,
-            targets: [
-                try Self.target(WebhookBench.one, [.userUpdated], 1),
-                try Self.target(WebhookBench.two, [.accountDeleted], 2),
-            ])
-        try await bench.tell(0)
-        _ = try await bench.database.deleteUser(bench.people[0], at: bench.now)
-        await bench.drain(dispatcher)
-        let events = try await bench.events(3)
-        #expect(receiver.ids(WebhookBench.one) == events.filter { $0.kind == .userUpdated }.map(\.id.rawValue))
-        #expect(receiver.ids(WebhookBench.two) == events.filter { $0.kind == .accountDeleted }.map(\.id.rawValue))
-        for (url, byte) in [(WebhookBench.one, UInt8(1)), (WebhookBench.two, 2)] {
-            let request = try #require(receiver.requests.first { $0.url == url })
-            let expected = try Self.secrets(byte).signatures(
-                id: request.id, timestamp: request.timestamp, body: request.body)
-            #expect(request.signature == expected)
-        }
     }
 
     @Test("a process without an endpoint's secret neither queues nor sends its events, and loses none")
@@ -101,24 +78,23 @@ import Testing
     @Test("one test of an endpoint at a time, and none of an address that is not configured")
     func oneTestAtATime() async throws {
         let bench = try await WebhookBench()
-        let door = Door()
-        let entered = Door()
+        let gate = Gate()
+        gate.shut()
         let isFirst = Box(true)
         let receiver = FakeReceiver { _ in
-            entered.open()
             if isFirst.value {
                 isFirst.value = false
-                await door.pass()
+                await gate.pass()
             }
             return .status(200)
         }
         let endpoints = try Self.endpoints(bench, receiver)
         async let first = endpoints.test(WebhookBench.one)
-        await entered.pass()
+        await gate.arrived(1)
         let busy = await #expect(throws: Failure.self) { try await endpoints.test(WebhookBench.one) }
         #expect(busy?.code == .tooManyRequests && busy?.retryAfter == 15)
         #expect(try await endpoints.test(WebhookBench.two).verdict == .delivered)
-        door.open()
+        gate.open()
         #expect(try await first.verdict == .delivered)
         #expect(try await endpoints.test(WebhookBench.one).verdict == .delivered)
         await #expect(throws: Failure(.webhookNotFound)) {

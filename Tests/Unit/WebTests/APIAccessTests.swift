@@ -21,30 +21,6 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
-    @Test("No session opens a backend's route, however it is presented", arguments: BackendRoute.all)
-    func sessionsAreNoKeys(_ route: BackendRoute) async throws {
-        let site = try Site.signedIn()
-        site.signIn(kind: .native)
-        for (fields, code) in [
-            ([.cookie: site.cookie], "api_key_required"), (site.bearer(Site.nativeToken), "invalid_token"),
-            (site.bearer(Site.browserToken), "invalid_token"),
-            ([.authorization: "Basic " + Base64Text.encode("x:" + Site.nativeToken)], "invalid_token"),
-            ([.cookie: "__Host-bramley=" + site.makeKey(APIScope.allCases)], "api_key_required"),
-        ] as [(HTTPFields, String)] {
-            let response = await route.send(to: site, fields)
-            #expect(response.status == .unauthorized)
-            #expect(response.code == code)
-        }
-    }
-
-    @Test("A key opens what its scope names", arguments: BackendRoute.all)
-    func keyWithItsScope(_ route: BackendRoute) async throws {
-        let site = try Site.signedIn()
-        let response = await route.send(to: site, site.bearer(site.makeKey([route.scope])))
-        #expect(response.status.code == route.success)
-        #expect(response.fields[.cacheControl] == "no-store")
-    }
-
     @Test("A key with every other scope opens nothing more, and changes nothing", arguments: BackendRoute.all)
     func keyBeyondItsScope(_ route: BackendRoute) async throws {
         let site = try Site.signedIn()
@@ -119,36 +95,6 @@ import Web
         }
     }
 
-    @Test("Two Authorization fields are no credential, whatever their order")
-    func twoFields() async throws {
-        let site = try Site()
-        let key = site.makeKey(APIScope.allCases)
-        for pair in [[key, key], [key, "other"], ["other", key]] {
-            var fields = HTTPFields()
-            for value in pair { fields.append(HTTPField(name: .authorization, value: "Bearer \(value)")) }
-            #expect(await site.get("/api/v1/users", fields).status == .unauthorized)
-        }
-    }
-
-    @Test func keyOpensNoSessionRoute() async throws {
-        let site = try Site.signedIn()
-        let key = site.makeKey(APIScope.allCases)
-        for (method, path) in [(.get, "/api/v1/session"), (.delete, "/api/v1/session"), (.delete, "/api/v1/account")]
-            as [(HTTPRequest.Method, String)]
-        {
-            for fields in [
-                site.bearer(key), [.authorization: "Basic " + Base64Text.encode("a:\(key)")],
-                [.cookie: "__Host-bramley=\(key)"],
-            ] as [HTTPFields] {
-                var fields = fields
-                fields[.secFetchSite] = "same-origin"
-                #expect(await site.send(method, path, fields).status == .unauthorized)
-            }
-        }
-        #expect(await site.get("/auth/verify", site.bearer(key)).status == .unauthorized)
-        #expect(site.database.users.count == 1)
-    }
-
     // MARK: How often
 
     @Test func refusedKeysAreLimitedByAddressAndGoodOnesNever() async throws {
@@ -204,19 +150,6 @@ import Web
 
     // MARK: What is asked
 
-    @Test("A query that the route does not have is refused", arguments: BackendRoute.all)
-    func strictQuery(_ route: BackendRoute) async throws {
-        let site = try Site.signedIn()
-        let key = site.bearer(site.makeKey(APIScope.allCases))
-        for query in ["nonsense=1", "Limit=1", "limit=1&limit=1", "%", "limit=%zz", "limit=%ff", "token=x", "x&y"] {
-            var asked = route
-            asked.path += "?" + query
-            let response = await asked.send(to: site, key)
-            #expect(response.status == .badRequest)
-            #expect(response.code == "invalid_request")
-        }
-    }
-
     @Test(
         "Paths that hide something are refused before a key is looked at",
         arguments: [
@@ -231,24 +164,6 @@ import Web
         let response = await site.get(path, site.bearer(site.makeKey(APIScope.allCases)))
         #expect(response.status.code == status)
         if path.hasPrefix("/api/") { #expect(response.fields[.contentType] == "application/problem+json") }
-    }
-
-    @Test("A malformed or unknown id answers 404", arguments: BackendRoute.all.filter { $0.path.contains("usr_") })
-    func malformedIDs(_ route: BackendRoute) async throws {
-        let site = try Site.signedIn()
-        let key = site.bearer(site.makeKey(APIScope.allCases))
-        for id in [
-            "usr_00000000000000000000000002", "usr_0000000000000000000000001", "usr_000000000000000000000000011",
-            "USR_00000000000000000000000001", "usr_0000000000000000000000000I", "ses_00000000000000000000000001",
-            "usr_00000000000000000000000001%20", "%20usr_00000000000000000000000001", "1", "*", "null",
-        ] {
-            var asked = route
-            asked.path = route.path.replacingFirst("usr_00000000000000000000000001", with: id)
-            let response = await asked.send(to: site, key)
-            #expect(response.status == .notFound, "\(id)")
-            #expect(["user_not_found", "session_not_found"].contains(response.code))
-        }
-        #expect(site.database.users.count == 1)
     }
 }
 

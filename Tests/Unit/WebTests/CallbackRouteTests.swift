@@ -38,10 +38,6 @@ import Web
         #expect(response.status == .badRequest)
     }
 
-    @Test func missingContentTypeIsRefused() async throws {
-        #expect(await (try Site()).send(.post, "/apple/callback", body: "state=x").status == .unsupportedMediaType)
-    }
-
     @Test func repostHoldsTheKnownFieldsEscapedAndSetsNoCookie() async throws {
         let site = try Site()
         let state = try await site.state(returnTo: "https://app.example.com/x")
@@ -127,12 +123,11 @@ import Web
     @Test(
         "Status by outcome",
         arguments: [
-            (nil, 200), (NotificationFailure.refused("x"), 400), (.otherAudience("x"), 400),
-            (.keysUnavailable("x"), 503), (.storage("x"), 503),
-        ] as [(NotificationFailure?, Int)])
-    func status(_ failure: NotificationFailure?, code: Int) async throws {
+            (nil, 200), (.notificationRefused, 400), (.keysUnavailable, 503), (.unavailable, 503),
+        ] as [(ReasonCode?, Int)])
+    func status(_ reason: ReasonCode?, code: Int) async throws {
         let site = try Site()
-        site.apple.notificationFailure.withLock { $0 = failure }
+        site.apple.notificationFailure.withLock { $0 = reason.map { Failure($0, "x") } }
         let response = await site.send(.post, "/apple/notifications", [.contentType: "application/json"], body: "{}")
         #expect(response.status.code == code)
         if code != 200 { #expect(response.fields[.contentType] == "application/problem+json") }
@@ -141,9 +136,9 @@ import Web
     @Test func onlyFailedVerificationsAreCharged() async throws {
         let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
         for _ in 0..<10 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .ok) }
-        site.apple.notificationFailure.withLock { $0 = .otherAudience("x") }
+        site.apple.notificationIsOfOtherApp.withLock { $0 = true }
         for _ in 0..<10 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .badRequest) }
-        site.apple.notificationFailure.withLock { $0 = .refused("x") }
+        site.apple.notificationFailure.withLock { $0 = Failure(.notificationRefused, "x") }
         for _ in 0..<2 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .badRequest) }
         let refused = await site.send(.post, "/apple/notifications", body: "{}")
         #expect(refused.status == .tooManyRequests)
@@ -155,9 +150,9 @@ import Web
     /// and Apple's next was answered 429 without a look at it.
     @Test func failedNotificationsDoNotBlockGoodOnesOfTheSameAddress() async throws {
         let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
-        site.apple.notificationFailure.withLock { $0 = .keysUnavailable("unknown kid within the cool-down") }
+        site.apple.notificationFailure.withLock { $0 = Failure(.keysUnavailable, "unknown kid within the cool-down") }
         for _ in 0..<9 { #expect(await site.send(.post, "/apple/notifications").status == .serviceUnavailable) }
-        site.apple.notificationFailure.withLock { $0 = .refused("x") }
+        site.apple.notificationFailure.withLock { $0 = Failure(.notificationRefused, "x") }
         for _ in 0..<2 { #expect(await site.send(.post, "/apple/notifications").status == .badRequest) }
         #expect(await site.send(.post, "/apple/notifications").status == .tooManyRequests)
         site.apple.notificationFailure.withLock { $0 = nil }

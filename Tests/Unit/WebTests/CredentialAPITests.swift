@@ -31,23 +31,6 @@ import Web
         #expect(await site.get(path, key).json?["credentialChangedAt"] == .null)
     }
 
-    @Test(arguments: ["usr_00000000000000000000000002", "usr_x", "x", "usr_00000000000000000000000001x"])
-    func unknownPersonAnswers404(id: String) async throws {
-        let site = try Site()
-        site.addUser(1)
-        let response = await site.get("/api/v1/users/\(id)/credential", site.bearer(site.makeKey([.usersRead])))
-        #expect(response.status == .notFound && response.code == "user_not_found")
-    }
-
-    @Test(arguments: ["?x=1", "?limit=1", "?id=usr_00000000000000000000000001"])
-    func parametersAreRefused(query: String) async throws {
-        let site = try Site()
-        site.addUser(1)
-        let path = "/api/v1/users/\(Site.userID(1))/credential\(query)"
-        let response = await site.get(path, site.bearer(site.makeKey([.usersRead])))
-        #expect(response.status == .badRequest && response.code == "invalid_request")
-    }
-
     @Test(
         arguments: [
             (CredentialState.authorized, "Given"), (.revoked, "Withdrawn"), (.notFound, "Apple Account deleted"),

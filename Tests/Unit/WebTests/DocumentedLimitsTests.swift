@@ -4,15 +4,16 @@ import Testing
 @testable import Accounts
 @testable import Web
 
-/// `docs/limits.md` says what the code does.
+/// `docs/operate/limits.md` says what the code does.
 @Suite struct DocumentedLimitsTests {
     static let limits: [(row: String, values: [Int])] = [
         ("`return_to`", [ReturnTargets.maximumLength]), ("`error_return`", [ReturnTargets.maximumErrorReturnLength]),
         ("`state` and `nonce`", [ValidatedAuthorizeRequest.maximumOpaque]),
-        ("a program's whole request", [AuthorizeRoute.limit]),
-        ("requests of programs that are longer", [ReturnTargets.maximumAuthorizeLength]),
-        ("a program's redirect and logout URIs", [ClientRules.uriLimit, ClientRules.listLimit]),
-        ("the name of a program", [ClientRules.nameLimit]), ("a group", [UserLimits.groupName, UserLimits.groups]),
+        ("an application's whole request", [BodyLimit.authorize]),
+        ("requests of applications that are longer", [ReturnTargets.maximumAuthorizeLength]),
+        ("an application's redirect and logout URIs", [ClientRules.uriLimit, ClientRules.listLimit]),
+        ("the name of an application", [ClientRules.nameLimit]),
+        ("a group", [UserLimits.groupName, UserLimits.groups]),
         ("an external ID", [UserLimits.externalID]), ("a page of the API's lists", [UserLimits.pageSize]),
         ("a file of access rules", [AccessRulesFile.maximumBytes, AccessRulesFile.maximumRules]),
         ("an app's authorization code", [JSONBody.maximumCodeSize, JSONBody.maximumTokenSize]),
@@ -20,7 +21,8 @@ import Testing
 
     @Test("each fixed limit is documented with the code's number", arguments: limits)
     func isDocumented(row: String, values: [Int]) throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/limits.md")
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../../docs/operate/limits.md")
         let text = try String(contentsOf: root, encoding: .utf8)
         let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("| \(row)") })
         for value in values {

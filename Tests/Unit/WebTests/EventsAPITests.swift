@@ -54,18 +54,6 @@ import Web
         #expect(ids(await site.get("/api/v1/events?after=\(seen[2])", key)) == Array(seen[3...]))
     }
 
-    @Test func ofOneUser() async throws {
-        let (site, key) = try site(5)
-        let all = try await site.database.events.map(\.id.rawValue)
-        let first = await site.get("/api/v1/events?limit=2&user=\(Site.userID(1))", key)
-        #expect(ids(first) == [all[0], all[2]])
-        let next = try #require(first.next)
-        let second = await site.get("/api/v1/events?limit=2&user=\(Site.userID(1))&after=\(next)", key)
-        #expect(ids(second) == [all[4]])
-        #expect(second.next == nil)
-        #expect(await site.get("/api/v1/events?user=\(Site.userID(3))", key).text == #"{"items":[],"next":null}"#)
-    }
-
     @Test("A place that is not kept is 410, and never the beginning")
     func expired() async throws {
         let (site, key) = try site(2)

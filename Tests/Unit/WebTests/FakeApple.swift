@@ -9,7 +9,8 @@ final class FakeApple: IdentityProvider, Sendable {
     let bundleIDs = [ClientID("com.example.app"), ClientID("com.example.other")]
     let verifyFailure = Mutex<Failure?>(nil)
     let exchangeFailure = Mutex<Failure?>(nil)
-    let notificationFailure = Mutex<NotificationFailure?>(nil)
+    let notificationFailure = Mutex<Failure?>(nil)
+    let notificationIsOfOtherApp = Mutex(false)
     /// How many bodies were parsed as a callback.
     let parsedForms = Mutex(0)
 
@@ -67,10 +68,13 @@ final class FakeApple: IdentityProvider, Sendable {
         return VerifiedIdentity(claims: claims, refreshToken: nil)
     }
 
-    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+    func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
         if let failure = notificationFailure.withLock({ $0 }) { throw failure }
-        return AppleNotification(
-            id: "jti", kind: .consentRevoked, type: "consent-revoked", clientID: servicesID,
-            subject: AppleSubject("001.sub"), eventTime: Timestamp(seconds: 1_790_000_000), payload: "{}")
+        if notificationIsOfOtherApp.withLock({ $0 }) { return .ofOtherApp("x") }
+        var notification = AppleNotification(
+            id: "jti", type: "consent-revoked", clientID: servicesID, eventTime: Timestamp(seconds: 1_790_000_000),
+            payload: "{}")
+        notification.subject = AppleSubject("001.sub")
+        return .ours(notification)
     }
 }

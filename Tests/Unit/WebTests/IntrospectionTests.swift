@@ -96,24 +96,6 @@ import Web
         #expect(response.json?["active"]?.boolValue == true)
     }
 
-    @Test(
-        "Malformed introspection requests are refused",
-        arguments: [
-            ("", nil, 400), ("token=", nil, 400), ("tokens=x", nil, 400), ("TOKEN=x", nil, 400),
-            ("token=x&token=x", nil, 400), ("token=x&t%6fken=x", nil, 400),
-            ("token=x&token_type_hint=a&token_type_hint=a", nil, 400), ("token=x", "application/json", 415),
-            (#"{"token":"x"}"#, "application/json", 415), ("token=x", "", 415), ("token=x", "text/plain", 415),
-            ("token=x", "application/x-www-form-urlencoded; charset=utf-8", 200),
-            ("token=x", "Application/X-WWW-Form-Urlencoded", 200),
-        ] as [(String, String?, Int)])
-    func refused(_ body: String, type: String?, status: Int) async throws {
-        let site = try Site()
-        var fields = site.bearer(site.makeKey([.introspect]))
-        fields[.contentType] = type ?? "application/x-www-form-urlencoded"
-        let response = await site.send(.post, "/api/v1/introspect", fields, body: body)
-        #expect(response.status.code == status)
-    }
-
     @Test("Content may have 16 KiB and not one byte more", arguments: [(16_384, 200), (16_385, 413)])
     func bound(_ size: Int, status: Int) async throws {
         let site = try Site()

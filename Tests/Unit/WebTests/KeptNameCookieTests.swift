@@ -67,24 +67,4 @@ import Web
         #expect(done.status == .seeOther)
         #expect(done.setCookies.contains { $0.hasPrefix("__Host-bramley-name=;") })
     }
-
-    @Test func nothingIsSetWithoutANameOrWithoutItsBrowser() async throws {
-        let site = try Site()
-        site.apple.verifyFailure.withLock { $0 = Failure(.keysUnavailable, "down") }
-        #expect(try await post(site, user: nil).setCookies.isEmpty)
-        let foreign = "__Host-bramley-login=" + String(repeating: "C", count: 42) + "A"
-        #expect(try await post(site, cookie: foreign).setCookies.isEmpty)
-        #expect(try await post(site, cookie: "a=b").setCookies.isEmpty)
-    }
-
-    @Test(
-        "A made-up cookie for the name is ignored",
-        arguments: ["=", "=x", "=" + String(repeating: "A", count: 3_900), "=A; __Host-bramley-name=B"])
-    func madeUp(_ value: String) async throws {
-        let site = try Site()
-        let done = try await post(
-            site, user: nil, cookie: "\(CallbackRouteTests.binding); __Host-bramley-name\(value)")
-        #expect(done.status == .seeOther)
-        #expect(done.setCookies.last?.hasPrefix("__Host-bramley-name=; Max-Age=0") == true)
-    }
 }

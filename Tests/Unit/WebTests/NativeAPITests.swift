@@ -50,67 +50,6 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
-    @Test("A session is the document of the session API with a token in front; the token works as Bearer alone")
-    func session() async throws {
-        let site = try site()
-        let response = await site.send(
-            .post, "/api/v1/native/sessions", json,
-            body: body(await nonce(site), #","user":{"givenName":"Anna","familyName":null}"#))
-        #expect(response.status == .ok)
-        let object = try #require(response.json)
-        #expect(object.members.map(\.name) == ["token", "user", "session"])
-        let token = try #require(object["token"]?.stringValue)
-        let asked = await site.get("/api/v1/session", site.bearer(token))
-        #expect(asked.json?["user"] == object["user"])
-        #expect(asked.json?["session"] == object["session"])
-        #expect(await site.get("/api/v1/session", cookie: "__Host-bramley=\(token)").status == .unauthorized)
-        #expect(response.setCookies.isEmpty)
-        #expect(!site.log.all.joined().contains(token))
-    }
-
-    @Test(
-        "A malformed request is refused with its reason, and nothing is stored",
-        arguments: [
-            ("", "unsupported_media_type", ""), ("text/plain", "unsupported_media_type", "{}"),
-            ("application/x-www-form-urlencoded", "unsupported_media_type", "a=b"),
-            ("application/json", "invalid_request", ""), ("application/json", "invalid_request", "[]"),
-            ("application/json", "invalid_request", "{}"), ("application/json", "invalid_request", "{\"a\":"),
-            ("application/json", "invalid_request", "\u{FEFF}{}"),
-            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c"}"#),
-            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":""}"#),
-            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":null}"#),
-            ("application/json", "invalid_request", #"{"identityToken":"t","authorizationCode":"c","nonce":7}"#),
-            (
-                "application/json", "invalid_request",
-                #"{"identityToken":"t","identityToken":"t","authorizationCode":"c","nonce":"n"}"#
-            ),
-            (
-                "application/json", "invalid_request",
-                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","usr":{}}"#
-            ),
-            (
-                "application/json", "invalid_request",
-                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":"x"}"#
-            ),
-            (
-                "application/json", "invalid_request",
-                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":{"given":"x"}}"#
-            ),
-            (
-                "application/json", "invalid_request",
-                #"{"identityToken":"t","authorizationCode":"c","nonce":"n","user":{"givenName":[]}}"#
-            ),
-            ("application/json", "invalid_nonce", #"{"identityToken":"t","authorizationCode":"c","nonce":"n"}"#),
-        ])
-    func refusals(type: String, code: String, content: String) async throws {
-        let site = try site()
-        let fields: HTTPFields = type.isEmpty ? [:] : [.contentType: type]
-        let response = await site.send(.post, "/api/v1/native/sessions", fields, body: content)
-        #expect(response.code == code)
-        #expect(response.status == (code == "unsupported_media_type" ? .unsupportedMediaType : .badRequest))
-        #expect(site.database.users.isEmpty && site.database.number("SELECT count(*) FROM code_exchange") == 0)
-    }
-
     @Test("Members may be as long as they may be, and not a byte longer")
     func sizes() async throws {
         let site = try site { $0.limits.callbackBody = 32_768 }
@@ -134,14 +73,6 @@ import Web
         #expect(challenge.code == "content_too_large")
     }
 
-    @Test("A challenge takes no content but {}", arguments: [#"{"a":1}"#, "[]", "null", "{"])
-    func challengeContent(_ content: String) async throws {
-        let site = try site()
-        #expect(await site.send(.post, "/api/v1/native/challenge", json, body: content).code == "invalid_request")
-        #expect(await site.send(.post, "/api/v1/native/challenge", body: content).code == "unsupported_media_type")
-        #expect(await site.send(.post, "/api/v1/native/challenge?a=1").code == "invalid_request")
-    }
-
     @Test("Failures have their codes, those that may pass are 503 with Retry-After")
     func failures() async throws {
         for (failure, status, code) in [
@@ -162,18 +93,6 @@ import Web
             #expect((response.fields[.retryAfter] != nil) == (status == 503))
             #expect(site.database.users.isEmpty)
         }
-    }
-
-    @Test("A challenge that is too old says so; one used with other content too")
-    func nonces() async throws {
-        let site = try site()
-        let nonce = await nonce(site)
-        #expect(await site.send(.post, "/api/v1/native/sessions", json, body: body(nonce)).status == .ok)
-        let other = await site.send(
-            .post, "/api/v1/native/sessions", json, body: body(nonce, #","user":{"givenName":"Eve"}"#))
-        #expect(other.code == "nonce_used")
-        site.clock.advance(seconds: 600)
-        #expect(await site.send(.post, "/api/v1/native/sessions", json, body: body(nonce)).code == "nonce_expired")
     }
 
     @Test(
@@ -225,52 +144,7 @@ import Web
         #expect(await site.send(.delete, "/api/v1/account", bearer).status == .accepted)
     }
 
-    @Test("Apple's platforms learn which apps belong here")
-    func association() async throws {
-        let response = try await site().get("/.well-known/apple-app-site-association")
-        #expect(response.status == .ok)
-        #expect(response.fields[.contentType] == "application/json")
-        #expect(response.fields[.cacheControl] == "public, max-age=3600")
-        #expect(
-            response.text
-                == #"{"webcredentials":{"apps":["TEAM123456.com.example.app","TEAM123456.com.example.other"]}}"#)
-    }
-
     // MARK: Deletion with a fresh code
-
-    @Test("An old sign-in deletes with a fresh code, whose token is kept to be revoked")
-    func deletesWithCode() async throws {
-        let site = try site()
-        var fields = try await signIn(site)
-        site.clock.advance(seconds: 3_600)
-        #expect(await site.send(.delete, "/api/v1/account", fields).code == "fresh_sign_in_required")
-        fields[.contentType] = "application/json"
-        let content = #"{"authorizationCode":"fresh"}"#
-        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).status == .accepted)
-        #expect(site.database.users.isEmpty)
-        #expect(
-            site.database.number("SELECT count(*) FROM revocation WHERE client_id = 'com.example.app'") == 1,
-            "of the fresh code: it has replaced that of the sign-in")
-        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "signed_out")
-    }
-
-    @Test(
-        "Without a fresh proof of the person nobody is deleted",
-        arguments: [
-            (#"{"authorizationCode":"others"}"#, "token_mismatch"), ("{}", "invalid_request"),
-            ("[]", "invalid_request"),
-            (#"{"authorizationCode":""}"#, "invalid_request"), (#"{"code":"fresh"}"#, "invalid_request"),
-            (#"{"authorizationCode":"c","nonce":"n"}"#, "invalid_nonce"),
-            (#"{"authorizationCode":"c","identityToken":"t"}"#, "invalid_request"),
-        ])
-    func refusesCode(content: String, code: String) async throws {
-        let site = try site()
-        var fields = try await signIn(site)
-        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == "unsupported_media_type")
-        fields[.contentType] = "application/json"
-        #expect(await site.send(.delete, "/api/v1/account", fields, body: content).code == code)
-        #expect(site.database.users.count == 1)
-    }
 
     @Test("Apple down, or a refused code: nothing changes")
     func deletionFailures() async throws {

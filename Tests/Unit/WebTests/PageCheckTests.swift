@@ -182,36 +182,33 @@ import Web
 
     // MARK: The reference
 
-    @Test func documentationListsWhatEachTemplateIsGiven() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
-        let page = try String(contentsOf: root.appending(path: "docs/pages.md"), encoding: .utf8)
-        let configuration = try Self.configuration(["en"])
-        // The first column of a section's table, and of the sections of this page that it links to.
-        func column(_ heading: String) -> Set<String> {
-            let rest = page.split(separator: "\n### \(heading)\n", maxSplits: 1).last ?? ""
-            let section = rest.split(separator: "\n#", maxSplits: 1).first ?? ""
-            let names = section.matches(of: /(?m)^\| ([^|]*) \|/).flatMap {
-                $0.1.matches(of: /\{\{([A-Za-z.]+)\}\}/).map { String($0.1) }
-            }
-            let anchors = [
-                "The person": "the-person", "Apple's button": "apples-button", "message.mustache": "messagemustache",
-            ]
-            return anchors.filter { section.contains("](#\($0.value))") }
-                .reduce(into: Set(names)) { $0.formUnion(column($1.key)) }
+    /// The names in the comment at the beginning of a template, and in those that it refers to.
+    private static func listed(_ name: String) throws -> Set<String> {
+        let comment = try template(name).split(separator: "}}", maxSplits: 1)[0]
+        let own = comment.matches(of: /(?m)^  ([A-Za-z., ]+):\s/).flatMap {
+            $0.1.split(separator: ", ").map(String.init)
         }
+        return try comment.matches(of: /As in (\w+)\.mustache(?:: (\w+\.),)?/).reduce(into: Set(own)) { names, match in
+            names.formUnion(try listed(String(match.1)).filter { $0.hasPrefix(match.2 ?? "") })
+        }
+    }
+
+    @Test("The comment of each template lists what the template is given")
+    func commentsListWhatTemplatesAreGiven() throws {
+        let configuration = try Self.configuration(["en"])
         func given(_ template: String) throws -> Set<String> {
-            // A section that holds others needs no row of its own, nor do the texts.
+            // A section that holds others needs no line of its own, nor do the texts.
             let names = try PageCheck.variables(ofTemplate: template, configuration).filter {
                 !$0.hasPrefix("t.") && $0 != "t"
             }
             return names.filter { name in !names.contains { $0.hasPrefix(name + ".") } }
         }
         let everywhere = try given("layout")
-        #expect(column("Every template") == everywhere)
+        #expect(try Self.listed("layout") == everywhere)
         for name in EmbeddedFiles.all.keys.filter({ $0.hasPrefix("templates/") }).map({ $0.dropFirst(10).dropLast(9) })
         where name != "layout" && PageCheck.parts[String(name)] == nil {
             let own = try given(String(name)).subtracting(everywhere)
-            #expect(column("\(name).mustache").symmetricDifference(own).sorted() == [], "\(name)")
+            #expect(try Self.listed(String(name)).symmetricDifference(own).sorted() == [], "\(name)")
         }
     }
 }

@@ -53,15 +53,6 @@ import Web
         }
     }
 
-    @Test("An export asked for from elsewhere leads to the account below the path")
-    func export() async throws {
-        let site = try site()
-        site.signIn()
-        let response = await site.get("/sign-in/account/export", [.cookie: site.cookie, .secFetchSite: "cross-site"])
-        #expect(response.status == .seeOther)
-        #expect(response.location == "/sign-in/account")
-    }
-
     @Test("Signing in and out, ending sessions and deleting lead below the path")
     func changes() async throws {
         let site = try site()

@@ -33,25 +33,6 @@ import Web
         #expect(response.json?["title"]?.stringValue?.isEmpty == false)
     }
 
-    @Test(
-        "Problems below /api are documents, not pages",
-        arguments: [
-            ("/api/v1/nothing", 404, "not_found"), ("/api/v1/session/x", 404, "not_found"),
-        ])
-    func problems(_ target: String, status: Int, code: String) async throws {
-        let response = await (try Site()).get(target)
-        #expect(response.status.code == status)
-        #expect(response.fields[.contentType] == "application/problem+json")
-        #expect(response.json?["code"]?.stringValue == code)
-    }
-
-    @Test func otherMethodsAreToldWhatIsAllowed() async throws {
-        let response = await (try Site()).send(.put, "/api/v1/session")
-        #expect(response.status == .methodNotAllowed)
-        #expect(response.fields[.allow] == "GET, HEAD, DELETE, OPTIONS")
-        #expect(response.json?["code"]?.stringValue == "method_not_allowed")
-    }
-
     @Test func storeThatDoesNotAnswerIs503() async throws {
         let site = try Site.signedIn()
         site.database.faults.fail()
@@ -59,20 +40,6 @@ import Web
         #expect(response.status == .serviceUnavailable)
         #expect(response.json?["code"]?.stringValue == "unavailable")
         #expect(!response.text.contains("disk"))
-    }
-
-    @Test(
-        "A browser session works by cookie, an app's as Bearer, and neither the other way",
-        arguments: [
-            (SessionKind.browser, true, true), (.browser, false, false), (.native, true, false), (.native, false, true),
-        ])
-    func kinds(_ kind: SessionKind, byCookie: Bool, works: Bool) async throws {
-        let site = try Site.signedIn(kind: kind)
-        let token = kind == .browser ? Site.browserToken : Site.nativeToken
-        let fields: HTTPFields =
-            byCookie ? [.cookie: "__Host-bramley=\(token)"] : [.authorization: "Bearer \(token)"]
-        #expect(await site.get("/api/v1/session", fields).status == (works ? .ok : .unauthorized))
-        #expect(await site.get("/auth/verify", fields).status == (works ? .noContent : .unauthorized))
     }
 
     @Test func deleteByCookieSignsOut() async throws {

@@ -60,8 +60,9 @@ import Web
         let alike: Set<String> = [
             "account.name", "account.app", "account.email", "operator.actors.apple", "operator.actors.application",
             "operator.columns.host", "operator.columns.id", "operator.columns.name", "operator.columns.person",
-            "operator.columns.secret", "operator.columns.team", "operator.columns.type", "operator.columns.version",
-            "operator.states.active", "operator.tabs.sessions", "operator.tabs.webhooks",
+            "operator.columns.program", "operator.columns.secret", "operator.columns.team", "operator.columns.type",
+            "operator.columns.version", "operator.states.active", "operator.tabs.clients",
+            "operator.tabs.notifications", "operator.tabs.sessions", "operator.tabs.webhooks",
         ]
         for (key, text) in try Self.texts(language) where !text.isEmpty {
             #expect(text != english[key] || alike.contains(key), "\(language) \(key) is English")

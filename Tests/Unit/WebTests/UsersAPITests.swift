@@ -183,19 +183,6 @@ import Web
         #expect(site.database.user(before.id) == before)
     }
 
-    @Test(
-        "Other content types are refused",
-        arguments: [
-            "", "text/plain", "application/x-www-form-urlencoded", "application/json-patch+json", "json", "*/*",
-        ])
-    func contentTypes(_ type: String) async throws {
-        let site = try Site()
-        site.addUser(1)
-        let response = await site.patch(Site.userID(1), "{}", key: site.makeKey([.usersWrite]), type: type)
-        #expect(response.status == .unsupportedMediaType)
-        #expect(response.code == "unsupported_media_type")
-    }
-
     @Test("Content may have 16 KiB and not one byte more", arguments: [(16_384, 200), (16_385, 413)])
     func bound(_ size: Int, status: Int) async throws {
         let site = try Site()
@@ -214,16 +201,6 @@ import Web
         #expect(response.code == "external_id_taken")
         // Whose it is stays with those who may read users.
         #expect(!response.text.contains("usr_"))
-    }
-
-    @Test func deletedUsersAreGone() async throws {
-        let site = try Site.signedIn()
-        let key = site.bearer(site.makeKey([.usersDelete, .usersRead]))
-        let path = "/api/v1/users/\(Site.userID(1))"
-        #expect(await site.send(.delete, path, key).status == .accepted)
-        #expect(await site.send(.delete, path, key).code == "user_not_found")
-        #expect(await site.get(path, key).status == .notFound)
-        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .unauthorized)
     }
 
     // MARK: Their sessions

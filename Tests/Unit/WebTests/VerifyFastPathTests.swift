@@ -105,15 +105,6 @@ import Web
         #expect(try site.prepared(site.fastPath(), [Self.cookie, line], trusted: false) != nil)
     }
 
-    @Test func revokedSessionIsRefusedByTheVeryNextCheck() async throws {
-        let site = try Site()
-        let signedIn = site.signIn()
-        let path = try site.fastPath()
-        #expect(try site.prepared(path, [Self.cookie]) != nil)
-        _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
-        #expect(try site.prepared(path, [Self.cookie]) == nil)
-    }
-
     @Test("Other rules are in force for the very next check, on the loop and in the route")
     func rulesThatChange() async throws {
         func rules(_ text: String) throws -> AccessRules {

@@ -49,10 +49,4 @@ import Web
             #expect(await site.send(.post, base + "/.well-known/change-password").status == .methodNotAllowed)
         }
     }
-
-    @Test("Without login.changePasswordURL nobody is told where a password is changed")
-    func noChangePassword() async throws {
-        let site = try Site(adjust: { $0.login.passwordURL = "https://accounts.example.org/in" })
-        #expect(await site.get("/.well-known/change-password").status == .notFound)
-    }
 }

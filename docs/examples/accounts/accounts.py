@@ -11,7 +11,7 @@ import unicodedata
 import argon2
 import pyotp
 
-# Maximum age, in seconds, of a password sign-in that may change how somebody signs in.
+# Maximum age, in seconds, of a password sign-in that may change how the person signs in.
 FRESH = 600
 # Seconds a challenge waits for its code, and how many codes it accepts.
 CHALLENGE_LIFE, CHALLENGE_TRIES = 600, 5

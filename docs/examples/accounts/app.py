@@ -49,7 +49,7 @@ def look_up():
         g.account = accounts().account(g.session["account"])
     elif request.endpoint in ("account", "new"):
         g.person = bramley.person(request.headers.get("Cookie"))
-        # By the external ID and nothing else: only Bramley knows whose Apple Account this is.
+        # Only by the external ID: only Bramley knows whose Apple Account this is.
         if g.person and g.person["externalID"]:
             g.account = accounts().account(g.person["externalID"])
 
@@ -167,7 +167,7 @@ def account():
 
 @app.post("/account/new")
 def new():
-    """Creates an account without a password for somebody who signed in with Apple."""
+    """Creates an account without a password for a person who signed in with Apple."""
     if g.person and not g.account:
         # Bramley first. After a crash in between, the next try repeats both with the same ID.
         bramley.name_account(g.person["id"], g.person["id"])
@@ -352,7 +352,7 @@ def webhook():
             # May arrive twice.
             accounts().forget_apple(user)
         case {"type": "account.linked" | "account.upgraded", "data": {"link": str(link), "user": str(user)}}:
-            # Usually done already. After a crash, or when the answer to `complete` was lost, this is what goes on.
+            # Usually done already. After a crash, or when the answer to `complete` was lost, this continues.
             if begun := accounts().unfinished(link):
                 go_on(begun, user)
         case {"type": "account.deleted" | "account.linked" | "account.upgraded"}:

@@ -48,7 +48,7 @@ def session() -> dict | None:
 
 
 class Unknown(Exception):
-    """Bramley gave no usable answer, so nobody is signed in."""
+    """Bramley gave no usable answer, so treat the visitor as signed out."""
 
 
 @app.errorhandler(Unknown)
@@ -70,7 +70,7 @@ def look_up():
 def home():
     notes = []
     if g.user:
-        # Stored by Bramley's id, which never changes. Name and address may change or be absent.
+        # Stored by Bramley's id, which never changes. Name and address may change or be missing.
         rows = database().execute("SELECT text FROM note WHERE user = ? ORDER BY rowid DESC", [g.user["id"]])
         notes = [row[0] for row in rows]
     here = NOTES + request.full_path.removesuffix("?")

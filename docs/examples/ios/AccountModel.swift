@@ -1,7 +1,7 @@
 import AuthenticationServices
 import Foundation
 
-/// Whether somebody is signed in to this app, and everything that changes it. Create one at launch and call `start()`.
+/// Who is signed in to this app, and everything that changes it. Create one at launch and call `start()`.
 @MainActor
 final class AccountModel {
     enum State: Sendable {

@@ -57,7 +57,7 @@ struct SignedIn: Codable, Sendable {
 /// The server's refusal (RFC 9457).
 struct Problem: Error, Decodable, Sendable {
     var status: Int
-    /// Stable; docs/api.md lists all codes.
+    /// Stable; docs/reference/failures.md lists all codes.
     var code: String
     var detail: String?
 

@@ -1,4 +1,4 @@
-// The store: everybody's notes, and the webhooks already processed. One JSON file, replaced as a whole.
+// The store: all notes, and the webhooks already processed. One JSON file, replaced as a whole.
 
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";

@@ -43,7 +43,7 @@ async function signedIn(request) {
   if (answer.status === 403) {
     throw new Refusal(403, "You are signed in, but your account is waiting for approval or is disabled.");
   }
-  // Bramley gave no usable answer, so nobody is signed in.
+  // Bramley gave no usable answer, so treat the visitor as signed out.
   throw new Refusal(503, "Signing in is not possible right now. Please try again in a moment.");
 }
 
@@ -112,7 +112,7 @@ function escaped(text) {
 }
 
 async function ownPage(user, draft) {
-  // Stored by Bramley's id, which never changes. Name and address may change or be absent.
+  // Stored by Bramley's id, which never changes. Name and address may change or be missing.
   const notes = notebook.of(user.id).map((note) => `<li>${escaped(note)}</li>`).join("");
   const logout = `${SIGN_IN_URL}/logout?${new URLSearchParams({ return_to: `${NOTES_URL}/` })}`;
   return `<p>These are the notes of <strong id="person">${escaped(user.name.given ?? user.email ?? "you")}</strong>.

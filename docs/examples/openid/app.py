@@ -11,7 +11,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-# The public addresses of this program and of Bramley.
+# The public addresses of this application and of Bramley.
 HERE = os.environ["PROGRAM_URL"]
 ISSUER = os.environ["ISSUER"]
 CLIENT_ID = os.environ["CLIENT_ID"]
@@ -26,7 +26,7 @@ def private_line(variable: str) -> str:
 
 app = Flask(__name__)
 app.secret_key = private_line("COOKIE_KEY_FILE")
-# An own name, because cookies ignore ports. Not readable by scripts, not sent with posts from other sites.
+# A name of its own, because cookies ignore ports. Not readable by scripts, not sent with posts from other sites.
 app.config.update(SESSION_COOKIE_NAME="reading-list", SESSION_COOKIE_HTTPONLY=True, SESSION_COOKIE_SAMESITE="Lax",
                   SESSION_COOKIE_SECURE=HERE.startswith("https://"), MAX_CONTENT_LENGTH=65536)
 bramley = OAuth(app).register(
@@ -67,11 +67,11 @@ def callback():
         # Redeems the code, and verifies the ID token: signature, issuer, audience, times and nonce.
         token = bramley.authorize_access_token()
     except OAuthError as error:
-        # Such as access_denied, when somebody cancels at Apple.
+        # Such as access_denied, when the person cancels at Apple.
         return redirect(f"/?{urlencode({'failure': error.error})}")
     claims = token["userinfo"]
     session.clear()
-    # Store data by `sub`, which never changes. Name and address may change or be absent.
+    # Store data by `sub`, which never changes. Name and address may change or be missing.
     session["person"] = {name: claims.get(name) for name in ("sub", "sid", "name", "given_name", "email")}
     session["id_token"] = token["id_token"]
     return redirect("/")
@@ -81,7 +81,7 @@ def callback():
 
 @app.post("/sign-out")
 def sign_out():
-    """Signs out here and at Bramley, which then notifies the other programs."""
+    """Signs out here and at Bramley, which then notifies the other applications."""
     hint = session.get("id_token")
     session.clear()
     if not hint:

@@ -1,4 +1,4 @@
-# Sourced by scripts/example.sh: the program on $inner_port, Bramley beside it on $port.
+# Sourced by scripts/example.sh: the application on $inner_port, Bramley beside it on $port.
 needs=(python3-venv)
 
 start_example() {
@@ -12,7 +12,7 @@ start_example() {
         [ -s "$data/$file" ] || head -c 32 /dev/urandom | base64 -w 0 | tr +/ -_ >"$data/$file"
     done
     start_bramley "http://localhost:$port" "$port" --site-name "Orchard"
-    # The program chooses its secret, so that applying the same file again changes nothing.
+    # The application chooses its secret, so that applying the same file again changes nothing.
     "$bin/bramley" clients apply - --config "$data/config.json" >>"$data/bramley.log" <<JSON
 {"clients": [{"clientID": "reading-list", "name": "Reading list",
   "redirectURIs": ["$here/callback"], "logoutURIs": ["$here/"],
@@ -23,5 +23,5 @@ JSON
         COOKIE_KEY_FILE=$data/cookie.key PROGRAM_DATABASE=$data/program.db \
         "$python" -B -m flask --app "$example/app.py" run --port "$inner_port" >"$data/program.log" 2>&1 &
     children+=($!)
-    wait_for "The program" "$!" "$inner_port" / "$data/program.log"
+    wait_for "The application" "$!" "$inner_port" / "$data/program.log"
 }

@@ -3,11 +3,9 @@ import ArgumentParser
 internal import Coding
 internal import Crypto
 internal import Sockets
-internal import Storage
 internal import Web
 
 extension ClientsCommand {
-    /// `bramley clients apply`
     struct Apply: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "apply", abstract: "Apply a file of clients, and print what changes.",
@@ -18,8 +16,7 @@ extension ClientsCommand {
                 secret, which is printed once, and an existing one keeps its own. Applying a file twice changes nothing.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file")) var file: String
         @Flag(help: "Print what would change, and change nothing.") var dryRun = false
         @Flag(help: "Delete clients that the file does not name. Their tokens end.") var prune = false
@@ -32,7 +29,7 @@ extension ClientsCommand {
             for entry in wanted where entry.needsSecret(before) {
                 secrets[entry.id] = OpenIDClientSecret.make(random: place.random)
             }
-            let (made, prune) = (secrets, prune)
+            let made = secrets
             let plan: @Sendable ([OpenIDClient]) -> [OpenIDClient] = { clients in
                 let kept = prune ? [] : clients.filter { client in !wanted.contains { $0.id == client.id } }
                 return kept
@@ -52,7 +49,7 @@ extension ClientsCommand {
         }
 
         private func show(_ changes: [ClientDifference], secrets: [OpenIDClientID: OpenIDClientSecret]) throws {
-            if output.json {
+            if options.json {
                 let objects = changes.map { change -> [FieldValue.Member] in
                     let secret = secrets[change.id].map { [("clientSecret", FieldValue.code($0.reveal()))] } ?? []
                     return [("clientID", .code(change.id.rawValue)), ("change", .text(change.kind.rawValue))] + secret
@@ -132,7 +129,7 @@ extension ClientRegistration {
     /// The clients of a file.
     static func parse(file bytes: [UInt8]) throws(CommandFailure) -> [ClientRegistration] {
         let root: JSONValue
-        do { root = try JSONReader.parse(bytes) } catch { throw .usage("The file is no JSON: \(error).") }
+        do { root = try JSONReader.parse(bytes) } catch { throw .usage("The file is not JSON: \(error).") }
         guard let object = root.objectValue, object.count == 1, let list = object["clients"]?.arrayValue else {
             throw .usage(#"The file must be {"clients": […]}."#)
         }

@@ -1,48 +1,42 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
-internal import Storage
 
 extension ClientsCommand {
-    /// `bramley clients add`
     struct Add: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "add", abstract: "Register a program, and print its id and secret once.")
+            commandName: "add", abstract: "Register an application, and print its id and secret once.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens and underscores.")
         var id: OpenIDClientID
         @OptionGroup(title: "Client options") var client: ClientOptions
 
         @Flag(
             name: .customLong("public"),
-            help: "A program that cannot keep a secret: in a browser, on a phone, on a desktop. It must use PKCE.")
+            help: "An application that cannot keep a secret: in a browser, on a phone, on a desktop. It must use PKCE.")
         var isPublic = false
 
         func run(on place: OperatorDatabase) async throws {
-            let (id, now, isPublic) = (id, place.now, isPublic)
+            let now = place.now
             let apply = try client.changes()
             let outcome = try await place.clients.change(id, isNew: true, at: now) { client, secret in
                 if !isPublic { client.replaceSecret(by: secret, keepingOldUntil: now, at: now) }
                 apply(&client)
             }
-            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), output)
+            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), options)
         }
     }
 
-    /// `bramley clients update`
     struct Update: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "update", abstract: "Change a client.",
             discussion: "Changes only what you name. A list replaces the previous one.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
         @OptionGroup(title: "Client options") var client: ClientOptions
 
-        @Flag(help: "Remove all groups: everybody may use the program.")
+        @Flag(help: "Remove all groups: everybody may use the application.")
         var everyone = false
 
         @Flag(name: .customLong("no-logout-uris"), help: "Remove all addresses after signing out.")
@@ -62,33 +56,32 @@ extension ClientsCommand {
         }
 
         func run(on place: OperatorDatabase) async throws {
-            let (id, now, apply) = (id, place.now, try client.changes())
-            let (everyone, noLogoutURIs, noBackChannel) = (everyone, noLogoutURIs, noBackChannelLogoutURI)
-            let outcome = try await place.clients.change(id, isNew: false, at: now) { client, _ in
+            let apply = try client.changes()
+            let outcome = try await place.clients.change(id, isNew: false, at: place.now) { client, _ in
                 apply(&client)
                 if everyone { client.groups = [] }
                 if noLogoutURIs { client.logoutURIs = [] }
-                if noBackChannel { client.nameBackChannel(nil, by: .command) }
+                if noBackChannelLogoutURI { client.nameBackChannel(nil, by: .command) }
             }
             let saved = try ClientsCommand.saved(outcome, id)
             guard saved.client != saved.before else {
-                throw CommandFailure.usage("Nothing changes: name what shall be different.")
+                throw CommandFailure.usage("Nothing to change: pass an option.")
             }
-            try ClientsCommand.show(saved, output)
+            try ClientsCommand.show(saved, options)
         }
     }
 }
 
 /// What is registered of a client, as options.
 struct ClientOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The program's name, as pages show it. By default its id.", valueName: "text"))
+    @Option(help: ArgumentHelp("The application's name, as pages show it. By default its id.", valueName: "text"))
     var name: String?
 
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
             """
-            Where the program receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] \
+            Where the application receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] \
             or localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. \
             Repeatable.
             """, valueName: "uri"))
@@ -102,14 +95,14 @@ struct ClientOptions: ParsableArguments {
     @Option(
         name: .customLong("back-channel-logout-uri"),
         help: ArgumentHelp(
-            "Where the program learns that a person's session has ended (Back-Channel Logout). https, or http on this machine.",
+            "Where the application learns that a person's session has ended (Back-Channel Logout). https, or http on this machine.",
             valueName: "uri"))
     var backChannelLogoutURI: String?
 
     @Option(
         name: .customLong("group"),
         help: ArgumentHelp(
-            "A group whose members may use the program. Repeatable. Without any, everybody may.",
+            "A group whose members may use the application. Repeatable. Without any, everybody may.",
             valueName: "group"))
     var groups: [String] = []
 
@@ -117,7 +110,7 @@ struct ClientOptions: ParsableArguments {
         name: .customLong("scope"),
         help: ArgumentHelp(
             """
-            What the program may ask for, comma-separated: \
+            What the application may ask for, comma-separated: \
             \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). By default \
             \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")).
             """, valueName: "scopes"))

@@ -1,28 +1,24 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 
-/// `bramley clients`
 struct ClientsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients",
-        abstract: "Manage the programs that sign people in by OpenID Connect.",
+        abstract: "Manage the applications that sign people in by OpenID Connect.",
         discussion: """
-            Changes take effect at once. docs/openid.md explains how to set up a program.
+            Changes take effect at once. docs/apps/openid.md explains how to set up a program.
             """,
         subcommands: [
             Add.self, List.self, Show.self, Update.self,
             RotateSecret.self, Delete.self, Apply.self,
         ])
 
-    /// `bramley clients list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List all clients by their id. Secrets are not shown.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         func run(on place: OperatorDatabase) async throws {
@@ -33,37 +29,34 @@ struct ClientsCommand: AsyncParsableCommand {
                     .init("KIND") { .text($0.isPublic ? "public" : "secret") },
                     .init("REDIRECT URIS", flexible: true) { .text($0.redirectURIs.joined(separator: " ")) },
                     .init("GROUPS", flexible: true) { .texts($0.groups) }, .init("LAST USED") { .time($0.lastUsedAt) },
-                ], OpenIDClient.fields, .clients, empty: "No clients.", json: output.json
+                ], OpenIDClient.fields, .clients, empty: "No clients.", json: options.json
             ) { after, limit in
                 Page(of: clients, after: after, limit: limit, by: \.id.rawValue)
             }
         }
     }
 
-    /// `bramley clients show`
     struct Show: DatabaseCommand {
         static let configuration = CommandConfiguration(commandName: "show", abstract: "Show a client.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
 
         func run(on place: OperatorDatabase) async throws {
             guard let client = try await place.database.openIDClient(id) else { throw ClientsCommand.unknown(id) }
-            if output.json { return try CommandOutput.json { $0.write(client, OpenIDClient.fields) } }
+            if options.json { return try CommandOutput.json { $0.write(client, OpenIDClient.fields) } }
             let fields = [Field<OpenIDClient>("id") { .code($0.id.rawValue) }] + OpenIDClient.fields.dropFirst()
             try CommandOutput.fields(of: client, fields, separator: " ")
         }
     }
 
-    /// `bramley clients rotate-secret`
     struct RotateSecret: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "rotate-secret", abstract: "Create a new secret and print it once.",
-            discussion: "The old secret stays valid for a while, so that you can change the program without an outage.")
+            discussion:
+                "The old secret stays valid for a while, so that you can change the application without an outage.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
 
         @Option(help: ArgumentHelp("Days for which the old secret stays valid, 0 to 90.", valueName: "days"))
@@ -78,19 +71,17 @@ struct ClientsCommand: AsyncParsableCommand {
             let seconds = Int64(keepOld) * 86_400
             let end = now.adding(seconds: seconds)
             let outcome = try await place.clients.rotateSecret(of: id, keepingOld: seconds, at: now)
-            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), output)
+            try ClientsCommand.show(try ClientsCommand.saved(outcome, id), options)
             CommandOutput.remark(
-                keepOld == 0 ? "The old secret has ended." : "The old secret stays valid until \(end.rfc3339).")
+                keepOld == 0 ? "The old secret no longer works." : "The old secret stays valid until \(end.rfc3339).")
         }
     }
 
-    /// `bramley clients delete`
     struct Delete: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete", abstract: "Delete a client. Its tokens end at once.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
 
@@ -99,7 +90,7 @@ struct ClientsCommand: AsyncParsableCommand {
             try confirmation.confirm(
                 "Nobody can sign in to \(client.name) (\(id)) any more, and its tokens end.", id: id.rawValue)
             _ = try await place.clients.delete(id, at: place.now)
-            try output.show("\(id) deleted", client, OpenIDClient.fields)
+            try options.show("\(id) deleted", client, OpenIDClient.fields)
         }
     }
 }
@@ -127,16 +118,11 @@ extension ClientsCommand {
     }
 
     /// Prints what the program needs, with its secret if there is a new one.
-    static func show(_ saved: Saved, _ output: OutputOptions) throws {
+    static func show(_ saved: Saved, _ options: CommandOptions) throws {
         let (client, secret) = (saved.client, saved.secret)
-        if output.json {
-            try CommandOutput.json { $0.write(client, OpenIDClient.fields(with: secret)) }
-        } else if let secret {
-            try CommandOutput.line("client ID:     \(client.id)")
-            try CommandOutput.line("client secret: \(secret.reveal())")
-        } else {
-            try CommandOutput.line("client ID: \(client.id)")
-        }
+        let text =
+            secret.map { "client ID:     \(client.id)\nclient secret: \($0.reveal())" } ?? "client ID: \(client.id)"
+        try options.show(text, client, OpenIDClient.fields(with: secret))
         if secret != nil {
             CommandOutput.remark("Keep the secret now; it is not shown again, and the database does not hold it.")
         }

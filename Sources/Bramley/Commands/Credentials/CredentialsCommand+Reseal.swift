@@ -2,10 +2,8 @@ internal import Accounts
 import ArgumentParser
 internal import Coding
 internal import Crypto
-internal import Storage
 
 extension CredentialsCommand {
-    /// `bramley credentials reseal`
     struct Reseal: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "reseal", abstract: "Reseal stored tokens with the newest sealing key.",
@@ -13,13 +11,12 @@ extension CredentialsCommand {
                 Use after changing the sealing key, while the server runs. If interrupted, run it again.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         func run(on place: OperatorDatabase) async throws {
             try await place.record("credentials reseal")
             let report = try await Interruption.cancelling { try await Self.reseal(place) }
-            try output.show(report.text, report.members(keys: place.keyring.keyIDs))
+            try options.show(report.text, report.members(keys: place.keyring.keyIDs))
             guard report.isComplete else {
                 throw CommandFailure("Interrupted. Run it again to continue: what is done is kept.")
             }
@@ -54,7 +51,7 @@ extension ResealReport {
         if let previousKeysUntil {
             text += """
                  Keep the previous sealing keys listed until \(previousKeysUntil.rfc3339): they open what browsers \
-                were given before the change, and by them people are known again who were deleted before it.
+                were given before the change, and with them Bramley recognises people who were deleted before it.
                 """
         }
         return text
@@ -66,7 +63,7 @@ extension ResealReport {
         let reasons = Self.reasons(unreadable, keys: keys)
         let parts = reasons.map { key, count, reason in
             switch reason {
-            case .malformed: "\(count) of no form this version knows"
+            case .malformed: "\(count) in no form that this version knows"
             case .notAuthentic: "\(count) under \(key), which is listed and does not open them"
             case .unknownKey: "\(count) under \(key), which is not listed"
             }

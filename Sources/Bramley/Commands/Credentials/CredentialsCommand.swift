@@ -1,26 +1,22 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 
-/// `bramley credentials`
 struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Manage Apple's authorizations and the tokens sealed here.",
         subcommands: [Status.self, Resume.self, Revocations.self, Reseal.self])
 
-    /// `bramley credentials status`
     struct Status: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "status", abstract: "Show the state of the daily checks at Apple.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         func run(on place: OperatorDatabase) async throws {
             let now = place.now
             let status = try await place.database.checkStatus(place.configuration.checkScope, at: now)
-            if output.json { return try CommandOutput.json { $0.write(status.members) } }
+            if options.json { return try CommandOutput.json { $0.write(status.members) } }
             try show(status)
         }
 
@@ -43,7 +39,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             try CommandOutput.table(
                 TextTable([.init(""), .init("", flexible: true)], rows: fields.map { [$0.0, $0.1] }))
             if status.gate.brake != nil {
-                CommandOutput.hint("A wave stopped the checks. Read docs/operations/jobs.md before you resume them.")
+                CommandOutput.hint("A wave stopped the checks. Read docs/operate/jobs.md before you resume them.")
             }
             if !status.gate.pauses.isEmpty {
                 CommandOutput.hint(
@@ -52,7 +48,6 @@ struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// `bramley credentials resume`
     struct Resume: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "resume", abstract: "Resume daily checks after a stop.",
@@ -61,8 +56,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 made a mistake. With --accept they take effect now, and nothing is held back for 24 hours.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Flag(help: "The revocations are real: sign these people out. Asks for confirmation.")
@@ -72,7 +66,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             if accept {
                 let status = try await place.database.checkStatus(place.configuration.checkScope, at: place.now)
                 guard status.gate.brake != nil else {
-                    throw CommandFailure("No wave is stopped: there is nothing to accept.")
+                    throw CommandFailure("No wave was stopped: there is nothing to accept.")
                 }
                 try confirmation.confirm(
                     """
@@ -83,7 +77,7 @@ struct CredentialsCommand: AsyncParsableCommand {
             let done = try await ProgressLine.during("resuming the checks") {
                 try await place.database.resumeChecks(accepting: accept, at: place.now)
             }
-            try output.show(
+            try options.show(
                 Self.text(done, accepted: accept),
                 [
                     ("wasStopped", .flag(done.gate.brake != nil)), ("wasRefused", .number(done.gate.pauses.count)),
@@ -101,7 +95,6 @@ struct CredentialsCommand: AsyncParsableCommand {
         }
     }
 
-    /// `bramley credentials revocations`
     struct Revocations: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "revocations",
@@ -111,8 +104,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                 one no token is left: the person can remove the site in their Apple Account.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Flag(
@@ -124,7 +116,7 @@ struct CredentialsCommand: AsyncParsableCommand {
         func run(on place: OperatorDatabase) async throws {
             if retry {
                 let count = try await place.database.retryRevocations(at: place.now)
-                try output.show(
+                try options.show(
                     count == 1 ? "1 revocation is due now" : "\(count) revocations are due now",
                     [("retried", .number(count))])
             } else {
@@ -143,7 +135,7 @@ struct CredentialsCommand: AsyncParsableCommand {
                     .init("ATTEMPTS", optional: true) { .number($0.attempts) },
                     .init("WHY", flexible: true) { .text($0.failure) },
                 ], RevocationReport.fields, .revocations, empty: "Apple knows of every deleted account.",
-                json: output.json
+                json: options.json
             ) { after, limit in
                 try await place.database.revocations(after: after, limit: limit, at: place.now)
             }

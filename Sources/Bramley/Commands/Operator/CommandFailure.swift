@@ -1,5 +1,5 @@
 internal import Accounts
-internal import ArgumentParser
+package import ArgumentParser
 internal import Sockets
 import Storage
 
@@ -23,20 +23,22 @@ package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// Runs the body of a command: every failure becomes one line on standard error and an exit code.
-/// A closed pipe is not an error.
-enum CommandRun {
-    static func reporting(_ body: () async throws -> Void) async throws {
+/// A command whose every failure becomes one line on standard error and an exit code. A closed pipe is not an error.
+package protocol ReportingCommand: AsyncParsableCommand {
+    func perform() async throws
+}
+
+extension ReportingCommand {
+    package func run() async throws {
         StandardStream.reportLostReaders()
         do {
-            try await body()
-        } catch is OutputClosed {
-            throw ExitCode.success
+            try await perform()
         } catch let failure as CommandFailure {
             CommandOutput.remark("error: \(failure.description)")
             throw ExitCode(failure.code)
         } catch let failure as ConfigurationFailure {
-            throw failure.report()
+            StandardError().write(Array((failure.description + "\n").utf8))
+            throw ExitCode(1)
         } catch let error as StorageOpenError {
             CommandOutput.remark("error: \(error.description)")
             throw ExitCode(1)

@@ -6,7 +6,9 @@ internal import Coding
 struct CommandColumn<Item>: Sendable {
     let column: TextTable.Column
     let value: @Sendable (Item) -> FieldValue
+}
 
+extension CommandColumn {
     init(
         _ title: String, flexible: Bool = false, optional: Bool = false,
         _ value: @escaping @Sendable (Item) -> FieldValue
@@ -58,11 +60,11 @@ struct PageOptions: ParsableArguments {
         guard (1...Self.maximum).contains(limit) else {
             throw ValidationError("--limit is 1 to \(Self.maximum).")
         }
-        // Of which list, is seen when it is read.
+        // Whether it is a cursor of this list shows when it is used.
         guard cursor.map({ PlaceMark(of: $0) != nil }) ?? true else {
             throw ValidationError("--after is not a cursor from bramley.")
         }
-        guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
+        guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: leave out --after.") }
     }
 
     /// Rows read at once for `--all`.
@@ -82,9 +84,9 @@ struct PageOptions: ParsableArguments {
             if json { return try await writeAll(fields, read) }
             // Page by page, so that a million rows need no more memory than one page; a table on a terminal needs all
             // its rows to compute its widths.
-            guard CommandOutput.tableStyle != .piped else { return try await eachPage(read, table) }
+            guard CommandOutput.tableStyle != .piped else { return try await Self.eachPage(read, table) }
             var items: [Item] = []
-            try await eachPage(read) { items += $0 }
+            try await Self.eachPage(read) { items += $0 }
             return try table(items)
         }
         let place = cursor.flatMap(places.place)
@@ -101,7 +103,7 @@ struct PageOptions: ParsableArguments {
     ) async throws {
         var isFirst = true
         try CommandOutput.write(Array("{\"items\":[".utf8))
-        try await eachPage(read) { items in
+        try await Self.eachPage(read) { items in
             var bytes: [UInt8] = []
             for item in items {
                 if !isFirst { bytes.append(UInt8(ascii: ",")) }
@@ -113,12 +115,12 @@ struct PageOptions: ParsableArguments {
         try CommandOutput.write(Array("],\"next\":null}\n".utf8))
     }
 
-    private func eachPage<Item, Place>(
+    static func eachPage<Item, Place>(
         _ read: (Place?, Int) async throws -> Page<Item, Place>, _ body: ([Item]) throws -> Void
     ) async throws {
         var place: Place?
         repeat {
-            let page = try await read(place, Self.part)
+            let page = try await read(place, part)
             try body(page.items)
             place = page.next
         } while place != nil

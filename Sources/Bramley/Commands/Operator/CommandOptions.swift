@@ -4,16 +4,21 @@ internal import Coding
 internal import FoundationEssentials
 internal import Sockets
 
-/// The options of every command that uses the database.
-struct OperatorOptions: ParsableArguments {
+/// The options that say where a command's configuration is.
+protocol InputOptions: ParsableArguments {
+    /// These options with this process's environment.
+    var input: ConfigurationInput { get }
+}
+
+/// Of every command that uses the database.
+struct OperatorOptions: InputOptions {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     var config: String?
 
     @Flag(help: "Accept a simulated Apple although publicURL is a real site, as for serve.")
     var allowSimulatedApple = false
 
-    /// These options with this process's environment. Only `serve` and `check` accept single keys as flags: here an
-    /// argument without a name is an id.
+    /// Only `serve` and `check` accept single keys as flags: here an argument without a name is an id.
     var input: ConfigurationInput {
         ConfigurationInput(
             path: config, environment: ProcessInfo.processInfo.environment, flags: [],
@@ -22,7 +27,7 @@ struct OperatorOptions: ParsableArguments {
 }
 
 /// The options that `serve` and `check` share.
-struct ConfigurationOptions: ParsableArguments {
+struct ConfigurationOptions: InputOptions {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     var config: String?
 
@@ -36,11 +41,10 @@ struct ConfigurationOptions: ParsableArguments {
     @Argument(
         parsing: .allUnrecognized,
         help: ArgumentHelp(
-            "Any configuration key as a flag, such as --server-port 8081. See docs/configuration.md.",
+            "Any configuration key as a flag, such as --server-port 8081. See docs/reference/configuration.md.",
             valueName: "--key value"))
     var keys: [String] = []
 
-    /// These options with this process's environment.
     var input: ConfigurationInput {
         ConfigurationInput(
             path: config, environment: ProcessInfo.processInfo.environment, flags: keys,
@@ -48,10 +52,14 @@ struct ConfigurationOptions: ParsableArguments {
     }
 }
 
-/// How a command shows its result.
-struct OutputOptions: ParsableArguments {
+/// `OperatorOptions`, and how the command shows its result.
+struct CommandOptions: InputOptions {
+    @OptionGroup private var database: OperatorOptions
+
     @Flag(help: "Print JSON, for scripts.")
     var json = false
+
+    var input: ConfigurationInput { database.input }
 
     /// Text for a person, an object for a script.
     func show(_ text: @autoclosure () -> String, _ members: @autoclosure () -> [FieldValue.Member]) throws {
@@ -96,17 +104,7 @@ struct ConfirmationOptions: ParsableArguments {
 
     /// Whether an answer is a yes: the word or the id, ignoring surrounding blanks.
     static func agrees(_ answer: String, id: String?) -> Bool {
-        let bytes = answer.utf8.drop { $0 == 0x20 || $0 == 0x0D }
-        let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x0D }.map { bytes.index(after: $0) } ?? bytes.startIndex
-        let word = bytes[bytes.startIndex..<end]
-        return word.elementsEqual("yes".utf8) || id.map { !$0.isEmpty && word.elementsEqual($0.utf8) } == true
-    }
-}
-
-extension ConfigurationFailure {
-    /// Writes every problem to standard error and returns the exit code to throw.
-    func report() -> ExitCode {
-        StandardError().write([UInt8]((description + "\n").utf8))
-        return ExitCode(1)
+        let word = PastedText.trimmed(answer)
+        return word.isExactly("yes") || !word.isEmpty && id?.isExactly(word) == true
     }
 }

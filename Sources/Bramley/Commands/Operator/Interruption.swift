@@ -1,5 +1,3 @@
-internal import Coding
-internal import Sockets
 internal import UnixSignals
 
 /// Work that SIGINT and SIGTERM end in an orderly way.
@@ -21,18 +19,5 @@ enum Interruption {
             }
             throw CancellationError()
         }
-    }
-}
-
-extension EventLoopGroup {
-    /// One loop for as long as a command's work takes.
-    static func alone<Value: Sendable>(_ work: (EventLoopGroup) async throws -> Value) async throws -> Value {
-        let group = try EventLoopGroup(count: 1)
-        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
-        let result = await Result { try await work(group) }
-        group.beginDrain()
-        group.abort()
-        try await running
-        return try result.get()
     }
 }

@@ -6,21 +6,19 @@ internal import Sockets
 internal import Storage
 
 /// A command that uses the database.
-protocol DatabaseCommand: AsyncParsableCommand {
-    var options: OperatorOptions { get }
+protocol DatabaseCommand: ReportingCommand {
+    associatedtype Options: InputOptions
+    var options: Options { get }
 
     /// - Parameter place: closed when this returns.
     func run(on place: OperatorDatabase) async throws
 }
 
 extension DatabaseCommand {
-    /// Every failure becomes one line on standard error and an exit code.
-    func run() async throws {
-        try await CommandRun.reporting {
-            let place = try OperatorDatabase.open(options.input)
-            defer { place.database.close() }
-            try await run(on: place)
-        }
+    func perform() async throws {
+        let place = try OperatorDatabase.open(options.input)
+        defer { place.database.close() }
+        try await run(on: place)
     }
 }
 
@@ -39,7 +37,7 @@ struct OperatorDatabase: Sendable {
     var clock: any WallClock { runtime.clock }
     var now: Timestamp { clock.now() }
     var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
-    var team: TeamID { TeamID(configuration.teamID) }
+    var team: TeamID { configuration.checkScope.team }
 
     /// Adds an audit line for a command whose writes do not add one themselves.
     func record(_ command: String) async throws(Failure) {

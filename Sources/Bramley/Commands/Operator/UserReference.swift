@@ -1,7 +1,5 @@
 internal import Accounts
 internal import ArgumentParser
-internal import Coding
-internal import Storage
 
 /// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or
 /// beginnings of words of the name. It must match exactly one person.

@@ -1,12 +1,9 @@
 internal import Accounts
 internal import AppleID
 import ArgumentParser
-internal import Coding
 internal import Sockets
-internal import Storage
 
 extension TransferCommand {
-    /// `bramley transfer import`
     struct Import: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "import", abstract: "New team: ask Apple for each person by transfer_sub, and move them.",
@@ -16,8 +13,7 @@ extension TransferCommand {
                 into this database.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var transfer: TransferOptions
 
         @Flag(help: "Join both accounts of people who signed up again under the new team.")
@@ -50,12 +46,11 @@ extension TransferCommand {
         /// - Returns: nil without a file.
         private func adopt(_ place: OperatorDatabase) async throws -> TransferAdoption.Report? {
             guard let file else { return nil }
-            let skipsRefused = skipRefused
             return try await Interruption.cancelling {
                 let input = try InputFile.open(
                     file, without: 0o022,
                     "changed by others, who could move people to the wrong account: run chmod 600 \(file).")
-                var adoption = TransferAdoption(input, place: place, skipsRefused: skipsRefused)
+                var adoption = TransferAdoption(input, place: place, skipsRefused: skipRefused)
                 return try await adoption.run()
             }
         }
@@ -82,7 +77,7 @@ extension TransferCommand {
             let people =
                 route.waiting > 0 ? "\(route.waiting) wait to move \(way)" : "\(route.exported) have moved \(way)"
             throw CommandFailure(
-                "This configuration is of team \(team), and nobody waits to move to that one: \(people). "
+                "This configuration belongs to team \(team), and nobody waits to move to that one: \(people). "
                     + Self.advice(for: route.recipient))
         }
 
@@ -97,13 +92,11 @@ extension TransferCommand {
             _ place: OperatorDatabase, _ client: ClientID, _ adopted: TransferAdoption.Report?
         ) async throws {
             let before = try await place.database.transferCounts(from: nil, to: place.team)
-            let (again, joins) = (asksAgain, joinAccounts)
-            let total = adopted?.people.count ?? before.exported + (again ? before.refusedAtImport : 0)
-            let (end, step) = try await TransferProgress.run(place, options, rate: transfer.rate, total: total) {
+            let total = adopted?.people.count ?? before.exported + (asksAgain ? before.refusedAtImport : 0)
+            let (end, step) = try await TransferProgress.run(place, options.input, rate: transfer.rate, total: total) {
                 TransferImport(
-                    database: place.database, provider: $0, as: client, again: again, joins: joins,
-                    only: adopted?.people,
-                    clock: place.clock)
+                    database: place.database, provider: $0, as: client, again: asksAgain, joins: joinAccounts,
+                    only: adopted?.people, clock: place.clock)
             }
             let counts = try await place.database.transferCounts(from: nil, to: place.team)
             try show(step.report, adopted ?? TransferAdoption.Report(), counts, complete: end == .complete)
@@ -122,7 +115,7 @@ extension TransferCommand {
             var text = "\(report.moved) moved, \(report.refused) refused by Apple"
             if report.joined > 0 { text += ", \(report.joined) joined with a second account" }
             if adopted.alreadyMoved > 0 { text += ", \(adopted.alreadyMoved) of the file had moved before" }
-            try output.show(
+            try options.show(
                 "\(text). In all: \(counts.moved) moved, \(unmoved) not, \(counts.exported) waiting.",
                 [
                     ("moved", .number(report.moved)),

@@ -3,25 +3,21 @@ internal import AppleID
 import ArgumentParser
 internal import Coding
 internal import Sockets
-internal import Storage
 
-/// `bramley transfer`
 struct TransferCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "transfer", abstract: "Move people to another Apple team.",
         discussion: """
             Run export with the old team's configuration and import with the new one's, on the same database. See \
-            docs/transfer.md.
+            docs/operate/import.md.
             """,
         subcommands: [Export.self, Import.self, Status.self])
 
-    /// `bramley transfer status`
     struct Status: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "status", abstract: "Show how many people have moved, wait, or could not move.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(
@@ -54,7 +50,7 @@ struct TransferCommand: AsyncParsableCommand {
                 lines.append("  first asked about     \(first.rfc3339), \(days) days ago")
             }
             let unasked = counts.unasked.map { [("unasked", FieldValue.number($0))] } ?? []
-            try output.show(
+            try options.show(
                 lines.joined(separator: "\n"),
                 [("target", .text(recipient.rawValue))] + unasked
                     + [
@@ -62,7 +58,7 @@ struct TransferCommand: AsyncParsableCommand {
                         ("refusedAtImport", .number(counts.refusedAtImport)), ("moved", .number(counts.moved)),
                         ("firstExportAt", .text(counts.firstExportAt?.rfc3339)),
                     ])
-            if counts.exported > 0, !output.json {
+            if counts.exported > 0, !options.json {
                 CommandOutput.hint("Apple answers until 60 days after the app changed hands.")
             }
         }
@@ -74,14 +70,13 @@ struct TransferCommand: AsyncParsableCommand {
                     .init("EXTERNAL ID", flexible: true) { .text($0.externalID) },
                     .init("AT") { .text($0.step.rawValue) }, .init("REASON", flexible: true) { .text($0.reason) },
                     .init("ASKED", optional: true) { .time($0.place.time) },
-                ], UnmovedPerson.fields, .unmoved, empty: "Nobody.", json: output.json
+                ], UnmovedPerson.fields, .unmoved, empty: "Nobody.", json: options.json
             ) { after, limit in
                 try await place.database.unmovedPeople(to: recipient, after: after, limit: limit)
             }
         }
     }
 
-    /// `bramley transfer export`
     struct Export: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "export", abstract: "Old team: ask Apple for everyone's transfer_sub.",
@@ -90,8 +85,7 @@ struct TransferCommand: AsyncParsableCommand {
                 needed if the new team uses another database.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var transfer: TransferOptions
 
         @Option(name: .customLong("to"), help: ArgumentHelp("The Team ID of the new team.", valueName: "team"))
@@ -104,7 +98,7 @@ struct TransferCommand: AsyncParsableCommand {
             guard recipient != place.team else {
                 throw CommandFailure.usage("--to is the team of this configuration: export runs with the old team's.")
             }
-            guard file != "-" || !output.json else {
+            guard file != "-" || !options.json else {
                 throw CommandFailure.usage("--json and - both want standard output.")
             }
             let client = try transfer.client(of: place.configuration)
@@ -115,21 +109,20 @@ struct TransferCommand: AsyncParsableCommand {
         }
 
         private func export(_ place: OperatorDatabase, _ client: ClientID) async throws {
-            let recipient = recipient
             let before = try await place.database.transferCounts(from: place.team, to: recipient)
             guard before.total > 0 else {
                 throw CommandFailure(
                     """
-                    Nobody in this database is of team \(place.team.rawValue), which is this configuration's: export \
+                    Nobody in this database belongs to team \(place.team.rawValue), which is this configuration's: export \
                     runs with the old team's configuration, that is its apple.teamID, apple.keyID and \
                     apple.privateKeyFile.
                     """)
             }
             let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-            let again = transfer.again
-            let (end, _) = try await TransferProgress.run(place, options, rate: transfer.rate, total: open) {
+            let (end, _) = try await TransferProgress.run(place, options.input, rate: transfer.rate, total: open) {
                 TransferExport(
-                    database: place.database, provider: $0, as: client, to: recipient, again: again, clock: place.clock)
+                    database: place.database, provider: $0, as: client, to: recipient, again: transfer.again,
+                    clock: place.clock)
             }
             let counts = try await place.database.transferCounts(from: place.team, to: recipient)
             let isNobody = Self.exported(counts) == 0
@@ -157,7 +150,7 @@ struct TransferCommand: AsyncParsableCommand {
             let unasked = counts.unasked ?? 0
             let text = "\(exported) exported, \(counts.refusedAtExport) refused by Apple, \(unasked) not asked yet."
             if file == "-" { return CommandOutput.remark(text) }
-            try output.show(
+            try options.show(
                 text,
                 [
                     ("exported", .number(exported)), ("refused", .number(counts.refusedAtExport)),
@@ -192,11 +185,8 @@ struct TransferCommand: AsyncParsableCommand {
 
 extension TeamID: ExpressibleByArgument {
     init?(argument: String) {
-        let isTeamID =
-            argument.utf8.count == 10
-            && argument.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
-        guard isTeamID else { return nil }
-        self.init(argument)
+        guard let text = try? AppleIdentifier.team(argument) else { return nil }
+        self.init(text)
     }
 }
 
@@ -217,10 +207,11 @@ struct TransferOptions: ParsableArguments {
 
     /// The client to use: one of the configuration's.
     func client(of configuration: DatabaseConfiguration) throws(CommandFailure) -> ClientID {
-        guard let clientID else { return ClientID(configuration.clientIDs[0]) }
-        guard configuration.clientIDs.contains(where: { $0.isExactly(clientID) }) else {
+        let clients = configuration.checkScope.clients
+        guard let clientID else { return clients[0] }
+        guard let client = clients.first(where: { $0.rawValue.isExactly(clientID) }) else {
             throw .usage("--client-id is neither apple.servicesID nor one of apple.bundleIDs.")
         }
-        return ClientID(clientID)
+        return client
     }
 }

@@ -1,15 +1,13 @@
 internal import Accounts
 import ArgumentParser
-internal import Storage
 
 extension UsersCommand {
-    /// `bramley users approve`
     struct Approve: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "approve", abstract: "Approve users who wait (access.signUp).")
 
         @OptionGroup var change: StateChange
-        var options: OperatorOptions { change.options }
+        var options: CommandOptions { change.options }
 
         func run(on place: OperatorDatabase) async throws {
             try await change.set(
@@ -19,14 +17,13 @@ extension UsersCommand {
         }
     }
 
-    /// `bramley users disable`
     struct Disable: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "disable", abstract: "Sign users out and block further sign-ins.",
             discussion: "Asks for confirmation for more than one. Deletes nothing; enable reverses it.")
 
         @OptionGroup var change: StateChange
-        var options: OperatorOptions { change.options }
+        var options: CommandOptions { change.options }
 
         func run(on place: OperatorDatabase) async throws {
             try await change.set(
@@ -35,13 +32,12 @@ extension UsersCommand {
         }
     }
 
-    /// `bramley users enable`
     struct Enable: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "enable", abstract: "Enable disabled users.")
 
         @OptionGroup var change: StateChange
-        var options: OperatorOptions { change.options }
+        var options: CommandOptions { change.options }
 
         func run(on place: OperatorDatabase) async throws {
             try await change.set(
@@ -53,8 +49,7 @@ extension UsersCommand {
     /// Sets the state of several people. Each is a separate change; those who cannot be changed are named, and the rest is
     /// done.
     struct StateChange: ParsableArguments {
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
@@ -84,7 +79,7 @@ extension UsersCommand {
                     sources.contains(user.state) ? UserPatch(state: target) : nil
                 }
                 if case .patched(let user) = result, user.state == target {
-                    try UserRows.report(user, output)
+                    try UserRows.report(user, options)
                     continue
                 }
                 var reason = "is unknown"
@@ -96,7 +91,6 @@ extension UsersCommand {
         }
     }
 
-    /// `bramley users groups`
     struct Groups: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "groups", abstract: "Show or change a user's groups.",
@@ -105,8 +99,7 @@ extension UsersCommand {
                 second.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @OptionGroup var confirmation: ConfirmationOptions
 
@@ -124,7 +117,7 @@ extension UsersCommand {
 
         func validate() throws {
             guard set == nil || (add == nil && remove == nil) else {
-                throw ValidationError("--set says everything: no --add or --remove beside it.")
+                throw ValidationError("--set replaces all groups: leave out --add and --remove.")
             }
             for list in [set, add].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
                 throw ValidationError(
@@ -142,8 +135,8 @@ extension UsersCommand {
             guard changed(user.groups).count <= UserLimits.groups else {
                 throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
             }
-            if output.json {
-                try UserRows.report(user, output)
+            if options.json {
+                try UserRows.report(user, options)
             } else {
                 for group in user.groups { try CommandOutput.line(TerminalText.safe(group)) }
                 if user.groups.isEmpty { CommandOutput.hint("In no group.") }
@@ -155,9 +148,8 @@ extension UsersCommand {
         /// The person with the requested groups, unless there are too many; nil when unknown.
         private func user(_ id: UserID, _ place: OperatorDatabase) async throws -> User? {
             guard changesGroups else { return try await place.database.user(id) }
-            let command = self
             let result = try await place.database.patchUser(id, at: place.now) { user in
-                let groups = command.changed(user.groups)
+                let groups = changed(user.groups)
                 return groups.count <= UserLimits.groups ? UserPatch(groups: groups) : nil
             }
             guard case .patched(let user) = result else { return nil }

@@ -1,12 +1,9 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
 internal import Sockets
-internal import Storage
 internal import Web
 
 extension UsersCommand {
-    /// `bramley users delete`
     struct Delete: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete", abstract: "Delete a user and all their data. Asks for confirmation.",
@@ -15,8 +12,7 @@ extension UsersCommand {
                 revocation at Apple by a running server. The journal keeps ids.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
@@ -33,7 +29,7 @@ extension UsersCommand {
             guard case .deleted(let tokens) = try await place.database.deleteUser(id, at: place.now) else {
                 throw CommandFailure("There is no user \(id).")
             }
-            try output.show(
+            try options.show(
                 "\(id) deleted",
                 [
                     ("id", .code(id.rawValue)), ("deleted", .flag(true)), ("appleNotified", .flag(tokens > 0)),
@@ -51,7 +47,6 @@ extension UsersCommand {
         }
     }
 
-    /// `bramley users export`
     struct Export: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "export", abstract: "Export all data about a user as JSON.")
@@ -90,17 +85,15 @@ extension UsersCommand {
         }
     }
 
-    /// `bramley users import`
     struct Import: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "import", abstract: "Import people who already use Sign in with Apple, as JSON lines.",
             discussion: """
-                Fills empty fields and overwrites nothing, so you can import a file again. docs/importing.md \
+                Fills empty fields and overwrites nothing, so you can import a file again. docs/operate/import.md \
                 describes the members, and how to export people from other products.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Flag(help: "Report what would happen without changing anything.")
         var dryRun = false
@@ -113,7 +106,6 @@ extension UsersCommand {
         var file: String
 
         func run(on place: OperatorDatabase) async throws {
-            let (file, format, dryRun) = (file, format, dryRun)
             let (report, advice) = try await Interruption.cancelling {
                 let input = try InputFile.open(
                     file, without: 0o077,
@@ -122,13 +114,9 @@ extension UsersCommand {
                 var run = ImportRun(input, from: format, place: place, isRehearsal: dryRun)
                 return (try await run.run(), run.advice)
             }
-            if output.json {
-                try CommandOutput.json { report.write(to: &$0) }
-            } else {
-                try CommandOutput.line(report.text)
-            }
+            try options.show(report.text, report.members)
             guard report.isComplete else {
-                throw CommandFailure("Interrupted. Run it again to continue: what is there is kept.")
+                throw CommandFailure("Interrupted. Run it again to continue: what was done is kept.")
             }
             try Self.judge(report, advice)
         }

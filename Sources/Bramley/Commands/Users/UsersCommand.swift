@@ -1,9 +1,7 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Storage
 
-/// `bramley users`
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Manage users.",
@@ -12,13 +10,11 @@ struct UsersCommand: AsyncParsableCommand {
             Delete.self,
         ])
 
-    /// `bramley users list`
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "list", abstract: "List users, oldest first.")
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
 
         @Option(help: "Only users in this state: active, pending or disabled.")
@@ -36,14 +32,13 @@ struct UsersCommand: AsyncParsableCommand {
         func run(on place: OperatorDatabase) async throws {
             let filter = UserFilter(state: state, group: group, email: email, name: name)
             try await page.show(
-                UserRows.columns, User.fields, .users, empty: "Nobody.", json: output.json
+                UserRows.columns, User.fields, .users, empty: "Nobody.", json: options.json
             ) { after, limit in
                 try await place.database.users(filter, after: after, limit: limit)
             }
         }
     }
 
-    /// `bramley users show`
     struct Show: DatabaseCommand {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Show a user and their sessions.",
@@ -51,8 +46,7 @@ struct UsersCommand: AsyncParsableCommand {
                 If several users match an address or name, they are listed; choose one by id.
                 """)
 
-        @OptionGroup var options: OperatorOptions
-        @OptionGroup var output: OutputOptions
+        @OptionGroup var options: CommandOptions
 
         @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
         var person: UserReference?
@@ -74,7 +68,7 @@ struct UsersCommand: AsyncParsableCommand {
 
         func run(on place: OperatorDatabase) async throws {
             guard let user = try await find(place) else { throw CommandFailure("There is no such user.") }
-            if output.json { return try CommandOutput.json { $0.write(user, User.fields) } }
+            if options.json { return try CommandOutput.json { $0.write(user, User.fields) } }
             let style = CommandOutput.tableStyle
             try CommandOutput.rows(Self.rows(of: user, style))
             guard style != .piped else { return }
@@ -131,8 +125,8 @@ enum UserRows {
     }
 
     /// A user after a command: the document, or one line.
-    static func report(_ user: User, _ output: OutputOptions) throws {
+    static func report(_ user: User, _ options: CommandOptions) throws {
         let words = [user.id.rawValue, user.state.rawValue, TerminalText.safe(user.groups.joined(separator: ","))]
-        try output.show(words.filter { !$0.isEmpty }.joined(separator: "\t"), user, User.fields)
+        try options.show(words.filter { !$0.isEmpty }.joined(separator: "\t"), user, User.fields)
     }
 }

@@ -1,6 +1,5 @@
-import Accounts
 package import Coding
-import FoundationEssentials
+import Crypto
 import Sockets
 
 /// The sources of one load.
@@ -54,7 +53,7 @@ package enum ConfigurationLoader {
     {
         let builder = builder(input)
         let configuration = builder.database()
-        guard let configuration, !builder.problems.holdsErrors else { throw failure(builder) }
+        guard let configuration, !builder.problems.holdErrors else { throw failure(builder) }
         return configuration
     }
 
@@ -72,17 +71,20 @@ package enum ConfigurationLoader {
         _ input: ConfigurationInput, further: (Configuration) -> [ConfigurationProblem] = { _ in [] }
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let builder = builder(input)
-        let problems = builder.problems
         let configuration = builder.build()
-        for problem in configuration.map(further) ?? [] { problems.add(problem) }
-        if let configuration, !problems.holdsErrors { builder.advise(on: configuration) }
-        guard var configuration, !problems.holdsErrors else { throw failure(builder) }
-        configuration.snapshot = ConfigurationSnapshot(builder.values.used)
-        return LoadedConfiguration(configuration: configuration, warnings: problems.ordered)
+        builder.problems += configuration.map(further) ?? []
+        if let configuration, !builder.problems.holdErrors { builder.advise(on: configuration) }
+        guard var configuration, !builder.problems.holdErrors else { throw failure(builder) }
+        let used = builder.used
+        for key in ConfigurationTable.keys {
+            guard let value = used[key.name] ?? key.presence.value else { continue }
+            configuration.digests[key.name] = SHA256.hash(utf8: "\(value)")
+        }
+        return LoadedConfiguration(configuration: configuration, warnings: builder.problems.ordered)
     }
 
     private static func builder(_ input: ConfigurationInput) -> ConfigurationBuilder {
-        ConfigurationBuilder(values: ConfigurationValues(collect(input)), input: input)
+        ConfigurationBuilder(collect(input), input)
     }
 
     private static func failure(_ builder: ConfigurationBuilder) -> ConfigurationFailure {
@@ -94,20 +96,19 @@ package enum ConfigurationLoader {
     static func judge(flags: [String]) -> (problems: [ConfigurationProblem], values: [String: FileValue]) {
         let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags))
         _ = builder.build()
-        return (builder.problems.ordered, builder.values.used)
+        return (builder.problems.ordered, builder.used)
     }
 
     /// The names of the keys that a load reads; a test compares them with the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
         let builder = builder(input)
         _ = builder.build()
-        return builder.values.asked
+        return builder.asked
     }
 
     private static func collect(_ input: ConfigurationInput) -> GivenValues {
         let place = place(input)
-        let problems = ProblemList()
-        var given = GivenValues(file: place.path, problems: problems)
+        var given = GivenValues(file: place.path)
         if let content = input.content {
             given.read(file: content)
         } else {
@@ -116,14 +117,14 @@ package enum ConfigurationLoader {
         let isBlank = given.values.isEmpty
         given.read(environment: input.environment)
         given.read(flags: input.flags)
-        if input.content == nil, place.isDefault || place.path == input.systemPath, !problems.holdsErrors, isBlank,
+        if input.content == nil, place.isDefault || place.path == input.systemPath, !given.problems.holdErrors, isBlank,
             // An image sets this one.
             given.values.values.allSatisfy({ $0.source == "BRAMLEY_SERVER_HOST" })
         {
             // One thing is wrong, and not every key.
             given.isComplete = false
             let isSystem = place.path == input.systemPath
-            problems.add(
+            given.problems.append(
                 ConfigurationProblem(
                     key: "", source: place.path,
                     fault: isSystem
@@ -143,7 +144,7 @@ package enum ConfigurationLoader {
             given.read(file: content.bytes)
             let holdsSecret = given.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
             if let problem = content.modeProblem(at: path, key: "", source: nil, holdsSecret: holdsSecret) {
-                given.problems.add(problem)
+                given.problems.append(problem)
             }
         } catch {
             // Everything may come from the environment.
@@ -152,7 +153,7 @@ package enum ConfigurationLoader {
             // A folder that this user may not enter hides its content.
             let fault = GuardedFile.isHidden(path) ? GuardedFile.unreadable : error.fault
             let isOthers = path == systemPath && fault == GuardedFile.unreadable
-            given.problems.add(
+            given.problems.append(
                 ConfigurationProblem(
                     key: "", source: path, fault: fault,
                     remedy: (isOthers

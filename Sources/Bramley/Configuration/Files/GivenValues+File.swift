@@ -54,7 +54,7 @@ extension GivenValues {
     }
 
     /// Only for editors, which look for the schema there.
-    private func checkSchemaMember(_ value: JSONValue) {
+    private mutating func checkSchemaMember(_ value: JSONValue) {
         guard value.stringValue == nil else { return }
         add(
             ConfigurationTable.schemaMember, "is \(Self.description(of: value, for: .text)) where a text is expected.",
@@ -70,7 +70,7 @@ extension GivenValues {
             refused.insert(nearest)
             remedy = "Did you mean \(nearest)?"
         } else {
-            remedy = "Remove it; docs/configuration.md lists every key."
+            remedy = "Remove it; docs/reference/configuration.md lists every key."
         }
         add(name, "is not a configuration key.", remedy)
     }
@@ -104,8 +104,8 @@ extension GivenValues {
         }
     }
 
-    private func add(_ key: String, _ fault: String, _ remedy: String) {
-        problems.add(ConfigurationProblem(key: key, source: file, fault: fault, remedy: remedy))
+    private mutating func add(_ key: String, _ fault: String, _ remedy: String) {
+        problems.append(ConfigurationProblem(key: key, source: file, fault: fault, remedy: remedy))
     }
 }
 

@@ -21,13 +21,13 @@ struct GuardedFile {
     /// A fault that has its own remedy where the system's configuration is read.
     static let unreadable = "cannot be read by the user that runs bramley."
 
-    private static func flaw(_ fault: String) -> KeyFlaw {
-        KeyFlaw(
+    private static func flaw(_ fault: String) -> InputFlaw {
+        InputFlaw(
             fault, "Name the file; a relative path in the configuration file begins at the folder of that file.")
     }
 
-    private static func unreadable(_ path: String) -> KeyFlaw {
-        KeyFlaw(unreadable, "Let that user read it: chown USER \(path), with x for USER on every folder above.")
+    private static func unreadable(_ path: String) -> InputFlaw {
+        InputFlaw(unreadable, "Let that user read it: chown USER \(path), with x for USER on every folder above.")
     }
 
     static func exists(_ path: String) -> Bool {
@@ -46,7 +46,7 @@ struct GuardedFile {
     }
 
     /// - Throws: why it cannot be read, and what to do about it where the configuration names the file.
-    static func read(_ path: String, maximumBytes: Int = longestKey) throws(KeyFlaw) -> GuardedFile {
+    static func read(_ path: String, maximumBytes: Int = longestKey) throws(InputFlaw) -> GuardedFile {
         // attributesOfItem does not follow links, and secrets are often mounted as links.
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
         let manager = FileManager.default
@@ -76,6 +76,13 @@ struct GuardedFile {
         }
     }
 
+    /// Its content, unless others have one of these permissions: by default, everybody to read it, or anybody to change
+    /// it.
+    func bytes(at path: String, without others: Int = 0o026) throws(InputFlaw) -> [UInt8] {
+        guard mode & others == 0 else { throw InputFlaw("is open to others: run chmod 600 \(path).") }
+        return bytes
+    }
+
     /// Who else may read or change it: an error for a secret that all users can read and for a file that others can
     /// change, a warning for a group.
     /// - Parameter key: empty for the configuration file.
@@ -85,7 +92,7 @@ struct GuardedFile {
         ) -> ConfigurationProblem {
             let octal = "0" + String(mode & 0o777, radix: 8)
             return ConfigurationProblem(
-                severity, key: key, source: source ?? path,
+                severity: severity, key: key, source: source ?? path,
                 fault: "\(key.isEmpty ? "" : "\(path.quoted) ")can be \(fault) (mode \(octal)).", remedy: remedy + path)
         }
         if isWritableByOthers { return problem(.error, "changed by other users") }
@@ -94,8 +101,8 @@ struct GuardedFile {
         return problem(.warning, "read by its group", "Unless that is meant, run: chmod 600 ")
     }
 
-    /// Attributes have whatever integer type the platform uses.
-    private static func integer(_ value: Any?) -> Int? {
+    /// Attributes have whatever integer type the platform uses, and are an NSNumber with all of Foundation in the process.
+    static func integer(_ value: Any?) -> Int? {
         if let value = value as? Int { return value }
         if let value = value as? UInt { return Int(exactly: value) }
         return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }

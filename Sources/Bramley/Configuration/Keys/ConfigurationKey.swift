@@ -2,7 +2,7 @@
 /// value.
 ///
 /// `ConfigurationTable` lists them all. Loading, `bramley check`, the messages about unknown names, the schema and
-/// `docs/configuration.md` use the same entries.
+/// `docs/reference/configuration.md` use the same entries.
 package struct ConfigurationKey: Sendable {
     /// The dotted name, such as `server.limits.body`.
     package let name: String
@@ -43,7 +43,7 @@ package struct ConfigurationKey: Sendable {
         self.init(
             name, kind, presence ?? .default(kind.write(Self.initial[keyPath: property])), example: example, meaning)
         store = { builder, configuration in
-            guard let value = builder.values.value(name).flatMap({ kind.parse(builder, name, $0) }) else { return }
+            guard let value = builder.value(name).flatMap({ kind.parse(builder, name, $0) }) else { return }
             configuration[keyPath: property] = value
         }
     }
@@ -55,7 +55,7 @@ package struct ConfigurationKey: Sendable {
     ) {
         self.init(name, kind, .optional, example: example, meaning)
         store = { builder, configuration in
-            configuration[keyPath: property] = builder.values.value(name).flatMap { kind.parse(builder, name, $0) }
+            configuration[keyPath: property] = builder.value(name).flatMap { kind.parse(builder, name, $0) }
         }
     }
 

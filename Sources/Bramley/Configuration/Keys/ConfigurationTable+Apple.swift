@@ -11,9 +11,9 @@ extension ConfigurationTable {
         Key(
             "apple.bundleIDs", .clientIDs, into: \.apple.bundleIDs,
             """
-            The bundle ID of the primary App ID that the Services ID is grouped with, and those of your team's \
-            [apps](native.md) that people may sign in from. You need the first even without an app: Apple addresses its \
-            notifications to it, and notifications for an app that is not listed are refused.
+            The bundle ID of the primary App ID that the Services ID is grouped with, then those of your \
+            [apps](../apps/native.md). You need the first even without an app: Apple addresses notifications to it, \
+            and those for unlisted apps are refused.
             """)
         Key(
             "apple.teamID", .teamID, .required, into: \.apple.teamID, example: "\"A1B2C3D4E5\"",
@@ -24,94 +24,86 @@ extension ConfigurationTable {
         Key.twins(
             "apple.privateKeyFile", presence: .requiredUnlessTwin,
             "The .p8 file of the Sign in with Apple key. Only Bramley's user may read it (`chmod 600`).",
-            inline: "The text of that file, with its line breaks as `\\n`.")
+            inline: "Its text.")
         Key(
             "apple.nextKeyID", .keyID, .optional,
             """
-            The ID of a second key, while you replace one key with the other: when Apple refuses one as \
-            `invalid_client`, Bramley tries the other and keeps the one that works.
+            The ID of a second key, while you [replace the key](../operate/keys.md#apple-key). Bramley uses \
+            whichever Apple accepts.
             """)
         Key.twins(
             "apple.nextPrivateKeyFile",
-            "The .p8 file of the second key. On SIGHUP, Bramley reads the IDs and files of both keys again.",
-            inline: "The text of that file, with its line breaks as `\\n`.")
+            "The .p8 file of the second key. SIGHUP reads both keys again.",
+            inline: "Its text.")
         Key(
             "apple.scopes", .scopes, .required, into: \.apple.scopes, example: "[\"name\", \"email\"] or []",
             """
-            What to ask people for: any of `name` and `email`, or `[]`. Request only what you use, \
-            and remember that Apple gives the name only once.
+            What to ask people for: any of `name` and `email`, or `[]`. Request only what you use. Apple gives the \
+            name only once.
             """)
         Key(
             "apple.issuers", .issuers, into: \.apple.issuers,
             """
-            Accepted values of `iss`, compared letter for letter. All of them mean Apple: the same person has the same \
-            account, whichever issuer a token names. The first is also the `aud` of what Bramley signs for Apple.
+            Accepted values of `iss`, letter for letter; a person has one account under any of them. The first is \
+            the `aud` of what Bramley signs for Apple.
             """)
         Key(
             "apple.endpoint", .origin, into: \.apple.endpoint,
-            """
-            The origin of Apple's servers, which have `/auth/authorize`, `/auth/token`, `/auth/keys` and `/auth/revoke`.
-            """)
+            "The origin of Apple's `/auth/authorize`, `/auth/token`, `/auth/keys` and `/auth/revoke`.")
         Key(
             "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
-            "Apple's script for the button. `{locale}` becomes the visitor's locale.")
+            "Apple's script for the button; `{locale}` becomes the visitor's.")
         Key(
             "apple.nativeNonce", .choice, into: \.web.signIn.nativeNonce,
             """
-            How your [apps](native.md) send the nonce to Apple: `sha256` for its SHA-256 in lower-case hexadecimal, `raw` \
-            for the nonce itself. The other form is refused.
+            How your [apps](../apps/native.md) send the nonce to Apple: its SHA-256 in lower-case hexadecimal, or \
+            the nonce itself. The other form is refused.
             """)
         Key(
             "apple.onAccountDeleted", .choice, into: \.apple.onAccountDeleted,
-            "What happens to a user when Apple reports that they deleted their Apple Account.")
+            "What happens to a user who deletes their Apple Account.")
     }
 
     @KeyList static var loginKeys: [Key] {
         Key(
             "login.mode", .choice, into: \.web.login.mode,
-            "How Apple's page opens: `redirect` replaces the login page, `popup` opens a [window beside it](popup.md).")
+            "Whether Apple's page replaces the login page or opens in a [window beside it](../apps/web-app.md#popup)."
+        )
         Key(
             "login.allowedReturnOrigins", .origins, into: \.web.login.allowedReturnOrigins,
-            "Exact https origins, besides publicURL's own, that visitors may return to after signing in.")
+            "Exact https origins, besides publicURL's, that visitors may return to after signing in.")
         Key(
             "login.defaultReturnTo", .text, into: \.web.login.defaultReturnTo,
             """
-            Where visitors go after signing in if no return target was given: a path of publicURL's host, exactly as \
-            written, or an address on an allowed origin. The default is the account page, below publicURL's path.
+            Where visitors go without a return target: a path of publicURL's host, exactly as written, or an address \
+            on an allowed origin. The default is below publicURL's path.
             """)
         Key(
             "login.attemptLifetime", .integer(1...600, "seconds"), into: \.web.signIn.attemptLifetime,
-            "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself.")
+            "How long a sign-in may take, from the login page to Apple's answer. An open login page renews itself.")
         Key(
             "login.passwordURL", .link, into: \.web.login.passwordURL,
-            "Your site's own password login, shown beside the button: an https address or a path of publicURL's host.")
+            "Your site's own password login, shown beside the button.")
         Key(
             "login.changePasswordURL", .link, into: \.web.login.changePasswordURL,
-            """
-            Where people change that password: `/.well-known/change-password`, which password managers open, redirects \
-            there. An https address or a path of publicURL's host.
-            """)
+            "Where `/.well-known/change-password`, which password managers open, redirects.")
         Key(
             "login.askExistingAccount", .boolean, into: \.web.signIn.asksExisting,
             """
-            Ask people who sign in for the first time whether they already have an account on your site, so that nobody \
-            gets a second one by accident. Those who do are sent to `login.passwordURL` with a ticket. See \
-            [linking](linking.md).
+            Ask new people whether they already have an account on your site. Those who do go to `login.passwordURL` \
+            with a ticket: see [linking](../apps/linking.md).
             """)
     }
 
     @KeyList static var forwardAuthKeys: [Key] {
         Key(
             "forwardAuth.style", .choice, into: \.web.forwardAuth,
-            """
-            The header fields with which your proxy tells `/auth/verify` the original request: `X-Forwarded-*` or \
-            `X-Original-*`.
-            """)
+            "How your proxy tells `/auth/verify` the original request: in `X-Forwarded-*` or `X-Original-*` fields.")
         Key.twins(
             "forwardAuth.rulesFile", isSecret: false,
             """
-            A JSON file with [access rules](proxies/rules.md): who may open which host and path. Read at start and on \
-            SIGHUP. Without it, everybody who is signed in passes `/auth/verify`.
-            """, inline: "The text of that file instead, on one line.")
+            A JSON file with [access rules](../sites/rules.md): who may open which host and path. SIGHUP reads it \
+            again. Without it, everyone who is signed in passes `/auth/verify`.
+            """, inline: "Its text instead, on one line.")
     }
 }

@@ -1,12 +1,18 @@
 /// Every key, in the order of the reference.
 package enum ConfigurationTable {
-    package static let keys: [ConfigurationKey] = [
-        outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
-        pagesKeys, sessionKeys, apiKeys, operatorKeys, storageKeys, assertionKeys, webhookKeys,
-        retentionKeys, logKeys,
-    ].flatMap { $0 }
-
     typealias Key = ConfigurationKey
+
+    /// As the reference has them.
+    static let sections: [(title: String, keys: [Key])] = [
+        ("The site", outerKeys), ("Listening", serverKeys + limitKeys), ("The operator's listener", adminKeys),
+        ("Apple", appleKeys), ("Signing in", loginKeys + forwardAuthKeys), ("Apple's button", buttonKeys),
+        ("The pages", siteKeys + pagesKeys), ("Sessions", sessionKeys), ("The API", apiKeys),
+        ("The operator's page", operatorKeys), ("Storage and keys", storageKeys),
+        ("Retention", retentionKeys), ("Signed assertions", assertionKeys),
+        ("Events to applications", webhookKeys), ("Log", logKeys),
+    ]
+
+    package static let keys: [ConfigurationKey] = sections.flatMap(\.keys)
 
     /// The member of the file that names its JSON Schema for editors. It is not a key: it sets nothing, and neither the
     /// environment nor a flag can contain it.
@@ -59,9 +65,11 @@ package enum ConfigurationTable {
     }
 }
 
-/// Lists keys without commas: the compiler checks each expression separately.
-@resultBuilder enum KeyList {
-    static func buildExpression(_ key: ConfigurationKey) -> [ConfigurationKey] { [key] }
-    static func buildExpression(_ twins: [ConfigurationKey]) -> [ConfigurationKey] { twins }
-    static func buildBlock(_ keys: [ConfigurationKey]...) -> [ConfigurationKey] { keys.flatMap { $0 } }
+/// Lists without commas: the compiler checks each expression separately.
+@resultBuilder enum EntryList<Entry> {
+    static func buildExpression(_ entry: Entry) -> [Entry] { [entry] }
+    static func buildExpression(_ entries: [Entry]) -> [Entry] { entries }
+    static func buildBlock(_ entries: [Entry]...) -> [Entry] { entries.flatMap { $0 } }
 }
+
+typealias KeyList = EntryList<ConfigurationKey>

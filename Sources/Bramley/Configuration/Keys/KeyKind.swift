@@ -1,5 +1,4 @@
 import Accounts
-import Coding
 import HTTP
 import Sockets
 import Web
@@ -17,21 +16,21 @@ struct KeyKind<Value: Sendable>: Sendable {
 
     /// A text.
     static func text(
-        pattern: String? = nil, _ read: @escaping @Sendable (ConfigurationBuilder, String) throws(KeyFlaw) -> Value?,
+        pattern: String? = nil, _ read: @escaping @Sendable (ConfigurationBuilder, String) throws(InputFlaw) -> Value?,
         write: @escaping @Sendable (Value) -> String
     ) -> Self {
         Self(
             type: .text, pattern: pattern,
             parse: { builder, name, value in
                 value.text.flatMap { text in
-                    builder.values.reading(name) { () throws(KeyFlaw) in try read(builder, text) }
+                    builder.reading(name) { () throws(InputFlaw) in try read(builder, text) }
                 }
             }, write: { .text(write($0)) })
     }
 
     /// A list; every entry's flaw is reported.
     static func list<Entry>(
-        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> Entry,
+        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(InputFlaw) -> Entry,
         write: @escaping @Sendable (Entry) -> String
     ) -> Self where Value == [Entry] {
         Self(
@@ -39,7 +38,7 @@ struct KeyKind<Value: Sendable>: Sendable {
             parse: { builder, name, value in
                 guard let texts = value.list else { return nil }
                 let good = texts.compactMap { text in
-                    builder.values.reading(name) { () throws(KeyFlaw) in try read(text) }
+                    builder.reading(name) { () throws(InputFlaw) in try read(text) }
                 }
                 return good.count == texts.count ? good : nil
             }, write: { .list($0.map(write)) })
@@ -99,16 +98,16 @@ extension KeyKind where Value == String {
     static var scriptURL: Self { text(AppleHosts.script) }
     static var directory: Self { text(ConfigurationBuilder.withoutSlash) }
     static var databaseDirectory: Self {
-        text({ (builder, text) throws(KeyFlaw) in try builder.databaseDirectory(text) }, write: { $0 })
+        text({ (builder, text) throws(InputFlaw) in try builder.databaseDirectory(text) }, write: { $0 })
     }
     static var clientID: Self { text(pattern: #"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$"#, AppleIdentifier.client) }
     static var teamID: Self { text(pattern: "^[A-Z0-9]{10}$", AppleIdentifier.team) }
     static var keyID: Self { text(pattern: "^[A-Z0-9]{10}$", AppleIdentifier.key) }
 
     private static func text(
-        pattern: String? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> String
+        pattern: String? = nil, _ read: @escaping @Sendable (String) throws(InputFlaw) -> String
     ) -> Self {
-        text(pattern: pattern, { (_, text) throws(KeyFlaw) in try read(text) }, write: { $0 })
+        text(pattern: pattern, { (_, text) throws(InputFlaw) in try read(text) }, write: { $0 })
     }
 }
 
@@ -118,7 +117,7 @@ extension KeyKind where Value == [String] {
     static var origins: Self { list(WebAddress.exactOrigin) }
     static var clientIDs: Self { list(AppleIdentifier.client) }
     static var scopes: Self { list(entries: ["name", "email"], AppleIdentifier.scope) }
-    static var issuers: Self { list { text throws(KeyFlaw) in try WebAddress.secure(text).text } }
+    static var issuers: Self { list { text throws(InputFlaw) in try WebAddress.secure(text).text } }
 
     /// Types of events, and addresses followed by types.
     static var webhookEvents: Self {
@@ -128,7 +127,7 @@ extension KeyKind where Value == [String] {
     }
 
     private static func list(
-        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(KeyFlaw) -> String
+        entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(InputFlaw) -> String
     ) -> Self {
         list(entries: entries, read) { $0 }
     }
@@ -138,7 +137,7 @@ extension KeyKind where Value == PublicURL {
     static var publicURL: Self {
         text(
             pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$",
-            { (builder, text) throws(KeyFlaw) in
+            { (builder, text) throws(InputFlaw) in
                 try PublicURL.read(text, isSimulated: builder.input.allowsSimulatedApple)
             }, write: { $0.absolute })
     }
@@ -146,7 +145,7 @@ extension KeyKind where Value == PublicURL {
 
 extension KeyKind where Value == IPAddress {
     static var ipAddress: Self {
-        text({ (_, text) throws(KeyFlaw) in try IPAddress.read(text) }, write: { "\($0)" })
+        text({ (_, text) throws(InputFlaw) in try IPAddress.read(text) }, write: { "\($0)" })
     }
 }
 

@@ -1,16 +1,14 @@
-import Accounts
 import AppleID
 import Coding
 import Crypto
-import FoundationEssentials
 import Web
 
 // Our identifiers at Apple, and Apple's addresses.
 extension ConfigurationBuilder {
     func checkApple(_ configuration: inout Configuration) {
         let apple = configuration.apple
-        if values.areGood("apple.servicesID"), apple.bundleIDs.contains(apple.servicesID) {
-            values.report(
+        if areGood("apple.servicesID"), apple.bundleIDs.contains(apple.servicesID) {
+            report(
                 "apple.bundleIDs", "names the Services ID \(apple.servicesID.quoted).",
                 "Name the apps' own bundle IDs; the Services ID belongs only in apple.servicesID.")
         }
@@ -22,7 +20,7 @@ extension ConfigurationBuilder {
 
     /// Whether a simulator replaces Apple, and whether it may.
     private func checkAddresses(_ configuration: inout Configuration) {
-        guard values.areGood("apple.issuers", "apple.endpoint", "apple.scriptURL") else { return }
+        guard areGood("apple.issuers", "apple.endpoint", "apple.scriptURL") else { return }
         let apple = configuration.apple
         let named =
             apple.issuers.map { ("apple.issuers", $0) } + [
@@ -34,12 +32,12 @@ extension ConfigurationBuilder {
             guard let address = try? WebAddress.parse(text) else { return }
             if !AppleHosts.serves(address) { foreign.append((key, address)) }
         }
-        let isForTests = values.areGood("publicURL") ? configuration.web.publicURL.isForTests : nil
+        let isForTests = areGood("publicURL") ? configuration.web.publicURL.isForTests : nil
         configuration.apple.isSimulated = !foreign.isEmpty
         configuration.web.apple.isSimulatedByOverride = !foreign.isEmpty && isForTests != true
         guard isForTests == false, !input.allowsSimulatedApple else { return }
         for (key, address) in foreign {
-            values.report(
+            report(
                 key, "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
                 "Remove the key to use Apple's. For tests, put publicURL on localhost or .test, or start with "
                     + "--allow-simulated-apple.")
@@ -49,10 +47,10 @@ extension ConfigurationBuilder {
     private func checkIssuers(_ issuers: [String]) {
         let key = "apple.issuers"
         if issuers.isEmpty {
-            values.fail(key, "is empty, so no token could be accepted.", "Remove the key to accept Apple's.")
+            fail(key, "is empty, so no token could be accepted.", "Remove the key to accept Apple's.")
         }
         for address in issuers.compactMap({ try? WebAddress.parse($0) }) where isDoubtfulIssuer(address) {
-            values.warn(
+            warn(
                 key,
                 "names \(address.text.quoted), which Apple is not known to use: \"iss\" is compared letter for letter.",
                 "Write \(AppleHosts.issuers[0].quoted), without slash at the end, unless Apple's tokens say this very text."
@@ -70,8 +68,8 @@ extension ConfigurationBuilder {
 // Our keys at Apple: `apple.keyID`, `apple.nextKeyID` and their files or texts.
 extension ConfigurationBuilder {
     func readAppleKeys(_ apple: inout AppleSettings) {
-        if values.areGood("apple.keyID", "apple.teamID"), apple.key.id.isExactly(apple.teamID) {
-            values.report(
+        if areGood("apple.keyID", "apple.teamID"), apple.key.id.isExactly(apple.teamID) {
+            report(
                 "apple.keyID", "is \(apple.key.id.quoted), as apple.teamID is, and no key has the ID of its team.",
                 "Copy the key ID from the name of the .p8 file, and the Team ID from Membership details.")
         }
@@ -79,41 +77,41 @@ extension ConfigurationBuilder {
             apple.key.pem = Secret(key.text)
             apple.key.file = key.path
         } else if isMissing("apple.privateKeyFile") {
-            values.failMissing(
+            failMissing(
                 "apple.privateKeyFile",
                 "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
         }
-        if values.areGood("apple.keyID") { compareWithFileName(apple.key, "apple.keyID") }
+        if areGood("apple.keyID") { compareWithFileName(apple.key, "apple.keyID") }
         apple.nextKey = nextKey(apple)
     }
 
     /// The second key; nil when there is none, or when it has a problem, which is then reported.
     private func nextKey(_ apple: AppleSettings) -> AppleSettings.Key? {
         let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
-        let keyID = values.text(name).flatMap { text in
-            values.reading(name) { () throws(KeyFlaw) in try AppleIdentifier.key(text) }
+        let keyID = text(name).flatMap { text in
+            reading(name) { () throws(InputFlaw) in try AppleIdentifier.key(text) }
         }
         let key = privateKey(file)
-        if values.isGiven(name), isMissing(file) {
-            values.report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")
+        if isGiven(name), isMissing(file) {
+            report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")
         }
-        if !values.isGiven(name), !values.isRefused(name), !isMissing(file) {
-            values.report(
-                values.isGiven(file) ? file : "apple.nextPrivateKey", "is given without \(name).",
+        if !isGiven(name), !isRefused(name), !isMissing(file) {
+            report(
+                isGiven(file) ? file : "apple.nextPrivateKey", "is given without \(name).",
                 "Give the ID of that key in \(name): the ten characters in the name of its file.")
         }
         guard let keyID, let key else { return nil }
         var next = AppleSettings.Key()
         (next.id, next.pem, next.file) = (keyID, Secret(key.text), key.path)
         compareWithFileName(next, name)
-        if values.areGood("apple.keyID"), apple.key.id.isExactly(keyID) {
-            values.report(name, "is the same as apple.keyID.", "Give the ID of the other key, or remove \(name).")
+        if areGood("apple.keyID"), apple.key.id.isExactly(keyID) {
+            report(name, "is the same as apple.keyID.", "Give the ID of the other key, or remove \(name).")
             return nil
         }
         if let one = try? ClientSecretKey(apple.key), let other = try? ClientSecretKey(next),
             one.holdsSameKey(as: other)
         {
-            values.report(
+            report(
                 key.key, "holds the key that apple.keyID has already.",
                 "Name the other key's .p8 file: one key has one ID.")
             return nil
@@ -125,7 +123,7 @@ extension ConfigurationBuilder {
     private func privateKey(_ fileKey: String) -> GivenText? {
         guard let given = given(fileKey, readSecret) else { return nil }
         guard let flaw = AppleKeyFile.flaw(in: given.text) else { return given }
-        values.fail(
+        fail(
             given.key, given.subject + flaw,
             "Use the .p8 file as downloaded from Apple: it begins with -----BEGIN PRIVATE KEY-----.")
         return nil
@@ -136,7 +134,7 @@ extension ConfigurationBuilder {
         guard let path = key.file, let named = AppleKeyFile.keyID(inNameOf: path), !named.isExactly(key.id) else {
             return
         }
-        values.warn(
+        warn(
             name, "is \(key.id.quoted), but the name of \(path.quoted) says \(named).",
             "Unless the file was renamed, write \(named.quoted).")
     }
@@ -153,7 +151,7 @@ enum AppleHosts {
     }
 
     /// Where Apple's script is, which may contain `{locale}`.
-    static func script(_ text: String) throws(KeyFlaw) -> String {
+    static func script(_ text: String) throws(InputFlaw) -> String {
         _ = try WebAddress.secure(withoutPlaceholder(text))
         return text
     }

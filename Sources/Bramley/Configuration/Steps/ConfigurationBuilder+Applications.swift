@@ -16,28 +16,28 @@ extension ConfigurationBuilder {
 
     func readAudiences(_ configuration: inout Configuration) {
         let (key, rsaKey) = ("assertion.audience", "assertion.rs256Audiences")
-        let (audiences, rsa) = (values.list(key), values.list(rsaKey))
+        let (audiences, rsa) = (list(key), list(rsaKey))
         guard let audiences, let rsa else { return }
         for audience in audiences {
             guard audience.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
                 audience.utf8.count <= Self.longestAudience
             else {
-                return values.fail(
+                return fail(
                     key, "is not a plain name.",
                     "Write at most \(Self.longestAudience) visible ASCII characters, such as "
                         + "\"https://api.example.com\".")
             }
             guard !Self.flags.contains(audience) else {
-                return values.fail(
+                return fail(
                     key, "is \(audience.quoted), which asks for the first audience or for none.",
                     "Write another name, such as \"https://api.example.com\".")
             }
         }
         guard audiences.count <= Self.mostAudiences else {
-            return values.fail(key, "names \(audiences.count).", "Name at most \(Self.mostAudiences).")
+            return fail(key, "names \(audiences.count).", "Name at most \(Self.mostAudiences).")
         }
         if let unknown = rsa.first(where: { !audiences.contains($0) }) {
-            return values.fail(
+            return fail(
                 rsaKey, "names \(unknown.quoted), which is not in \(key).",
                 "Write the audience as it is there, or add it there.")
         }
@@ -51,7 +51,7 @@ extension ConfigurationBuilder {
         let apple = configuration.apple
         let others = [apple.servicesID] + apple.bundleIDs + apple.issuers
         guard let name = configuration.web.assertionAudiences.map(\.name).first(where: others.contains) else { return }
-        values.report(
+        report(
             "assertion.audience", "is \(name.quoted), which is the audience of other tokens.",
             "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
     }
@@ -65,8 +65,8 @@ extension ConfigurationBuilder {
         let secrets = signingSecrets(count: urls?.count)
         guard let urls, let events, let secrets else { return [] }
         let others = ["webhooks.secretFile", "webhooks.secret", "webhooks.events"]
-        if urls.isEmpty, let key = others.first(where: values.isGiven) {
-            values.report(
+        if urls.isEmpty, let key = others.first(where: isGiven) {
+            report(
                 key, "is given without webhooks.url, so nothing would be sent.",
                 "Name an address in webhooks.url, or remove the key.")
         }
@@ -83,28 +83,28 @@ extension ConfigurationBuilder {
 
     private func webhookAddresses() -> [String]? {
         let key = "webhooks.url"
-        guard let texts = values.list(key) else { return nil }
+        guard let texts = list(key) else { return nil }
         let urls = texts.compactMap { text in
-            values.reading(key) { () throws(KeyFlaw) in try Self.webhookAddress(text) }
+            reading(key) { () throws(InputFlaw) in try Self.webhookAddress(text) }
         }
         guard urls.count == texts.count else { return nil }
         guard Set(urls).count == urls.count else {
-            values.fail(key, "names an address twice.", "Name each once.")
+            fail(key, "names an address twice.", "Name each once.")
             return nil
         }
         return urls
     }
 
     /// A path is always sent: the address with and without it would be two endpoints.
-    private static func webhookAddress(_ text: String) throws(KeyFlaw) -> String {
+    private static func webhookAddress(_ text: String) throws(InputFlaw) -> String {
         let address = try WebAddress.secure(text, isEndpoint: true)
         return address.origin + (address.path.isEmpty ? "/" : address.path) + address.query
     }
 
     private func webhookEvents(_ urls: [String]?) -> [String: Set<JournalEntry.Kind>]? {
         let key = "webhooks.events"
-        return values.list(key).flatMap { entries in
-            values.reading(key) { () throws(KeyFlaw) in try Self.webhookEvents(entries, urls) }
+        return list(key).flatMap { entries in
+            reading(key) { () throws(InputFlaw) in try Self.webhookEvents(entries, urls) }
         }
     }
 
@@ -113,9 +113,9 @@ extension ConfigurationBuilder {
     /// - Parameter urls: nil after a problem with them, which is reported already.
     private static func webhookEvents(
         _ entries: [String], _ urls: [String]?
-    ) throws(KeyFlaw) -> [String: Set<JournalEntry.Kind>]? {
+    ) throws(InputFlaw) -> [String: Set<JournalEntry.Kind>]? {
         guard !entries.isEmpty else {
-            throw KeyFlaw("is empty, so nothing would be sent.", "Remove the key to send every event, or name some.")
+            throw InputFlaw("is empty, so nothing would be sent.", "Remove the key to send every event, or name some.")
         }
         var common: Set<JournalEntry.Kind> = []
         var own: [String: Set<JournalEntry.Kind>] = [:]
@@ -129,15 +129,15 @@ extension ConfigurationBuilder {
             let shown = WebhookEndpoint.name(of: words[0]).quoted
             guard let urls else { return nil }
             guard urls.contains(url) else {
-                throw KeyFlaw(
+                throw InputFlaw(
                     "names \(shown), which is not in webhooks.url.",
                     "Write the address as it is there, or add it there.")
             }
             guard own[url] == nil else {
-                throw KeyFlaw("has two entries for \(shown).", "Write all types for it in one.")
+                throw InputFlaw("has two entries for \(shown).", "Write all types for it in one.")
             }
             guard words.count > 1 else {
-                throw KeyFlaw(
+                throw InputFlaw(
                     "names no events for \(shown).", "Write event types after the address, separated by spaces.")
             }
             own[url] = []
@@ -147,10 +147,10 @@ extension ConfigurationBuilder {
         return Dictionary(uniqueKeysWithValues: (urls ?? []).map { ($0, own[$0] ?? common) })
     }
 
-    private static func eventKind(_ name: String) throws(KeyFlaw) -> JournalEntry.Kind {
+    private static func eventKind(_ name: String) throws(InputFlaw) -> JournalEntry.Kind {
         if let kind = JournalEntry.Kind(rawValue: name) { return kind }
         let known = JournalEntry.Kind.allCases.map(\.rawValue)
-        throw KeyFlaw(
+        throw InputFlaw(
             "names \(name.quoted), which is not an event.",
             ConfigurationTable.nearest(to: name, among: known).map { "Did you mean \($0.quoted)?" }
                 ?? "Write some of \(known.joined(separator: ", ")).")
@@ -166,14 +166,14 @@ extension ConfigurationBuilder {
         let sources = texts.compactMap { $0.flatMap(signingSecret) }
         guard sources.count == texts.count, let count else { return nil }
         guard !sources.isEmpty || count == 0 else {
-            if !values.isRefused(inlineKey) {
-                values.failMissing(fileKey, "Name a file with a secret: \(Self.secretAdvice)")
+            if !isRefused(inlineKey) {
+                failMissing(fileKey, "Name a file with a secret: \(Self.secretAdvice)")
             }
             return nil
         }
         guard count == 0 || sources.count == 1 || sources.count == count else {
-            values.fail(
-                values.isGiven(inlineKey) ? inlineKey : fileKey,
+            fail(
+                isGiven(inlineKey) ? inlineKey : fileKey,
                 "names \(sources.count), and webhooks.url names \(count) \(count == 1 ? "address" : "addresses").",
                 "Name one for all addresses, or one for each in the same order.")
             return nil
@@ -186,7 +186,7 @@ extension ConfigurationBuilder {
             let secrets = try WebhookSecrets(parsing: given.text)
             return given.path.map { .file(path: $0) } ?? .inline(secrets)
         } catch {
-            values.fail(
+            fail(
                 given.key, given.subject + error.fault,
                 "Write one a line, \(WebhookSecret.prefix) and "
                     + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes in base64: "

@@ -17,7 +17,7 @@ extension ConfigurationBuilder {
     /// - Parameter read: returns the file's bytes.
     func given(_ fileKey: String, _ read: (_ key: String, _ path: String) -> [UInt8]?) -> GivenText? {
         let inlineKey = Self.twin(fileKey)
-        let (path, inline) = (values.text(fileKey), values.text(inlineKey))
+        let (path, inline) = (text(fileKey), text(inlineKey))
         guard !refuseTwins(fileKey, inlineKey) else { return nil }
         if let path { return read(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) } }
         let key = ConfigurationTable.byName[inlineKey]
@@ -28,7 +28,7 @@ extension ConfigurationBuilder {
     /// The same for keys that name several secrets; each nil after a problem.
     func givenTexts(_ fileKey: String) -> [GivenText?]? {
         let inlineKey = Self.twin(fileKey)
-        let (paths, inline) = (values.list(fileKey), values.list(inlineKey))
+        let (paths, inline) = (list(fileKey), list(inlineKey))
         guard !refuseTwins(fileKey, inlineKey), let paths, let inline else { return nil }
         return paths.map { path in
             readSecret(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) }
@@ -42,13 +42,13 @@ extension ConfigurationBuilder {
 
     /// Whether neither a key nor its twin was given, not even with a refused value.
     func isMissing(_ fileKey: String) -> Bool {
-        ![fileKey, Self.twin(fileKey)].contains { values.isGiven($0) || values.isRefused($0) }
+        ![fileKey, Self.twin(fileKey)].contains { isGiven($0) || isRefused($0) }
     }
 
     /// Whether a key and its twin are both given, which is an error.
     func refuseTwins(_ first: String, _ second: String) -> Bool {
-        guard values.isGiven(first), values.isGiven(second) else { return false }
-        values.fail(first, "is given together with \(second).", "Remove one of the two.")
+        guard isGiven(first), isGiven(second) else { return false }
+        fail(first, "is given together with \(second).", "Remove one of the two.")
         return true
     }
 
@@ -59,20 +59,20 @@ extension ConfigurationBuilder {
     func readFile(
         _ key: String, _ path: String, maximumBytes: Int = GuardedFile.longestKey, holdsSecret: (GuardedFile) -> Bool
     ) -> [UInt8]? {
-        do throws(KeyFlaw) {
+        do throws(InputFlaw) {
             let file = try GuardedFile.read(path, maximumBytes: maximumBytes)
             if holdsSecret(file) {
-                let source = values.source(of: key)
+                let source = source(of: key)
                 if let problem = file.modeProblem(at: path, key: key, source: source, holdsSecret: true) {
-                    values.problems.add(problem)
+                    problems.append(problem)
                 }
             } else if file.isWritableByOthers {
-                values.fail(key, "\(path.quoted) can be changed by other users.", "Run: chmod go-w \(path)")
+                fail(key, "\(path.quoted) can be changed by other users.", "Run: chmod go-w \(path)")
                 return nil
             }
             return file.bytes
         } catch {
-            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy)
+            fail(key, "\(path.quoted) \(error.fault)", error.remedy)
             return nil
         }
     }

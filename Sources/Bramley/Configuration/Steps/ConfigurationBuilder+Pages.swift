@@ -3,18 +3,18 @@ import Web
 
 extension ConfigurationBuilder {
     func readPages(_ configuration: inout Configuration) {
-        var areGood = true
+        var filesAreGood = true
         if let directory = configuration.pagesDirectory {
             guard let found = pageFiles(directory) else { return }
-            (configuration.web.pageOverrides, areGood) = found
+            (configuration.web.pageOverrides, filesAreGood) = found
         }
         let locales = configuration.web.locales
         let own = configuration.web.pageOverrides.keys.compactMap(PageOverrides.language(of:))
-        guard values.areGood("pages.directory", "pages.locales"), areLanguages(locales, own: own) else { return }
+        guard areGood("pages.directory", "pages.locales"), areLanguages(locales, own: own) else { return }
         // A built-in language may be there unused, as it was exported.
         for language in own.sorted()
-        where areGood && !locales.contains(language) && !PageLanguages.builtIn.contains(language) {
-            values.warn(
+        where filesAreGood && !locales.contains(language) && !PageLanguages.builtIn.contains(language) {
+            warn(
                 "pages.directory", "\("strings/\(language).json".quoted) is not used.",
                 "Name \(language.quoted) in pages.locales, or remove the file.")
         }
@@ -26,28 +26,28 @@ extension ConfigurationBuilder {
         do {
             found = try PageDirectory(directory)
         } catch {
-            values.fail(
+            fail(
                 "pages.directory", "\(directory.quoted) \(error.fault)",
                 "Make it with `bramley pages export \(directory)`, or remove the key.")
             return nil
         }
         let problems = found.problems + PageOverrides.problems(in: found.files)
         for problem in problems {
-            values.report("pages.directory", problem.sentence, problem.remedy)
+            report("pages.directory", problem.sentence, problem.remedy)
         }
         return (PageOverrides.good(found.files, problems), problems.isEmpty)
     }
 
     private func areLanguages(_ wanted: [String], own: [String]) -> Bool {
         guard !wanted.isEmpty else {
-            values.fail("pages.locales", "is empty.", "Name at least one language, such as [\"en\"].")
+            fail("pages.locales", "is empty.", "Name at least one language, such as [\"en\"].")
             return false
         }
         let known = PageLanguages.builtIn + own.filter { !PageLanguages.builtIn.contains($0) }.sorted()
         let unknown = wanted.filter { !known.contains($0) }
         for tag in unknown {
             let near = known.first { $0.lowercased() == tag.lowercased() }
-            values.fail(
+            fail(
                 "pages.locales", "names \(tag.quoted), for which there are no texts.",
                 near.map { "Write \($0.quoted)." }
                     ?? "Write some of \(known.joined(separator: ", ")), or add strings/\(tag).json to pages.directory.")
@@ -69,7 +69,7 @@ private struct PageDirectory {
     /// Reads every page file below `path`. Ignores names that begin with a dot: editors, version control and Kubernetes
     /// use them.
     /// - Throws: why the directory cannot be read.
-    init(_ path: String) throws(KeyFlaw) {
+    init(_ path: String) throws(InputFlaw) {
         let root = Self.resolved(path)
         for name in try Self.names(in: root) {
             guard PageOverrides.folders.contains(name) else {
@@ -129,16 +129,16 @@ private struct PageDirectory {
         }
     }
 
-    private static func names(in directory: String) throws(KeyFlaw) -> [String] {
+    private static func names(in directory: String) throws(InputFlaw) -> [String] {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else {
-            throw KeyFlaw("does not exist.")
+            throw InputFlaw("does not exist.")
         }
-        guard isDirectory else { throw KeyFlaw("is not a directory.") }
+        guard isDirectory else { throw InputFlaw("is not a directory.") }
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
         } catch {
-            throw KeyFlaw(GuardedFile.unreadable)
+            throw InputFlaw(GuardedFile.unreadable)
         }
     }
 

@@ -1,4 +1,3 @@
-import Accounts
 import Coding
 import Crypto
 import Sockets
@@ -9,17 +8,17 @@ extension ConfigurationBuilder {
     func checkServer(_ configuration: Configuration) {
         let server = configuration.server
         if let port = server.redirectPort {
-            if values.areGood("publicURL"), !configuration.web.publicURL.isSecure {
-                values.report(
+            if areGood("publicURL"), !configuration.web.publicURL.isSecure {
+                report(
                     "server.redirectPort", "redirects to https, and publicURL begins with http://.",
                     "Begin publicURL with https://, or remove the port.")
-            } else if values.areGood("server.port"), server.listener.port == port {
-                values.report(
+            } else if areGood("server.port"), server.listener.port == port {
+                report(
                     "server.redirectPort", "is \(port), as server.port is.", "Write another port, such as 80.")
             }
         }
-        if server.proxyProtocol, server.trustedProxies.isEmpty, values.areGood("server.trustedProxies") {
-            values.report(
+        if server.proxyProtocol, server.trustedProxies.isEmpty, areGood("server.trustedProxies") {
+            report(
                 "server.proxyProtocol",
                 "is true, but no proxy is trusted to say who its clients are, so every connection would be closed.",
                 "Name the proxy that sends the PROXY protocol in server.trustedProxies.")
@@ -30,7 +29,7 @@ extension ConfigurationBuilder {
     /// Two listeners cannot share an address and port.
     private func checkPorts(_ server: Configuration.Server, _ admin: SocketAddress) {
         guard
-            values.areGood("server.host", "server.port", "server.redirectPort", "admin.host", "admin.port")
+            areGood("server.host", "server.port", "server.redirectPort", "admin.host", "admin.port")
         else { return }
         let name: String
         switch admin.port {
@@ -41,7 +40,7 @@ extension ConfigurationBuilder {
         let everywhere: Set<IPAddress> = [.v4(0), .v6(0, 0)]
         let (host, other) = (server.listener.ip, admin.ip)
         guard host == other || everywhere.contains(host) || everywhere.contains(other) else { return }
-        values.report("admin.port", "is \(admin.port), as \(name) is.", "Write another port.")
+        report("admin.port", "is \(admin.port), as \(name) is.", "Write another port.")
     }
 }
 
@@ -54,20 +53,20 @@ extension ConfigurationBuilder {
         guard certificate != nil || isMissing(certificateKey), key != nil || isMissing(privateKeyKey) else { return }
         guard let certificate else {
             guard let key else { return }
-            return values.fail(
+            return fail(
                 certificateKey, "is missing, and \(key.key) is given.",
                 "Name the file with the chain; or remove both, and let a proxy hold the certificate.")
         }
-        let publicURL = values.areGood("publicURL") ? configuration.web.publicURL : nil
+        let publicURL = areGood("publicURL") ? configuration.web.publicURL : nil
         if key != nil, let publicURL, !publicURL.isSecure {
-            return values.fail(
+            return fail(
                 certificate.key, "is given, but publicURL begins with http://.",
                 "Begin publicURL with https://, or remove the certificate.")
         }
         let isGood = judge(
             certificate, key, host: publicURL?.host, isDirect: configuration.server.trustedProxies.isEmpty)
         guard let key else {
-            return values.fail(
+            return fail(
                 privateKeyKey, "is missing, and \(certificate.key) is given.",
                 "Name the key's file; or remove both, and let a proxy hold the certificate.")
         }
@@ -90,9 +89,9 @@ extension ConfigurationBuilder {
             isDirect: isDirect, now: input.clock.now())
         for finding in judgement.findings {
             let part = finding.isOfKey ? key ?? certificate : certificate
-            values.problems.add(
+            problems.append(
                 ConfigurationProblem(
-                    finding.severity, key: part.key, source: values.source(of: part.key),
+                    severity: finding.severity, key: part.key, source: source(of: part.key),
                     fault: part.subject + finding.fault, remedy: finding.remedy))
         }
         guard judgement.errors.isEmpty, let key else { return false }
@@ -101,7 +100,7 @@ extension ConfigurationBuilder {
             _ = try TLSAcceptor(certificate: certificate.bytes, privateKey: key.bytes)
             return true
         } catch {
-            values.fail(
+            fail(
                 certificate.key, "and its private key cannot be served: \(error).",
                 "Get a certificate from a public authority for a P-256 key, or RSA with 2048 bits.")
             return false

@@ -8,24 +8,24 @@ extension ConfigurationBuilder {
     func completeLogin(_ configuration: inout Configuration) {
         let key = "login.defaultReturnTo"
         // A given target may be anywhere on the host; the account page is below the path of publicURL.
-        if !values.isGiven(key) {
+        if !isGiven(key) {
             configuration.web.login.defaultReturnTo =
                 configuration.web.publicURL.basePath + configuration.web.login.defaultReturnTo
         }
-        if values.areGood(key) { checkReturnTarget(configuration.web.login, configuration.web.publicURL) }
+        if areGood(key) { checkReturnTarget(configuration.web.login, configuration.web.publicURL) }
         if configuration.web.signIn.asksExisting { checkPasswordURL(configuration.web.login) }
     }
 
     /// People with an account are sent to its sign-in, with a ticket in the query.
     private func checkPasswordURL(_ login: WebConfiguration.Login) {
-        guard values.areGood("login.passwordURL") else { return }
+        guard areGood("login.passwordURL") else { return }
         guard let url = login.passwordURL else {
-            return values.report(
+            return report(
                 "login.askExistingAccount", "is true without login.passwordURL, so nobody could be sent there.",
                 "Name the application's own sign-in in login.passwordURL, or remove the key.")
         }
         guard !url.contains("#") else {
-            return values.report(
+            return report(
                 "login.passwordURL", "has a fragment, behind which login.askExistingAccount cannot add its ticket.",
                 "Remove # and what follows.")
         }
@@ -35,16 +35,16 @@ extension ConfigurationBuilder {
         let (key, text) = ("login.defaultReturnTo", login.defaultReturnTo)
         if text.hasPrefix("/") {
             if !WebAddress.isPath(text) {
-                values.fail(key, "\(text.quoted) is not a path.", "Write a path such as \"/account\".")
+                fail(key, "\(text.quoted) is not a path.", "Write a path such as \"/account\".")
             }
             return
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
-        guard let address = values.reading(key, { () throws(KeyFlaw) in try WebAddress.read(bare) }),
-            values.areGood("publicURL", "login.allowedReturnOrigins"), address.origin != publicURL.origin,
+        guard let address = reading(key, { () throws(InputFlaw) in try WebAddress.read(bare) }),
+            areGood("publicURL", "login.allowedReturnOrigins"), address.origin != publicURL.origin,
             !login.allowedReturnOrigins.contains(address.origin)
         else { return }
-        values.fail(
+        fail(
             key, "leads to \(address.origin.quoted), which is not an allowed origin.",
             "Add that origin to login.allowedReturnOrigins, or write a path.")
     }
@@ -56,11 +56,11 @@ extension ConfigurationBuilder {
         if let domain = configuration.web.sessions.cookieDomain {
             checkCookieDomain(domain, configuration.web.publicURL)
         }
-        guard values.areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
+        guard areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
         // A shorter lifetime alone is not a mistake: then the default idle timeout never applies first.
         configuration.web.sessions.limits.idleTimeout = lifetime
-        if values.isGiven("sessions.idleTimeout") {
-            values.report(
+        if isGiven("sessions.idleTimeout") {
+            report(
                 "sessions.idleTimeout", "is \(idle), longer than sessions.lifetime, \(lifetime).",
                 "Write at most \(lifetime), or raise sessions.lifetime.")
         }
@@ -69,19 +69,19 @@ extension ConfigurationBuilder {
     private func checkCookieDomain(_ domain: String, _ publicURL: PublicURL) {
         let key = "sessions.cookieDomain"
         if domain.hasPrefix(".") {
-            values.fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
+            fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
         } else if WebAddress.isPublicSuffix(domain) {
-            values.fail(
+            fail(
                 key, "is \(domain.quoted), which many owners share: browsers refuse such a cookie.",
                 "Write your own domain below it, or remove the key.")
-        } else if !values.areGood("publicURL") {
+        } else if !areGood("publicURL") {
             return
         } else if publicURL.isIPAddress || publicURL.host != domain && !publicURL.host.hasSuffix("." + domain) {
-            values.fail(
+            fail(
                 key, "is \(domain.quoted), but publicURL's host is \(publicURL.host.quoted).",
                 "Write a domain that host ends in, or remove the key.")
         } else if !publicURL.isSecure {
-            values.fail(key, "needs https.", "Remove the key, or begin publicURL with https://.")
+            fail(key, "needs https.", "Remove the key, or begin publicURL with https://.")
         }
     }
 }
@@ -94,8 +94,8 @@ extension ConfigurationBuilder {
             readFile(key, path, maximumBytes: AccessRulesFile.maximumBytes) { _ in false }
         }
         guard let file, let rules = rules(file.bytes, key: file.key, subject: file.subject) else { return }
-        if values.areGood("server.trustedProxies"), configuration.server.trustedProxies.isEmpty {
-            values.report(
+        if areGood("server.trustedProxies"), configuration.server.trustedProxies.isEmpty {
+            report(
                 file.key, "is given, but no proxy is trusted to tell the original request, so nobody could pass.",
                 "Name the proxy in server.trustedProxies.")
         }
@@ -107,7 +107,7 @@ extension ConfigurationBuilder {
         do throws(AccessRulesFile.Refusal) {
             let rules = try AccessRulesFile.read(bytes)
             for (rule, behind) in rules.unreachable {
-                values.warn(
+                warn(
                     key, "\(subject)rule \(rule + 1) is never reached: rule \(behind + 1) matches everything first.",
                     "Put it first, or remove it; the first matching rule decides.")
             }
@@ -115,13 +115,13 @@ extension ConfigurationBuilder {
         } catch {
             switch error {
             case .json(let flaw):
-                values.fail(
+                fail(
                     key, "\(subject)\(flaw.place(in: bytes)): \(flaw.reason.rawValue).",
-                    "Write JSON as docs/proxies/rules.md shows.")
+                    "Write JSON as docs/sites/rules.md shows.")
             case .problems(let problems):
                 for problem in problems {
                     let place = problem.place.isEmpty ? "" : "\(problem.place): "
-                    values.fail(key, "\(subject)\(place)\(problem.fault)", problem.remedy)
+                    fail(key, "\(subject)\(place)\(problem.fault)", problem.remedy)
                 }
             }
             return nil

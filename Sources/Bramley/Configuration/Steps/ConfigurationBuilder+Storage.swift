@@ -6,12 +6,12 @@ import Storage
 extension ConfigurationBuilder {
     /// `storage.directory`. Earlier versions resolved relative paths against the working directory. Operators who
     /// relied on that must not get an empty database.
-    func databaseDirectory(_ text: String) throws(KeyFlaw) -> String {
+    func databaseDirectory(_ text: String) throws(InputFlaw) -> String {
         let directory = Self.withoutSlash(text)
-        if let before = values.fromWorkingDirectory("storage.directory").map({ Self.withoutSlash($0) }),
+        if let before = fromWorkingDirectory("storage.directory").map({ Self.withoutSlash($0) }),
             before != directory, Store.exists(in: before), !Store.exists(in: directory)
         {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "is \(directory.quoted), which holds no database, but \(before.quoted) in the working directory does.",
                 "Relative paths begin at the folder of the configuration file: write the whole path of the one you mean."
             )
@@ -29,7 +29,7 @@ extension ConfigurationBuilder {
         guard let given = given("storage.postgres.urlFile", readSecret) else { return }
         let url = PastedText.value(given.text)
         if let fault = PostgresOptions.fault(in: url) {
-            values.fail(
+            fail(
                 given.key, given.subject + fault,
                 "Write `postgresql://user@host/database`, or `host=… dbname=… user=…`. Better than in it, the password is in "
                     + "a file that `passfile` names.")
@@ -37,7 +37,7 @@ extension ConfigurationBuilder {
         }
         let postgres = PostgresOptions(url: Secret(url), trust: storage.postgresTrust)
         if postgres.mayShowPassword {
-            values.warn(
+            warn(
                 given.key,
                 given.subject + "does not require TLS: whoever answers in PostgreSQL's place gets the password in the "
                     + "clear.",
@@ -55,12 +55,12 @@ extension ConfigurationBuilder {
 
     private func sealingKey(_ directory: String) -> Configuration.SecretSource<SecretBytes>? {
         let (fileKey, inlineKey) = ("secrets.sealingKeyFile", "secrets.sealingKey")
-        let (path, inline) = (values.text(fileKey), values.text(inlineKey))
+        let (path, inline) = (text(fileKey), text(inlineKey))
         guard !refuseTwins(fileKey, inlineKey) else { return nil }
         if let inline {
             return sealingKey(GivenText(key: inlineKey, bytes: Array(inline.utf8))).map { .inline($0) }
         }
-        guard values.areGood(fileKey, inlineKey, "storage.directory") else { return nil }
+        guard areGood(fileKey, inlineKey, "storage.directory") else { return nil }
         let file = path ?? directory + "/sealing.key"
         // It may be missing: a new database is created with a new key. If it exists, it must be valid.
         if GuardedFile.exists(file), let bytes = readSecret(fileKey, file) {
@@ -71,7 +71,7 @@ extension ConfigurationBuilder {
 
     private func sealingKey(_ given: GivenText) -> SecretBytes? {
         if let bytes = SealingKeyText.parse(given.text) { return bytes }
-        values.fail(
+        fail(
             given.key,
             given.subject + "holds no sealing key: the text \(SealingKeyText.flaw(in: given.text)).",
             "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")

@@ -1,116 +1,154 @@
-import Accounts
-import AppleID
-import HTTP
-import Sockets
-import Web
-
-/// Turns the sources' values into a `Configuration`: first each key by its entry in the table, then whatever depends on
-/// several keys or on files. It continues after problems, so that one run finds all.
-struct ConfigurationBuilder {
-    let values: ConfigurationValues
+/// Turns the sources' values into a `Configuration`: first each key by its entry in the table, checked by type, range and
+/// form, then, in steps, whatever depends on several keys or on files.
+///
+/// Problems are collected, and every look-up returns something, so that one load finds all problems.
+final class ConfigurationBuilder {
     let input: ConfigurationInput
-    var problems: ProblemList { values.problems }
+    var problems: [ConfigurationProblem]
+    private let given: GivenValues
+    /// The folder against which relative paths in the file, and in defaults, are resolved.
+    private let folder: ConfigurationFolder
+    /// Every key that was read, nil where it has no usable value: a key is read once, and reported once.
+    private var readings: [String: FileValue?] = [:]
+    /// The keys without a usable value.
+    private(set) var failed: Set<String> = []
 
-    /// - Returns: nil when a value is missing or unusable. Contradictions between values are only reported.
-    func build() -> Configuration? {
-        var configuration = Configuration()
-        store(ConfigurationTable.keys, in: &configuration)
-        readAppleKeys(&configuration.apple)
-        checkApple(&configuration)
-        checkServer(configuration)
-        readTLS(&configuration)
-        completeLogin(&configuration)
-        readRules(&configuration)
-        readPages(&configuration)
-        checkSessions(&configuration)
-        readPostgres(&configuration.storage)
-        readSealingKeys(&configuration)
-        readAudiences(&configuration)
-        checkAudiences(configuration)
-        configuration.webhooks = webhooks()
-        readOutboundProxy(&configuration)
-        completeWeb(&configuration)
-        return values.failed.isEmpty ? configuration : nil
+    init(_ given: GivenValues, _ input: ConfigurationInput) {
+        self.given = given
+        self.input = input
+        problems = given.problems
+        folder = ConfigurationFolder(of: given.file)
     }
 
-    /// By the same rules as the whole; `bramley check` reports other problems.
-    func database() -> DatabaseConfiguration? {
-        var configuration = Configuration()
-        store(ConfigurationTable.keys.filter(DatabaseConfiguration.isRead), in: &configuration)
-        checkApple(&configuration)
-        checkSessions(&configuration)
-        readPostgres(&configuration.storage)
-        readSealingKeys(&configuration)
-        readAudiences(&configuration)
-        guard let kinds = webhookKinds(), values.failed.isEmpty else { return nil }
-        var database = configuration.database
-        database.webhookKinds = kinds
-        return database
+    /// The keys that were read; a test compares them with the table.
+    var asked: Set<String> { Set(readings.keys) }
+
+    /// Whether a key can be reported missing.
+    var isComplete: Bool { given.isComplete }
+
+    func isGiven(_ name: String) -> Bool { given.values[name] != nil }
+
+    /// Whether a value was given, and refused where it was written: neither missing nor readable.
+    func isRefused(_ name: String) -> Bool { given.refused.contains(name) && !isGiven(name) }
+
+    /// Whether all of these have a usable value, or may be absent.
+    func areGood(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
+
+    /// The variable, flag or file that sets the key.
+    func source(of name: String) -> String? { given.values[name]?.source }
+
+    /// The values that were given and read.
+    var used: [String: FileValue] { readings.compactMapValues { $0 }.filter { isGiven($0.key) } }
+
+    /// The path as earlier versions read it, from the working directory; nil where that is the same, or nothing.
+    func fromWorkingDirectory(_ name: String) -> String? {
+        guard let given = given.values[name] else { return ConfigurationTable.byName[name]?.presence.value?.text }
+        return given.isInFile ? given.value.text : nil
     }
 
-    /// The admin listener alone. Nil: its keys are wrong, or the file that may hold them cannot be read.
-    func admin() -> SocketAddress? {
-        var configuration = Configuration()
-        store(ConfigurationTable.adminKeys, in: &configuration)
-        return values.failed.isEmpty && values.isComplete ? configuration.admin : nil
+    // MARK: Problems
+
+    /// Reports a missing key, unless it has a refused value or the file could not be read.
+    func failMissing(_ name: String, _ remedy: String) {
+        failed.insert(name)
+        guard isComplete, !isRefused(name) else { return }
+        fail(name, "is required.", remedy)
     }
 
-    /// What pages need and other keys say.
-    private func completeWeb(_ configuration: inout Configuration) {
-        let apple = configuration.apple
-        configuration.web.apple.servicesID = apple.servicesID
-        configuration.web.apple.bundleIDs = apple.bundleIDs
-        configuration.web.apple.teamID = TeamID(apple.teamID)
-        configuration.web.apple.scopes = apple.scopes
-        configuration.web.limits.callbackBody = configuration.server.limits.wire.body
-        if configuration.web.site.name.isEmpty { configuration.web.site.name = configuration.web.publicURL.host }
+    /// Reports an error about a key, which then has no usable value.
+    func fail(_ name: String, _ fault: String, _ remedy: String) {
+        failed.insert(name)
+        report(name, fault, remedy)
     }
 
-    private func store(_ keys: [ConfigurationKey], in configuration: inout Configuration) {
-        for key in keys { key.store?(self, &configuration) }
-    }
+    func fail(_ name: String, _ flaw: InputFlaw) { fail(name, flaw.fault, flaw.remedy) }
 
-    /// The proxy that the environment names by the usual convention.
-    private func readOutboundProxy(_ configuration: inout Configuration) {
-        do throws(ProxySettingsError) {
-            configuration.outboundProxy = try ProxySettings(environment: input.environment)
+    /// What `read` makes of a value; nil after its flaw, which is then reported.
+    func reading<Value>(_ name: String, _ read: () throws(InputFlaw) -> Value?) -> Value? {
+        do throws(InputFlaw) {
+            return try read()
         } catch {
-            let words = "\(error)".dropFirst(error.variable.count + 1)
-            values.problems.add(
-                ConfigurationProblem(
-                    key: "", source: error.variable, fault: "\(words).",
-                    remedy: "Write http://host:port, or unset it to reach other servers directly."))
+            fail(name, error)
+            return nil
+        }
+    }
+
+    /// Reports an error about a key, with the source of its value, by which other keys are still judged.
+    func report(_ name: String, _ fault: String, _ remedy: String) {
+        problems.append(ConfigurationProblem(key: name, source: source(of: name), fault: fault, remedy: remedy))
+    }
+
+    /// Reports a warning about a key, whose value is used.
+    func warn(_ name: String, _ fault: String, _ remedy: String) {
+        problems.append(
+            ConfigurationProblem(severity: .warning, key: name, source: source(of: name), fault: fault, remedy: remedy))
+    }
+
+    // MARK: Values
+
+    func text(_ name: String) -> String? { value(name)?.text }
+    func list(_ name: String) -> [String]? { value(name)?.list }
+
+    /// The value, or its default, of the key's type. Nil without either, and after a problem.
+    func value(_ name: String) -> FileValue? {
+        if let known = readings[name] { return known }
+        let value = ConfigurationTable.byName[name].flatMap(read)
+        readings.updateValue(value, forKey: name)
+        return value
+    }
+
+    private func read(_ key: ConfigurationKey) -> FileValue? {
+        guard let given = given.values[key.name] else {
+            if key.presence == .required { failMissing(key.name, "\(key.advice) \(key.plainMeaning.firstSentence)") }
+            return key.presence.value.map { key.isPath ? $0.mapTexts(folder.resolving) : $0 }
+        }
+        guard let value = given.value.read(as: key.type) else {
+            // Without the value, which may be a secret.
+            fail(key.name, "cannot be read as \(key.type.expectation).", "Write \(key.type.expectation).")
+            return nil
+        }
+        if let flaw = Self.flaw(of: value, key) {
+            fail(key.name, flaw)
+            return nil
+        }
+        return given.isInFile && key.isPath ? value.mapTexts(folder.resolving) : value
+    }
+
+    /// What is wrong with a value of the key's type, and what to write.
+    private static func flaw(of value: FileValue, _ key: ConfigurationKey) -> InputFlaw? {
+        let expected = "Write \(key.type.expectation)"
+        switch (value, key.type) {
+        case (.text(""), _):
+            return InputFlaw("is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
+        // Only quoted when the key is not a secret.
+        case (.text(let text), _) where !key.isSecret && !key.holdsLines && text.holdsControls:
+            return InputFlaw("holds a control character.", "\(expected) on one line.")
+        case (.text(let word), .choice(let words)) where !words.contains(word):
+            return InputFlaw("is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
+        case (.text(let text), .length) where text != "100%":
+            return InputFlaw("is \(text.quoted).", "\(expected) without unit.")
+        case (.integer(let number), .length(let range)) where !range.contains(number):
+            return InputFlaw("is \("\(number)".quoted).", "\(expected) without unit.")
+        case (.integer(let number), .integer(let range, _)) where !range.contains(number):
+            return InputFlaw("is \(number).", "\(expected).")
+        case (.list(let texts), _) where texts.contains(""):
+            return InputFlaw(
+                "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list."
+            )
+        case (.list(let texts), _) where !key.mayRepeat && Set(texts).count != texts.count:
+            return InputFlaw("names an entry twice.", "Name each once.")
+        default:
+            return nil
         }
     }
 }
 
-// Warns where a valid configuration would not do what its operator expects.
-extension ConfigurationBuilder {
-    func advise(on configuration: Configuration) {
-        adviseOnNotifications(configuration.apple)
-        adviseOnProxies(configuration)
-    }
+extension String {
+    fileprivate var holdsControls: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 
-    /// Sign-ins work without notifications, so nobody notices until somebody withdraws consent.
-    private func adviseOnNotifications(_ apple: AppleSettings) {
-        guard apple.bundleIDs.isEmpty else { return }
-        values.warn(
-            "apple.bundleIDs",
-            "names no app: Apple addresses its notifications to the primary App ID's bundle ID, and they will be refused. "
-                + "People who stop using this site at Apple stay signed in.",
-            "Add the bundle ID of the primary App ID that \(apple.servicesID) is grouped with, also when there is no app. "
-                + "In Apple's portal it is under Identifiers, Services IDs, \(apple.servicesID), Sign in with Apple, "
-                + "Configure.")
-    }
-
-    /// Visitors use TLS, and Bramley does not: then there is a proxy, whose address everybody would seem to have.
-    private func adviseOnProxies(_ configuration: Configuration) {
-        let server = configuration.server
-        guard configuration.web.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }
-        values.warn(
-            "server.trustedProxies",
-            "is empty, and there is no certificate in server.certificateFile: a proxy must answer at "
-                + "\(configuration.web.publicURL.absolute), and all visitors would share its address and one rate limit.",
-            "Name the proxy's own address, such as [\"127.0.0.1\"]; or give Bramley the certificate.")
+    /// Up to the first full stop.
+    fileprivate var firstSentence: Substring {
+        guard let end = ranges(of: ". ").first else { return self[...] }
+        return self[...end.lowerBound]
     }
 }

@@ -15,7 +15,7 @@ struct GivenValues {
 
     /// The file's name.
     let file: String
-    let problems: ProblemList
+    var problems: [ConfigurationProblem] = []
     var values: [String: Given] = [:]
     /// Keys that have a refused value, or are meant by a refused name: they are not missing.
     var refused: Set<String> = []
@@ -43,10 +43,22 @@ struct GivenValues {
         let nearest = ConfigurationTable.nearest(
             to: name, among: known.keys.sorted() + ConfigurationLoader.otherVariables.sorted())
         if let meant = nearest.flatMap({ known[$0] }) { refused.insert(meant.name) }
-        problems.add(
+        refuse(name, "environment", "is not a configuration key.", nearest, otherwise: "Unset it", lists: "name")
+    }
+
+    /// - Parameters:
+    ///   - nearest: what may be meant.
+    ///   - advice: where nothing is near.
+    ///   - thing: of which the reference lists all.
+    mutating func refuse(
+        _ name: String, _ source: String, _ fault: String, _ nearest: String?, otherwise advice: String,
+        lists thing: String
+    ) {
+        problems.append(
             ConfigurationProblem(
-                key: name, source: "environment", fault: "is not a configuration key.",
-                remedy: nearest.map { "Did you mean \($0)?" } ?? "Unset it; docs/configuration.md lists every name."))
+                key: name, source: source, fault: fault,
+                remedy: nearest.map { "Did you mean \($0)?" }
+                    ?? "\(advice); docs/reference/configuration.md lists every \(thing)."))
     }
 
     /// Whether Kubernetes wrote it about a Service whose name begins with `bramley`, for every container of the
@@ -90,18 +102,15 @@ struct GivenValues {
         }
     }
 
-    private func refuseFlag(_ name: String) {
+    private mutating func refuseFlag(_ name: String) {
         let nearest = ConfigurationTable.nearest(
             to: name,
             among: ConfigurationTable.byFlagName.keys.sorted() + ["--config", "--allow-simulated-apple", "--help"])
-        problems.add(
-            ConfigurationProblem(
-                key: name, source: "command line", fault: "is not a flag.",
-                remedy: nearest.map { "Did you mean \($0)?" } ?? "Remove it; docs/configuration.md lists every flag."))
+        refuse(name, "command line", "is not a flag.", nearest, otherwise: "Remove it", lists: "flag")
     }
 
-    private func add(_ flag: ConfigurationKey, _ fault: String, _ remedy: String) {
-        problems.add(ConfigurationProblem(key: flag.name, source: flag.flagName, fault: fault, remedy: remedy))
+    private mutating func add(_ flag: ConfigurationKey, _ fault: String, _ remedy: String) {
+        problems.append(ConfigurationProblem(key: flag.name, source: flag.flagName, fault: fault, remedy: remedy))
     }
 
     // MARK: Texts

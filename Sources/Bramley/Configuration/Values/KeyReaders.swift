@@ -5,19 +5,19 @@ import Web
 // What a key's address may be. Each throws what is wrong, as the end of a sentence about the key.
 extension WebAddress {
     /// Any address.
-    static func read(_ text: String, isEndpoint: Bool = false) throws(KeyFlaw) -> WebAddress {
-        do throws(KeyFlaw) {
+    static func read(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
+        do throws(InputFlaw) {
             return try parse(text, isEndpoint: isEndpoint)
         } catch {
-            throw KeyFlaw("\(shown(text, isEndpoint)) \(error.fault)", error.remedy)
+            throw InputFlaw("\(shown(text, isEndpoint)) \(error.fault)", error.remedy)
         }
     }
 
     /// https, or http on this machine.
-    static func secure(_ text: String, isEndpoint: Bool = false) throws(KeyFlaw) -> WebAddress {
+    static func secure(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
         let address = try read(text, isEndpoint: isEndpoint)
         guard address.scheme == "https" || address.isLocal else {
-            throw KeyFlaw("\(shown(text, isEndpoint)) is without TLS.", "Begin it with https://.")
+            throw InputFlaw("\(shown(text, isEndpoint)) is without TLS.", "Begin it with https://.")
         }
         return address
     }
@@ -28,29 +28,29 @@ extension WebAddress {
     }
 
     /// A secure address without a path, exactly.
-    static func origin(_ text: String) throws(KeyFlaw) -> String {
+    static func origin(_ text: String) throws(InputFlaw) -> String {
         let address = try secure(text)
         guard address.path.isEmpty else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "\(text.quoted) has a path.", "Write \(address.origin.quoted), without slash at the end.")
         }
         return address.origin
     }
 
     /// The same where several are named.
-    static func exactOrigin(_ text: String) throws(KeyFlaw) -> String {
+    static func exactOrigin(_ text: String) throws(InputFlaw) -> String {
         guard !text.contains("*") else {
-            throw KeyFlaw("holds the pattern \(text.quoted).", "Name each origin exactly.")
+            throw InputFlaw("holds the pattern \(text.quoted).", "Name each origin exactly.")
         }
         return try origin(text)
     }
 
     /// An https URL for a link, or a path of the site.
-    static func link(_ text: String) throws(KeyFlaw) -> String {
+    static func link(_ text: String) throws(InputFlaw) -> String {
         if isPath(text) { return text }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
         if !bare.contains("://"), !bare.hasPrefix("/") {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "\(text.quoted) is not a web address.",
                 "Begin it with https://, or with / when it is a path of this site.")
         }
@@ -64,12 +64,12 @@ extension WebAddress {
     }
 
     /// A page, or a mail address (RFC 6068).
-    static func supportLink(_ text: String) throws(KeyFlaw) -> String {
+    static func supportLink(_ text: String) throws(InputFlaw) -> String {
         guard text.hasPrefix("mailto:") else { return try link(text) }
         let address = text.dropFirst("mailto:".count).prefix { $0 != "?" }
         let parts = address.split(separator: "@", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else { throw KeyFlaw("is \(text.quoted).", "Write \"mailto:help@example.com\" or an https address.") }
+        else { throw InputFlaw("is \(text.quoted).", "Write \"mailto:help@example.com\" or an https address.") }
         return text
     }
 }
@@ -77,35 +77,35 @@ extension WebAddress {
 extension PublicURL {
     /// `publicURL`.
     /// - Parameter isSimulated: whether Apple, which refuses a host of one label, may be simulated.
-    static func read(_ text: String, isSimulated: Bool) throws(KeyFlaw) -> PublicURL? {
+    static func read(_ text: String, isSimulated: Bool) throws(InputFlaw) -> PublicURL? {
         let address = try WebAddress.read(text)
         if address.scheme == "http", !address.isLocal {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "is \(text.quoted), without TLS.",
                 "Begin it with https://; http is for localhost, 127.0.0.1 and .localhost only.")
         }
         if address.isIPAddress, !address.isLocal {
-            throw KeyFlaw("names an IP address, which Apple refuses.", "Write a domain name.")
+            throw InputFlaw("names an IP address, which Apple refuses.", "Write a domain name.")
         }
         if !address.host.contains("."), !WebAddress.isForTests(address.host), !isSimulated {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names the host \(address.host.quoted), which is not a full domain name: Apple refuses it.",
                 "Write the whole name, such as \"https://\(address.host).example.com\".")
         }
         if address.path.hasSuffix("/") {
-            throw KeyFlaw("ends in a slash.", "Write \(ConfigurationBuilder.withoutSlash(text).quoted).")
+            throw InputFlaw("ends in a slash.", "Write \(ConfigurationBuilder.withoutSlash(text).quoted).")
         }
         guard address.path.isEmpty || address.path.wholeMatch(of: /(\/(?!\.\.?(\/|$))[A-Za-z0-9._~-]+)+/) != nil else {
-            throw KeyFlaw("has a path that is not plain.", "Write letters, digits, - . _ ~ between slashes.")
+            throw InputFlaw("has a path that is not plain.", "Write letters, digits, - . _ ~ between slashes.")
         }
         return PublicURL(text)
     }
 }
 
 extension IPAddress {
-    static func read(_ text: String) throws(KeyFlaw) -> IPAddress {
+    static func read(_ text: String) throws(InputFlaw) -> IPAddress {
         guard let address = IPAddress(text) else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "is \(text.quoted), which is not an IP address.",
                 "Write an IPv4 or IPv6 address such as 127.0.0.1 or ::1 (without brackets); 0.0.0.0 or :: for all.")
         }
@@ -115,14 +115,14 @@ extension IPAddress {
 
 extension IPNetwork {
     /// Of a proxy.
-    static func read(_ text: String) throws(KeyFlaw) -> IPNetwork {
+    static func read(_ text: String) throws(InputFlaw) -> IPNetwork {
         guard let network = IPNetwork(text) else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names \(text.quoted), which is neither an address nor a network.",
                 "Write 10.0.0.7, or 10.0.0.0/8 with no bits set beyond the prefix.")
         }
         guard network.prefixLength > 0 else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names \(text.quoted), which is everybody: any client could then forge its address.",
                 "Write the proxy's own address.")
         }
@@ -133,50 +133,50 @@ extension IPNetwork {
 /// Our identifiers at Apple, and what is asked there.
 enum AppleIdentifier {
     /// A Services ID or bundle ID, as Apple's portal admits it.
-    static func client(_ text: String) throws(KeyFlaw) -> String {
+    static func client(_ text: String) throws(InputFlaw) -> String {
         guard text.wholeMatch(of: /[A-Za-z0-9.-]*/) != nil, text.utf8.count <= 255 else {
-            throw KeyFlaw("names \(text.quoted).", "Write letters, digits, - and . only, such as com.example.web.")
+            throw InputFlaw("names \(text.quoted).", "Write letters, digits, - and . only, such as com.example.web.")
         }
         guard !text.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty) else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names \(text.quoted), which has a dot at an end or two in a row.",
                 "Write it as the portal shows it, such as com.example.web.")
         }
         guard text.contains(where: \.isLetter) else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names \(text.quoted), which has no letter: that is at most an app's number in the App Store.",
                 "Write the identifier as the portal shows it, such as com.example.web.")
         }
         // The portal shows App IDs as "A1B2C3D4E5.com.example.app (Prefix.Bundle ID)".
         if let match = text.prefixMatch(of: /[A-Z0-9]{10}\./) {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "names \(text.quoted), which begins with a team's ID.",
                 "Write \(String(text[match.range.upperBound...]).quoted), without the prefix.")
         }
         return text
     }
 
-    static func team(_ text: String) throws(KeyFlaw) -> String {
+    static func team(_ text: String) throws(InputFlaw) -> String {
         try tenCharacters(
             text, "a Team ID", "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
     }
 
-    static func key(_ text: String) throws(KeyFlaw) -> String {
+    static func key(_ text: String) throws(InputFlaw) -> String {
         try tenCharacters(
             text, "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
     }
 
-    private static func tenCharacters(_ text: String, _ what: String, _ remedy: String) throws(KeyFlaw) -> String {
+    private static func tenCharacters(_ text: String, _ what: String, _ remedy: String) throws(InputFlaw) -> String {
         guard text.wholeMatch(of: /[A-Z0-9]{10}/) != nil else {
-            throw KeyFlaw("is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
+            throw InputFlaw("is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
         }
         return text
     }
 
     /// What people may be asked for.
-    static func scope(_ text: String) throws(KeyFlaw) -> String {
+    static func scope(_ text: String) throws(InputFlaw) -> String {
         guard text == "name" || text == "email" else {
-            throw KeyFlaw("names \(text.quoted).", "Apple knows \"name\" and \"email\" only; [] asks for neither.")
+            throw InputFlaw("names \(text.quoted).", "Apple knows \"name\" and \"email\" only; [] asks for neither.")
         }
         return text
     }

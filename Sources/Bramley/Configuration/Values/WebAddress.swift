@@ -34,10 +34,10 @@ struct WebAddress: Hashable {
 
     /// - Parameter isEndpoint: only we send requests to it: it may have a query, and an IPv6 address as its host.
     /// - Throws: the first flaw.
-    static func parse(_ text: String, isEndpoint: Bool = false) throws(KeyFlaw) -> WebAddress {
+    static func parse(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
         else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 "holds a character that no address has.",
                 "Write other letters percent-encoded, and a host's in its xn-- form.")
         }
@@ -50,13 +50,13 @@ struct WebAddress: Hashable {
             // A host alone, as people say it and other programs accept it.
             let whole = "https://" + text
             if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
-                throw KeyFlaw("is without https://.", "Write \(whole.quoted).")
+                throw InputFlaw("is without https://.", "Write \(whole.quoted).")
             }
-            throw KeyFlaw("is not a web address.", "Begin it with https://.")
+            throw InputFlaw("is not a web address.", "Begin it with https://.")
         }
         let rest = text.dropFirst(scheme.count + 3)
         guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
-            throw KeyFlaw(
+            throw InputFlaw(
                 isEndpoint ? "has a fragment." : "has a query or a fragment.",
                 isEndpoint ? "Remove # and what follows." : "Leave out ? and #, and what follows.")
         }
@@ -64,7 +64,7 @@ struct WebAddress: Hashable {
         let path = String(rest.dropFirst(authority.count).prefix { $0 != "?" })
         let query = String(rest.dropFirst(authority.count + path.count))
         guard !authority.contains("@") else {
-            throw KeyFlaw("has a user name before the host.", "Leave out everything up to the @.")
+            throw InputFlaw("has a user name before the host.", "Leave out everything up to the @.")
         }
         let bracket = isEndpoint && authority.hasPrefix("[") ? authority.firstIndex(of: "]") : nil
         let literal = bracket.map { authority[...$0] } ?? ""
@@ -73,7 +73,7 @@ struct WebAddress: Hashable {
         let host = literal + (parts.first ?? "")
         if literal.isEmpty {
             if let fault = hostFault(String(host)) {
-                throw KeyFlaw(fault, "Write a domain name in lower case, such as id.example.com.")
+                throw InputFlaw(fault, "Write a domain name in lower case, such as id.example.com.")
             }
         } else {
             try checkLiteral(host)
@@ -84,24 +84,24 @@ struct WebAddress: Hashable {
 
     /// An IPv6 address in brackets (RFC 3986 §3.2.2), in the form of RFC 5952: each other spelling would be a separate
     /// endpoint.
-    private static func checkLiteral(_ host: Substring) throws(KeyFlaw) {
+    private static func checkLiteral(_ host: Substring) throws(InputFlaw) {
         let text = String(host.dropFirst().dropLast())
         guard host.hasSuffix("]"), text.contains(":"), let address = IPAddress(text) else {
-            throw KeyFlaw("has no IPv6 address in its brackets.", "Write one, such as [2001:db8::1].")
+            throw InputFlaw("has no IPv6 address in its brackets.", "Write one, such as [2001:db8::1].")
         }
         guard "\(address)" == text else {
-            throw KeyFlaw("writes its IPv6 address in an unusual way.", "Write [\(address)].")
+            throw InputFlaw("writes its IPv6 address in an unusual way.", "Write [\(address)].")
         }
     }
 
-    private static func parsePort(_ text: Substring, scheme: String) throws(KeyFlaw) -> Int {
+    private static func parsePort(_ text: Substring, scheme: String) throws(InputFlaw) -> Int {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65535).contains(port),
             text.first != "0"
         else {
-            throw KeyFlaw("has a port that is not a number from 1 to 65535.", "Write the port's digits.")
+            throw InputFlaw("has a port that is not a number from 1 to 65535.", "Write the port's digits.")
         }
         guard port != (scheme == "https" ? 443 : 80) else {
-            throw KeyFlaw("names the default port.", "Leave out :\(port), as browsers do.")
+            throw InputFlaw("names the default port.", "Leave out :\(port), as browsers do.")
         }
         return port
     }

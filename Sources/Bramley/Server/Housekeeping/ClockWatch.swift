@@ -1,4 +1,3 @@
-internal import Accounts
 internal import Coding
 internal import Logging
 internal import Sockets

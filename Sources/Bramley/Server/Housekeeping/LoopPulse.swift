@@ -21,11 +21,11 @@ struct LoopPulse: Sendable {
 
     /// For `/healthz`: asks every loop to turn, and waits for them. Runs on a loop that turns, or it would not run.
     func examine() async -> HealthCheck {
-        let silent = Silent(loops: group.loops.count)
-        for loop in group.loops { loop.execute { silent.remove(loop.index) } }
+        let silent = Mutex(Array(0..<group.loops.count))
+        for loop in group.loops { loop.execute { silent.withLock { $0.removeAll { $0 == loop.index } } } }
         if let loop = group.loops.first(where: { $0.isOnLoop }) {
             let limit = Deadline.now.adding(milliseconds: patience)
-            while !silent.isEmpty, Deadline.now < limit {
+            while !silent.withLock(\.isEmpty), Deadline.now < limit {
                 if await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) { continue }
                 // A draining loop ends by itself, and the process with it.
                 if loop.isDraining { return HealthCheck("event_loops") }
@@ -33,26 +33,7 @@ struct LoopPulse: Sendable {
                 await Task.yield()
             }
         }
-        return HealthCheck("event_loops", problem: silent.isEmpty ? nil : silent.words)
-    }
-
-    private final class Silent: Sendable {
-        private let state: Mutex<[Int]>
-
-        init(loops: Int) {
-            state = Mutex(Array(0..<loops))
-        }
-
-        var isEmpty: Bool { state.withLock(\.isEmpty) }
-
-        var words: String {
-            state.withLock { indices in
-                indices.map { "event loop \($0) is not responding" }.joined(separator: ", ")
-            }
-        }
-
-        func remove(_ index: Int) {
-            state.withLock { $0.removeAll { $0 == index } }
-        }
+        let words = silent.withLock { $0.map { "event loop \($0) is not responding" } }
+        return HealthCheck("event_loops", problem: words.isEmpty ? nil : words.joined(separator: ", "))
     }
 }

@@ -1,4 +1,3 @@
-internal import Accounts
 import Coding
 internal import Logging
 internal import Sockets

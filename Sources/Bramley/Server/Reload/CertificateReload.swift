@@ -1,4 +1,3 @@
-internal import Accounts
 internal import Coding
 internal import Crypto
 internal import Logging
@@ -130,7 +129,7 @@ final class CertificateReload: Sendable {
     private func read(_ settings: Configuration.TLS) {
         let before = Self.stamps(settings)
         var fresh = settings
-        do throws(KeyFlaw) {
+        do throws(InputFlaw) {
             if let path = settings.certificateFile {
                 fresh.certificate = try Self.bytes(of: path, "server.certificateFile", isSecret: false)
             }
@@ -150,18 +149,13 @@ final class CertificateReload: Sendable {
         use(fresh, before, isAsked: false)
     }
 
-    private static func bytes(of path: String, _ key: String, isSecret: Bool) throws(KeyFlaw) -> [UInt8] {
-        let file: GuardedFile
-        do throws(KeyFlaw) {
-            file = try GuardedFile.read(path)
+    private static func bytes(of path: String, _ key: String, isSecret: Bool) throws(InputFlaw) -> [UInt8] {
+        do throws(InputFlaw) {
+            let file = try GuardedFile.read(path)
+            return try file.bytes(at: path, without: isSecret || file.holdsPrivateKey ? 0o026 : 0o022)
         } catch {
-            throw KeyFlaw("\(key): \(path) \(error.fault)")
+            throw InputFlaw("\(key): \(path) \(error.fault)")
         }
-        let holdsKey = isSecret || file.holdsPrivateKey
-        guard !file.isWritableByOthers, !(holdsKey && file.isWorldReadable) else {
-            throw KeyFlaw("\(key): \(path) is open to others.")
-        }
-        return file.bytes
     }
 
     // MARK: Taking
@@ -199,9 +193,7 @@ final class CertificateReload: Sendable {
             state.complaint = nil
         }
         for finding in judgement.findings {
-            runtime.logger.warning(
-                "configuration",
-                metadata: ["detail": .string("server.certificateFile: \(finding.fault) \(finding.remedy)")])
+            runtime.logger.configurationWarning("server.certificateFile: \(finding.fault) \(finding.remedy)")
         }
         report(isChanged: true)
     }

@@ -3,7 +3,6 @@ internal import AppleID
 internal import Coding
 internal import Crypto
 internal import Logging
-internal import Sockets
 internal import Storage
 
 /// Adds an audit line when this server begins to use another Apple key, certificate or access rules: while it runs, and

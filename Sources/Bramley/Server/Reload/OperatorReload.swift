@@ -50,14 +50,11 @@ final class OperatorReload: Sendable {
             reportOthers(loaded.configuration)
         } catch {
             // The present configuration is invalid: nothing changes.
-            for problem in error.problems where problem.severity == .error {
-                if Self.isAboutRules(problem) || rules.current != nil {
-                    refuseRules(problem.key, problem.description)
-                }
+            let errors = error.problems.filter { $0.severity == .error }
+            for problem in errors where Self.isAboutRules(problem) || rules.current != nil {
+                refuseRules(problem.key, problem.description)
             }
-            for problem in error.problems where problem.severity == .error {
-                refuseAppleKeys(problem.key, problem.description)
-            }
+            for problem in errors { refuseAppleKeys(problem.key, problem.description) }
             // A mistake elsewhere is no reason to serve a certificate that expires.
             certificate?.checkNow()
         }
@@ -67,7 +64,9 @@ final class OperatorReload: Sendable {
     private func reportOthers(_ configuration: Configuration) {
         let taken = Self.appleKeys.union(["forwardAuth.rulesFile", "forwardAuth.rules"])
             .union(certificate == nil ? [] : Self.certificateKeys)
-        let names = configuration.snapshot.changes(since: started.snapshot).filter { !taken.contains($0) }
+        let names = ConfigurationTable.keys.map(\.name).filter { name in
+            !taken.contains(name) && configuration.digests[name] != started.digests[name]
+        }
         guard !names.isEmpty else { return }
         logger.warning(
             "configuration change needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
@@ -88,7 +87,7 @@ final class OperatorReload: Sendable {
             return refuseAppleKeys("apple.privateKeyFile", "a key that was judged good does not parse: \(error)")
         }
         for warning in loaded.warnings where Self.appleKeys.contains(warning.key) {
-            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+            logger.configurationWarning(warning.description)
         }
         let isChanged = secrets.replaceKeys(keys)
         logger.info(
@@ -123,7 +122,7 @@ final class OperatorReload: Sendable {
                 "server.trustedProxies or forwardAuth.style has changed as well: restart bramley serve")
         }
         for warning in loaded.warnings where Self.isAboutRules(warning) {
-            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+            logger.configurationWarning(warning.description)
         }
         let isChanged = rules.replace(with: new)
         digest.withLock { $0 = configuration.rulesDigest }

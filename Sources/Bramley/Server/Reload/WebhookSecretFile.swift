@@ -16,12 +16,12 @@ final class WebhookSecretFile: Sendable {
 
     /// The configuration key that names the file.
     let key: String
-    private let path: String?
+    /// Nil when the configuration contains them.
+    let path: String?
     private let logger: Logger
     private let state: Mutex<State>
 
     /// - Parameter key: of the configuration; for the log.
-    /// - Throws: `CommandFailure`.
     init(
         _ source: Configuration.SecretSource<WebhookSecrets>, key: String = "webhooks.secretFile", logger: Logger
     ) throws(CommandFailure) {
@@ -33,7 +33,7 @@ final class WebhookSecretFile: Sendable {
             state = Mutex(State(secrets: secrets))
         case .file(let path):
             self.path = path
-            do throws(KeyFlaw) {
+            do throws(InputFlaw) {
                 let bytes = try Self.bytes(of: path)
                 state = Mutex(State(secrets: try Self.parse(bytes), digest: SHA256.hash(bytes)))
             } catch {
@@ -50,7 +50,7 @@ final class WebhookSecretFile: Sendable {
     @discardableResult
     func check() -> Bool {
         guard let path else { return false }
-        do throws(KeyFlaw) {
+        do throws(InputFlaw) {
             let bytes = try Self.bytes(of: path)
             let digest = SHA256.hash(bytes)
             guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return false }
@@ -74,41 +74,33 @@ final class WebhookSecretFile: Sendable {
         }
     }
 
-    /// Reads the secrets of a file, once.
-    static func read(_ path: String) throws -> WebhookSecrets { try parse(try bytes(of: path)) }
-
-    private static func bytes(of path: String) throws(KeyFlaw) -> [UInt8] {
-        let file = try GuardedFile.read(path, maximumBytes: 65536)
-        guard !file.isWorldReadable, !file.isWritableByOthers else { throw KeyFlaw("is open to others.") }
-        return file.bytes
+    private static func bytes(of path: String) throws(InputFlaw) -> [UInt8] {
+        try GuardedFile.read(path).bytes(at: path)
     }
 
-    private static func parse(_ bytes: [UInt8]) throws(KeyFlaw) -> WebhookSecrets {
+    private static func parse(_ bytes: [UInt8]) throws(InputFlaw) -> WebhookSecrets {
         do throws(WebhookSecrets.Flaw) {
             return try WebhookSecrets(parsing: String(decoding: bytes, as: UTF8.self))
         } catch {
-            throw KeyFlaw(error.fault)
+            throw InputFlaw(error.fault)
         }
     }
 }
 
 extension [Configuration.Webhook] {
     /// The endpoints, and the files with their secrets, each once.
-    /// - Throws: `CommandFailure`.
     func targets(logger: Logger) throws(CommandFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
-        var files: [String: WebhookSecretFile] = [:]
+        var byPath: [String: WebhookSecretFile] = [:]
         var all: [WebhookSecretFile] = []
         var targets: [WebhookTarget] = []
         for endpoint in self {
-            var path: String?
-            if case .file(let named) = endpoint.secrets { path = named }
             let secrets: WebhookSecretFile
-            if let path, let known = files[path] {
+            if case .file(let path) = endpoint.secrets, let known = byPath[path] {
                 secrets = known
             } else {
                 secrets = try WebhookSecretFile(endpoint.secrets, logger: logger)
                 all.append(secrets)
-                if let path { files[path] = secrets }
+                if let path = secrets.path { byPath[path] = secrets }
             }
             targets.append(
                 WebhookTarget(url: endpoint.url, kinds: endpoint.events, secrets: { secrets.current }))

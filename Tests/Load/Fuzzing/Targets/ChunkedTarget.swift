@@ -5,7 +5,14 @@ extension FuzzTarget {
     /// reader that has the whole of it at hand.
     static let chunked = FuzzTarget(name: "chunked", maximumLength: 2048) { input throws(Finding) in
         let loose = try read(input, limits: WireLimits())
-        _ = try read(input, limits: WireLimits(body: 8, chunkLine: 8, chunkExtensions: 8, trailerBlock: 16))
+        _ = try read(
+            input,
+            limits: WireLimits {
+                $0.body = 8
+                $0.chunkLine = 8
+                $0.chunkExtensions = 8
+                $0.trailerBlock = 16
+            })
         guard loose.end != nil else { return nil }
         return loose.content
     }

@@ -20,7 +20,7 @@ extension FuzzTarget {
         return accepted
     }
 
-    private static func plainly(_ name: String, _ lines: [String]) -> CookieValue {
+    private static func plainly(_ name: String, _ lines: [String]) -> NamedValue {
         var values: [String] = []
         for line in lines {
             for pair in Array(line.utf8).split(separator: 59) {

@@ -6,22 +6,22 @@ import Coding
 extension FuzzTarget {
     /// Forms, and Apple's callback among them: within the limits, and written again they are read the same.
     static let form = FuzzTarget(name: "form", maximumLength: 4096) { input throws(Finding) in
-        let limits = FormLimits(maximumBytes: 3000, maximumFields: 8)
+        let (bytes, fieldCount) = (3_000, 8)
         try checkCallback(input)
         try checkEscapes(input)
         let fields: [FormField]
         do throws(FormError) {
-            fields = try FormDecoder.parse(input, limits: limits)
+            fields = try FormDecoder.parse(input, maximumBytes: bytes, maximumFields: fieldCount)
         } catch {
             let count = input.split(separator: UInt8(ascii: "&")).count
-            try hold(
-                error == .tooLarge ? input.count > limits.maximumBytes : count > limits.maximumFields, "\(error)")
+            try hold(error == .tooLarge ? input.count > bytes : count > fieldCount, "\(error)")
             return nil
         }
         try hold(fields.count == input.split(separator: UInt8(ascii: "&")).count, "\(fields.count) fields")
         let again = FormEncoder.encode(fields.map { ($0.name, $0.value) })
-        let wide = FormLimits(maximumBytes: 16 * limits.maximumBytes, maximumFields: limits.maximumFields)
-        try hold((try? FormDecoder.parse(again, limits: wide)) == fields, "written again as \(shown(again))")
+        try hold(
+            (try? FormDecoder.parse(again, maximumBytes: 16 * bytes, maximumFields: fieldCount)) == fields,
+            "written again as \(shown(again))")
         return fields.isEmpty ? nil : input
     }
 

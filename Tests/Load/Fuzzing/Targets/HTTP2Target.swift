@@ -28,8 +28,13 @@ private struct HTTP2Transcript {
     private(set) var accepted: [UInt8]?
 
     init(_ bytes: [UInt8], ends: [Int], now: Deadline) throws(Finding) {
-        let wire = WireLimits(
-            requestLine: 256, headerBlock: 512, fieldCount: 16, body: 256, trailerBlock: 128)
+        let wire = WireLimits {
+            $0.requestLine = 256
+            $0.headerBlock = 512
+            $0.fieldCount = 16
+            $0.body = 256
+            $0.trailerBlock = 128
+        }
         guard let session = HTTP2Session(limits: HTTP2Limits(wire), wire: wire) else { throw Finding("no session") }
         // What waits at an error may be dropped, so the first frames go out before anything comes.
         session.pull(into: &output, limit: .max)

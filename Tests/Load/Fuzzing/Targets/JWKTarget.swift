@@ -11,7 +11,7 @@ extension FuzzTarget {
         }
         guard let set = try? JWKSet.parse(input) else { return nil }
         try hold(set.keys.count <= JWKSet.maximumKeys, "\(set.keys.count) keys")
-        try hold(set.rs256Keys.count + set.skipped.count == set.keys.count, "a key neither usable nor skipped")
+        try hold(set.rs256Keys.count <= set.keys.count, "more usable keys than keys")
         for key in set.rs256Keys {
             try hold(!key.keyID.isEmpty && set.key(for: key.keyID) != nil, "a key without a name")
             try hold(!key.key.verifyRS256(signature: [], message: []), "an empty signature")

@@ -11,8 +11,15 @@ extension FuzzTarget {
     }
 
     /// So small that every limit is met.
-    private static let tight = WireLimits(
-        requestLine: 40, headerBlock: 72, fieldCount: 3, body: 16, chunkLine: 12, chunkExtensions: 16, trailerBlock: 24)
+    private static let tight = WireLimits {
+        $0.requestLine = 40
+        $0.headerBlock = 72
+        $0.fieldCount = 3
+        $0.body = 16
+        $0.chunkLine = 12
+        $0.chunkExtensions = 16
+        $0.trailerBlock = 24
+    }
 
     private static func read(_ input: [UInt8], limits: WireLimits) throws(Finding) -> RequestTranscript {
         let whole = try RequestTranscript(input, ends: Cuts.whole(input), limits: limits)

@@ -18,8 +18,15 @@ extension FuzzTarget {
         return accepted
     }
 
-    private static let tight = WireLimits(
-        requestLine: 24, headerBlock: 72, fieldCount: 3, body: 16, chunkLine: 12, chunkExtensions: 16, trailerBlock: 24)
+    private static let tight = WireLimits {
+        $0.requestLine = 24
+        $0.headerBlock = 72
+        $0.fieldCount = 3
+        $0.body = 16
+        $0.chunkLine = 12
+        $0.chunkExtensions = 16
+        $0.trailerBlock = 24
+    }
 }
 
 private struct ResponseTranscript: Equatable {

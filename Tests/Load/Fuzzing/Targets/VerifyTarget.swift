@@ -94,12 +94,10 @@ private struct Everybody: SessionDirectory {
         UserID(unchecked: "usr_" + String(token.hexadecimal.prefix(26)))
     }
 
-    func makeReader() throws(StoreError) -> any SessionReader { Reader() }
-
-    private final class Reader: SessionReader {
-        func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
+    func makeReader() throws(StoreError) -> SessionReader {
+        SessionReader { token, now in
             let user = User(
-                id: user(token), state: .active, appleSubject: AppleSubject("001.sub"), createdAt: now)
+                id: Self.user(token), state: .active, appleSubject: AppleSubject("001.sub"), createdAt: now)
             let session = Session(
                 id: SessionID(unchecked: "ses_00000000000000000000000001"), tokenHash: token, kind: .browser,
                 user: user.id, clientID: ClientID("com.example.web"), device: Device(userAgent: "", address: ""),

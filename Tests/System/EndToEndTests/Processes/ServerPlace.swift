@@ -99,9 +99,8 @@ final class ServerPlace: Sendable {
             }
             return (try? await client.get("/auth/verify", timeout: 2000)) != nil
         }
-        let duration = ContinuousClock.now - process.startedAt
         return RunningServer(
-            place: self, process: process, timeToFirstAnswer: duration, client: client,
+            place: self, process: process, client: client,
             admin: try WebClient(adminOrigin, on: group))
     }
 
@@ -120,7 +119,6 @@ final class ServerPlace: Sendable {
 struct RunningServer: Sendable {
     let place: ServerPlace
     let process: ChildProcess
-    let timeToFirstAnswer: Duration
     let client: WebClient
     let admin: WebClient
 

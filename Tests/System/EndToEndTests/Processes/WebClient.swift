@@ -131,5 +131,4 @@ extension HTTPField.Name {
     /// Both names are tokens, so there is nothing to fail.
     static let secFetchSiteField = HTTPField.Name("Sec-Fetch-Site") ?? .origin
     static let forwardedForField = HTTPField.Name("X-Forwarded-For") ?? .origin
-    static let requestUserField = HTTPField.Name("X-Auth-Request-User") ?? .origin
 }

@@ -1,15 +1,16 @@
+import Accounts
 import AppleID
 import Synchronization
 
 /// What a key set is fetched from.
 protocol KeySetSource: Sendable {
-    func fetch() async throws(TokenRefusal) -> [UInt8]
+    func fetch() async throws(Failure) -> [UInt8]
 }
 
 /// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
 final class KeySource: KeySetSource {
     private struct State {
-        var answer: Result<[UInt8], TokenRefusal>
+        var answer: Result<[UInt8], Failure>
         var fetches = 0
         var isOpen = true
         var tickets = 0
@@ -19,9 +20,9 @@ final class KeySource: KeySetSource {
     private let state: Mutex<State>
 
     init(_ bytes: [UInt8]) { state = Mutex(State(answer: .success(bytes))) }
-    init(failing text: String) { state = Mutex(State(answer: .failure(.unavailable(text)))) }
+    init(failing text: String) { state = Mutex(State(answer: .failure(.withoutKeys(text)))) }
 
-    var answer: Result<[UInt8], TokenRefusal> {
+    var answer: Result<[UInt8], Failure> {
         get { state.withLock { $0.answer } }
         set { state.withLock { $0.answer = newValue } }
     }
@@ -39,7 +40,7 @@ final class KeySource: KeySetSource {
         for continuation in waiting { continuation.resume() }
     }
 
-    func fetch() async throws(TokenRefusal) -> [UInt8] {
+    func fetch() async throws(Failure) -> [UInt8] {
         let ticket = state.withLock { state in
             state.fetches += 1
             state.tickets += 1
@@ -57,7 +58,7 @@ final class KeySource: KeySetSource {
         } onCancel: {
             state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
         }
-        if Task.isCancelled { throw .unavailable("cancelled") }
+        if Task.isCancelled { throw .withoutKeys("cancelled") }
         return try answer.get()
     }
 }

@@ -3,7 +3,7 @@ import HTTP
 import Sockets
 import Testing
 
-/// Every row of the table, against the server on a socket: docs/conformance.md.
+/// Every row of the table, against the server on a socket: docs/contribute/testing.md.
 @Suite struct CorpusTests {
     private static let before = Array("GET /before HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
     private static let after = Array("GET /after HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".utf8)
@@ -96,7 +96,7 @@ import Testing
             certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
             protocols: [.http1])
         let trust = try TLSContext.client(trust: .file(TestCertificates.folder() + "/ca.pem"))
-        try await withEcho(configuration: HTTPServerConfiguration(tls: acceptor), tls: trust, body)
+        try await withEcho(configuration: HTTPServerConfiguration { $0.tls = acceptor }, tls: trust, body)
     }
 
     /// What is refused for the lack of TLS is not, with it.

@@ -53,7 +53,7 @@ import Testing
         ("Expect: 100-continue\r\nTransfer-Encoding: gzip, chunked", 501),
     ])
     func refusedClientGetsNo100(_ lines: String, _ status: Int) async throws {
-        let configuration = HTTPServerConfiguration(limits: WireLimits(body: 10))
+        let configuration = HTTPServerConfiguration { $0.limits.body = 10 }
         let (first, _) = try await Self.converse(Self.post(lines), then: "", configuration: configuration)
         #expect(first.hasPrefix("HTTP/1.1 \(status) "))
     }
@@ -113,7 +113,7 @@ import Testing
             certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
             protocols: [.http1])
         let trust = try TLSContext.client(trust: .file(TestCertificates.folder() + "/ca.pem"))
-        let bytes = try await withEcho(configuration: HTTPServerConfiguration(tls: acceptor), tls: trust) {
+        let bytes = try await withEcho(configuration: HTTPServerConfiguration { $0.tls = acceptor }, tls: trust) {
             try await $0.exchange([Array(Self.text.utf8)])
         }
         #expect(try AnswerReader.read(bytes).map(\.status) == [200])
@@ -121,7 +121,7 @@ import Testing
 
     @Test func aTrustedProxyMayAskForIt() async throws {
         let proxies = TrustedProxies([try #require(IPNetwork("127.0.0.0/8"))])
-        let bytes = try await withEcho(configuration: HTTPServerConfiguration(trustedProxies: proxies)) {
+        let bytes = try await withEcho(configuration: HTTPServerConfiguration { $0.trustedProxies = proxies }) {
             try await $0.exchange([Array(Self.text.utf8)])
         }
         let answers = try AnswerReader.read(bytes)

@@ -101,7 +101,7 @@ struct HTTP2ConnectionTests {
 
     /// RFC 9113 §8.1: the answer is read first, the request need not be finished.
     @Test func earlyAnswerComesBeforeTheReset() async throws {
-        let configuration = HTTPServerConfiguration(timeouts: ServerTimeouts(linger: 50))
+        let configuration = HTTPServerConfiguration { $0.timeouts.linger = 50 }
         try await withHTTP2Server(configuration: configuration) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }

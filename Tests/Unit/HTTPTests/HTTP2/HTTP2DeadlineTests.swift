@@ -14,30 +14,31 @@ struct HTTP2DeadlineTests {
     }
 
     static let silences: [Silence] = [
-        Silence(name: "nothing", timeouts: ServerTimeouts(header: 500), bytes: [], code: H2.Code.settingsTimeout),
         Silence(
-            name: "a preface", timeouts: ServerTimeouts(header: 500), bytes: H2.preface,
+            name: "nothing", timeouts: ServerTimeouts { $0.header = 500 }, bytes: [], code: H2.Code.settingsTimeout),
+        Silence(
+            name: "a preface", timeouts: ServerTimeouts { $0.header = 500 }, bytes: H2.preface,
             code: H2.Code.settingsTimeout),
         Silence(
-            name: "half a frame header", timeouts: ServerTimeouts(header: 500),
+            name: "half a frame header", timeouts: ServerTimeouts { $0.header = 500 },
             bytes: H2.preface + H2.settings() + [0, 0, 8], code: H2.Code.calm),
         Silence(
-            name: "half a HEADERS", timeouts: ServerTimeouts(header: 500),
+            name: "half a HEADERS", timeouts: ServerTimeouts { $0.header = 500 },
             bytes: H2.preface + H2.settings() + Array(H2.get(1).dropLast(3)), code: H2.Code.calm),
         Silence(
-            name: "a block that does not end", timeouts: ServerTimeouts(header: 500),
+            name: "a block that does not end", timeouts: ServerTimeouts { $0.header = 500 },
             bytes: H2.preface + H2.settings() + H2.frame(.headers, flags: 1, stream: 1, H2.block(H2.request())),
             code: H2.Code.calm),
         Silence(
-            name: "no request", timeouts: ServerTimeouts(idle: 100), bytes: H2.preface + H2.settings(), code: 0),
+            name: "no request", timeouts: ServerTimeouts { $0.idle = 100 }, bytes: H2.preface + H2.settings(), code: 0),
         Silence(
-            name: "no second request", timeouts: ServerTimeouts(idle: 100),
+            name: "no second request", timeouts: ServerTimeouts { $0.idle = 100 },
             bytes: H2.preface + H2.settings() + H2.get(1), code: 0),
     ]
 
     @Test(arguments: silences)
     func silenceEndsTheConnection(silence: Silence) async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: silence.timeouts)) { peer in
+        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts = silence.timeouts }) { peer in
             let client = RawHTTP2(try await peer.connect(timeout: 10_000))
             defer { client.close() }
             try await client.send(silence.bytes)
@@ -48,7 +49,7 @@ struct HTTP2DeadlineTests {
 
     /// PINGs keep nothing alive that has no request.
     @Test func dripOfAHeadersFrameEndsByItsDeadline() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(header: 1000))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.header = 1000 }) {
             peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
@@ -66,8 +67,12 @@ struct HTTP2DeadlineTests {
     }
 
     @Test func contentThatDripsIsAnsweredByItsDeadline() async throws {
-        let timeouts = ServerTimeouts(body: 200, linger: 50)
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        try await withHTTP2Server(
+            configuration: HTTPServerConfiguration {
+                $0.timeouts.body = 200
+                $0.timeouts.linger = 50
+            }
+        ) { peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
             try await client.send(H2.post(1))
@@ -85,7 +90,7 @@ struct HTTP2DeadlineTests {
     /// A window that never opens, or opens by a byte at a time.
     @Test(arguments: [false, true])
     func stalledWindowEndsTheStream(drips: Bool) async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 300))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.write = 300 }) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
@@ -105,8 +110,12 @@ struct HTTP2DeadlineTests {
     /// Regression: what is refused before it is a request had no deadline of its own, and past the idle limit its
     /// connection turned its loop round and round.
     @Test func refusalNobodyTakesEndsTheStream_AndThenTheConnection() async throws {
-        let timeouts = ServerTimeouts(write: 100, idle: 200)
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        try await withHTTP2Server(
+            configuration: HTTPServerConfiguration {
+                $0.timeouts.write = 100
+                $0.timeouts.idle = 200
+            }
+        ) { peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
             let nameless = [(":method", "GET"), (":scheme", "https"), (":path", "/")]
@@ -121,8 +130,12 @@ struct HTTP2DeadlineTests {
 
     /// Regression: an answer to content that never came had no deadline, and held its connection for ever.
     @Test func timeoutAnswerNobodyTakesEndsTheStream() async throws {
-        let timeouts = ServerTimeouts(body: 100, write: 100)
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+        try await withHTTP2Server(
+            configuration: HTTPServerConfiguration {
+                $0.timeouts.body = 100
+                $0.timeouts.write = 100
+            }
+        ) { peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
             try await client.send(H2.settingsAck + H2.post(1))
@@ -135,7 +148,7 @@ struct HTTP2DeadlineTests {
 
     /// A client that takes its time but takes it all is served.
     @Test func slowReaderThatReadsIsServed() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 3000))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.write = 3000 }) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
@@ -152,7 +165,10 @@ struct HTTP2DeadlineTests {
     /// A socket nobody reads from: the connection ends, not only the stream.
     @Test func readerThatReadsNothingIsClosed() async throws {
         try await withHTTP2Server(
-            configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 300, idle: 500))
+            configuration: HTTPServerConfiguration {
+                $0.timeouts.write = 300
+                $0.timeouts.idle = 500
+            }
         ) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0x7fff_ffff)])

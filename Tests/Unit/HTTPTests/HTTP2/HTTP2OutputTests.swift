@@ -20,8 +20,11 @@ struct HTTP2OutputTests {
 
     /// No deadline comes up meanwhile, which would have the server look again.
     /// And what waits, some megabytes, is less than one address may have.
-    private static let patient = HTTPServerConfiguration(
-        timeouts: ServerTimeouts(header: 60_000, body: 60_000), memory: MemoryBudget(bytes: 1 << 28))
+    private static let patient = HTTPServerConfiguration {
+        $0.timeouts.header = 60_000
+        $0.timeouts.body = 60_000
+        $0.memory = MemoryBudget(bytes: 1 << 28)
+    }
 
     /// Whom nothing but the socket keeps from being sent all answers at once.
     private static func clientWithWideWindows(_ peer: Peer) async throws -> RawHTTP2 {

@@ -30,8 +30,8 @@ struct UpgradeProof: Codable, Sendable {
     var user: SignInRequest.Name?
 }
 
-/// Replaces a password with Sign in with Apple. The password goes to your application alone, Apple's answer to Bramley
-/// alone.
+/// Replaces a password with Sign in with Apple. Only your application gets the password, and only Bramley gets Apple's
+/// answer.
 struct UpgradeClient: Sendable {
     /// Your application, which has the password; docs/examples/accounts has these routes.
     let application: BramleyClient

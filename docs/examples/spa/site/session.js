@@ -16,6 +16,6 @@ export async function signOut() {
 }
 
 /**
- * Tells the other pages of this origin that somebody signed in or out. The message has no content: they ask Bramley.
+ * Tells the other pages of this origin that the person signed in or out. The message has no content: they ask Bramley.
  */
 export const changes = new BroadcastChannel("session");

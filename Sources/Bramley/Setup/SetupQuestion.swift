@@ -1,0 +1,145 @@
+internal import Coding
+internal import FoundationEssentials
+internal import Sockets
+
+// Asks for missing values, one key at a time, and again until the answer is valid.
+extension InitCommand {
+    func complete(_ draft: inout ConfigurationDraft) throws(CommandFailure) {
+        let open = SetupQuestion.all.filter { draft[$0.key.name] == nil }
+        guard !open.isEmpty else { return }
+        say(
+            "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C ends this, and nothing is written."
+        )
+        let keyFiles = Self.keyFiles()
+        for question in open where question.isAsked(draft) { try ask(question, &draft, keyFiles) }
+    }
+
+    /// - Parameter keyFiles: the `AuthKey_….p8` in the working directory.
+    private func ask(
+        _ question: SetupQuestion, _ draft: inout ConfigurationDraft, _ keyFiles: [String]
+    ) throws(CommandFailure) {
+        let key = question.key
+        Self.write("\n")
+        say(key.plainMeaning)
+        if case .choice(let words) = key.type { say("One of \(words.joined(separator: ", ")).") }
+        if key.type == .list { say("Separate several by commas; write none for none.") }
+        while true {
+            let offer = question.offer(draft, keyFiles)
+            Self.write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
+            guard let line = StandardStream.input.readLine() else {
+                throw CommandFailure("\nThe input ended before the last answer. Nothing was written.")
+            }
+            let answer = PastedText.value(line)
+            if answer.isEmpty, offer == nil, let need = question.need {
+                say(need)
+                continue
+            }
+            if answer.isEmpty, let offer {
+                draft[key.name] = offer.text
+            } else {
+                draft[key.name] = answer.isEmpty ? nil : question.text(ofAnswer: answer, offer: offer)
+            }
+            let problems = draft.problems(of: key)
+            for problem in problems { say(problem.description) }
+            if !problems.contains(where: { $0.severity == .error }) { return }
+        }
+    }
+
+    private static func keyFiles() -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: ".")) ?? []
+        return names.filter { AppleKeyFile.keyID(inNameOf: $0) != nil }.sorted()
+    }
+
+    /// Whole lines, as wide as the terminal.
+    private func say(_ text: String) {
+        let width = StandardStream.error.columns ?? 80
+        Self.write(TerminalText.wrapped(text.replacing("`", with: ""), to: width) + "\n")
+    }
+}
+
+/// One question of `bramley init`: a key of the table, its short flag, and the offered answer.
+struct SetupQuestion: Sendable {
+    let key: ConfigurationKey
+    /// `--team-id`; the table's own `--apple-team-id` is accepted as well.
+    let flag: String
+    /// What the flag gives.
+    let option: any KeyPath<InitCommand, String?> & Sendable
+    /// By the answers so far and the key files in the working directory; nil when Enter alone is not an answer.
+    let offer: @Sendable (ConfigurationDraft, [String]) -> Offer?
+    /// Whether the answers so far make it a question at all.
+    let isAsked: @Sendable (ConfigurationDraft) -> Bool
+    /// Why Enter alone is not an answer, though the configuration could do without; nil when it may be omitted.
+    let need: String?
+
+    /// The meaning of Enter: as it is shown, and the value it sets; nil omits the key.
+    typealias Offer = (shown: String, text: String?)
+
+    private init?(
+        _ name: String, _ flag: String, _ option: any KeyPath<InitCommand, String?> & Sendable, need: String? = nil,
+        offer: @escaping @Sendable (ConfigurationDraft, [String]) -> Offer? = { _, _ in nil },
+        isAsked: @escaping @Sendable (ConfigurationDraft) -> Bool = { _ in true }
+    ) {
+        guard let key = ConfigurationTable.byName[name] else { return nil }
+        self.key = key
+        self.flag = flag
+        self.option = option
+        self.need = need
+        self.isAsked = isAsked
+        self.offer = offer
+    }
+
+    /// In the order asked. A required key without a default is a decision: nothing is offered for it, except what
+    /// Apple's key file tells.
+    static let all: [SetupQuestion] = [
+        SetupQuestion("publicURL", "--public-url", \.publicURL),
+        SetupQuestion("apple.servicesID", "--services-id", \.servicesID),
+        SetupQuestion("apple.teamID", "--team-id", \.teamID),
+        SetupQuestion("apple.privateKeyFile", "--private-key-file", \.privateKeyFile) { _, keyFiles in
+            keyFiles.count == 1 ? (keyFiles[0], keyFiles[0]) : nil
+        },
+        SetupQuestion("apple.keyID", "--key-id", \.keyID) { draft, _ in
+            draft.keyIDOfFile.map { ($0, $0) }
+        },
+        SetupQuestion(
+            "apple.bundleIDs", "--bundle-ids", \.bundleIDs,
+            need: """
+                Required. In Apple's portal: Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
+                primary App ID, and Identifiers, App IDs its bundle ID. Without it, people who stop using your site at \
+                Apple stay signed in. To go on without, write none.
+                """),
+        SetupQuestion("apple.scopes", "--scopes", \.scopes) { _, _ in ("name, email", "name,email") },
+        SetupQuestion("access.signUp", "--sign-up", \.signUp),
+        SetupQuestion("site.name", "--site-name", \.siteName) { draft, _ in
+            (draft.host ?? "the host of publicURL", nil)
+        },
+        SetupQuestion("server.certificateFile", "--certificate-file", \.certificateFile) { _, _ in
+            ("none: a proxy in front holds it", nil)
+        } isAsked: {
+            $0.isSecure
+        },
+        SetupQuestion(
+            "server.privateKeyFile", "--certificate-key-file", \.certificateKeyFile, isAsked: { $0.hasCertificate }),
+        SetupQuestion("server.trustedProxies", "--trusted-proxies", \.trustedProxies) { draft, _ in
+            // A site with TLS that does not have the certificate has a proxy in front, most often on the same machine.
+            draft.isSecure && !draft.hasCertificate
+                ? ("127.0.0.1", "127.0.0.1") : ("none", nil)
+        },
+        SetupQuestion("sessions.cookieDomain", "--cookie-domain", \.cookieDomain) { draft, _ in
+            ("none: \(draft.host ?? "publicURL's host") only", nil)
+        } isAsked: {
+            $0.hasParentDomain
+        },
+        SetupQuestion("login.allowedReturnOrigins", "--return-origins", \.returnOrigins) { _, _ in ("none", nil) },
+    ].compactMap { $0 }
+
+    /// The key's text for what a person typed: lists separated by commas or blanks, `none` for the empty one; nil omits
+    /// the key, like Enter.
+    func text(ofAnswer answer: String, offer: Offer?) -> String? {
+        guard key.type == .list else {
+            if let offer, offer.text == nil, answer == "none" { return nil }
+            return answer
+        }
+        let entries = answer.split { $0 == "," || $0.isWhitespace }
+        return entries == ["none"] || entries == ["[]"] ? "" : entries.joined(separator: ",")
+    }
+}
