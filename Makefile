@@ -98,13 +98,14 @@ format: ## format the sources
 lint: ## check the format of the sources
 	swift format lint --strict --parallel --recursive $(SOURCES)
 
-docs: ## write the pages that are printed from tables (configuration keys, reason codes); list the translations that are stale
+docs: ## write the pages that are printed from tables (keys, reason codes, findings, log lines, metrics); list stale translations
 	swift build --product bramley
 	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
-	"$$(swift build --show-bin-path)/bramley" explain --reference > .build/failures.md
+	for page in failures doctor log-lines metrics; do \
+	    "$$(swift build --show-bin-path)/bramley" explain --reference $$page > .build/$$page.md; done
 	mv .build/config.schema.json docs/
-	mv .build/configuration.md .build/failures.md docs/reference/
+	mv .build/{configuration,failures,doctor,log-lines,metrics}.md docs/reference/
 	-@scripts/translations.py
 
 test-postgres: ## run the tests of the store, and those from outside, on PostgreSQL

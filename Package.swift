@@ -22,13 +22,16 @@ let programs: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(platforms: [.linux], configuration: .release))
 ]
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, swiftSettings: ours)
+/// - Parameter data: files and folders beside the sources that are read by path.
+func library(
+    _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil, data: [String] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, exclude: data, swiftSettings: ours)
 }
 
 /// - Parameters:
 ///   - room: the folder of `Tests` where the target is.
-///   - data: files and folders beside the sources that tests read by path.
+///   - data: as a library's.
 func tests(_ name: String, _ dependencies: [Target.Dependency], room: String = "Unit", data: [String] = []) -> Target {
     .testTarget(
         name: name, dependencies: dependencies, path: "Tests/\(room)/\(name)", exclude: data, swiftSettings: house)
@@ -109,68 +112,84 @@ let package = Package(
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
             path: "Tests/Support/HTTPEcho", swiftSettings: ours),
         // The real database as tests use it, for more than one target.
-        library("Stores", ["Accounts", "Storage", "Crypto", "Coding", logging], path: "Tests/Support/Stores"),
+        library(
+            "Stores", ["LogRecording", "TemporaryFolders", "Accounts", "Storage", "Crypto", "Coding"],
+            path: "Tests/Support/Stores"),
         // Another program at the database file, for the same.
         library("Strangers", ["CSQLite"], path: "Tests/Support/Strangers"),
         // What was logged, for the same.
         library("LogRecording", [logging], path: "Tests/Support/LogRecording"),
         // Holds what tests let go on.
         library("Gates", [], path: "Tests/Support/Gates"),
+        // Folders that go with a test.
+        library("TemporaryFolders", [], path: "Tests/Support/TemporaryFolders"),
+        // Choices that are the same in every run.
+        library("Randomness", [], path: "Tests/Support/Randomness"),
+        // Runs tests on event loops.
+        library("Loops", ["Sockets"], path: "Tests/Support/Loops"),
         // Other programs, started by the tests of more than one target.
         .target(name: "CSpawn", path: "Tests/Support/CSpawn"),
         library("ChildProcesses", ["CSpawn"], path: "Tests/Support/ChildProcesses"),
         tests("ChildProcessesTests", ["ChildProcesses"]),
+        // Another implementation of JOSE, in Python.
+        library(
+            "IndependentSigning", ["ChildProcesses"], path: "Tests/Support/IndependentSigning",
+            data: ["independent-signer.py"]),
         // Certificates and keys, made once a run by OpenSSL's command line.
-        library("Certificates", ["ChildProcesses"], path: "Tests/Support/Certificates"),
+        library("Certificates", ["ChildProcesses", "TemporaryFolders"], path: "Tests/Support/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
         tests(
-            "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
+            "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses", "TemporaryFolders"],
             data: ["Vectors", "independent.py"]),
-        tests("SocketsTests", ["Sockets", "Certificates"]),
+        tests("SocketsTests", ["Sockets", "Loops", "Certificates", "TemporaryFolders"]),
         tests(
             "HTTPTests",
             [
-                "HTTP", "Sockets", "Coding", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes,
-                logging,
+                "HTTP", "Sockets", "Loops", "Gates", "Coding", "COpenSSL", "Certificates", "ChildProcesses",
+                "LogRecording", httpTypes, logging,
             ]),
-        tests("AccountsTests", ["Accounts", "Storage", "Stores", "Gates", "LogRecording", "Crypto", "Coding"]),
+        tests(
+            "AccountsTests",
+            ["Accounts", "Storage", "Stores", "Gates", "LogRecording", "Randomness", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",
             [
-                "AppleID", "ChildProcesses", "LogRecording", "Accounts", "Storage", "HTTP", "Crypto", "Coding",
+                "AppleID", "IndependentSigning", "LogRecording", "Accounts", "Storage", "HTTP", "Crypto", "Coding",
                 httpTypes, logging,
             ]),
         tests(
             "StorageTests",
             [
-                "Storage", "Stores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "Accounts",
-                "Crypto", "Coding", "CSQLite", logging,
+                "Storage", "Stores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "Randomness",
+                "TemporaryFolders", "Accounts", "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",
             [
-                "Web", "Storage", "Stores", "Accounts", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+                "Web", "Storage", "Stores", "LogRecording", "Accounts", "HTTP", "Sockets", "Crypto", "Coding", "Public",
                 httpTypes, logging,
             ]),
         tests(
             "BramleyTests",
             [
-                "Bramley", "AppleID", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP",
-                "Accounts",
-                "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
+                "Bramley", "AppleID", "Certificates", "ChildProcesses", "LogRecording", "Loops", "TemporaryFolders",
+                "Web", "Storage", "HTTP", "Accounts", "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
-            "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", "Coding", httpTypes],
+            "AppleSimulatorTests",
+            ["AppleSimulator", "ChildProcesses", "Loops", "HTTP", "Sockets", "Coding", httpTypes],
             data: ["Vectors"]
         ),
-        tests("ConformanceTests", ["HTTPEcho", "HTTP", "Sockets", "Coding", "Certificates", logging]),
+        tests(
+            "ConformanceTests",
+            ["HTTPEcho", "HTTP", "Sockets", "Loops", "LogRecording", "Randomness", "Coding", "Certificates"]),
         tests(
             "EndToEndTests",
             [
-                "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
-                "Accounts", "HTTP",
-                "Sockets", "Crypto", "Coding", httpTypes, logging,
-            ], room: "System", data: ["independent-signer.py", "assertion-attacks.py"]),
+                "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "IndependentSigning",
+                "LogRecording", "Loops", "Randomness", "TemporaryFolders", "Web", "Storage", "AppleID", "Accounts",
+                "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging,
+            ], room: "System", data: ["assertion-attacks.py"]),
         // What the fuzzer found once, and what it starts from, tried again.
         .testTarget(
             name: "FuzzingTests", dependencies: fuzzed + ["Bramley"], path: "Tests/Load/Fuzzing",

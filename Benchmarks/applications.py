@@ -256,20 +256,13 @@ def rows(binary, folder, server_core, load_core, rounds, seconds, spread, count=
             "÷ 1,000 of 1,000", spread)
 
         bearer = bearer_script()
-        late = f"/api/v1/events?limit=50&after={identifier('evt', count - 100)}"
-        early = f"/api/v1/events?limit=50&after={identifier('evt', 900)}"
-        table += ratio_rows(
-            f"a page of 50 events near the end of {count:,}", "",
-            *pairs(rounds, lambda: load.run(big.port, late, bearer, [big.pid]),
-                   lambda: load.run(small.port, early, bearer, [small.pid])),
-            "÷ of 1,000", spread)
-        cursors = [last_cursor(server, server.count - 60) for server in (big, small)]
-        table += ratio_rows(
-            f"a page of 50 users near the end of {count:,}", "",
-            *pairs(rounds,
-                   lambda: load.run(big.port, f"/api/v1/users?limit=50&cursor={cursors[0]}", bearer, [big.pid]),
-                   lambda: load.run(small.port, f"/api/v1/users?limit=50&cursor={cursors[1]}", bearer, [small.pid])),
-            "÷ of 1,000", spread)
+        for name in ("events", "users"):
+            late, early = (last_page(server, f"/api/v1/{name}", server.count - 60) for server in (big, small))
+            table += ratio_rows(
+                f"a page of 50 {name} near the end of {count:,}", "",
+                *pairs(rounds, lambda: load.run(big.port, late, bearer, [big.pid]),
+                       lambda: load.run(small.port, early, bearer, [small.pid])),
+                "÷ of 1,000", spread)
         return table
     finally:
         small.stop()
@@ -278,14 +271,13 @@ def rows(binary, folder, server_core, load_core, rounds, seconds, spread, count=
             os.unlink(name)
 
 
-def last_cursor(server, skip):
-    """A cursor the server gave: pages through nothing, but asks for the page that ends at place `skip`."""
-    cursor, place = None, 0
+def last_page(server, path, skip):
+    """The address of 50 entries of a list, after at most `skip`: a cursor comes only from the server."""
+    cursor, place = "", 0
     while place < skip:
-        path = "/api/v1/users?limit=200" + (f"&cursor={cursor}" if cursor else "")
-        page = ask(server.port, "GET", path, {"Authorization": f"Bearer {KEY}"})
+        page = ask(server.port, "GET", f"{path}?limit=200{cursor}", {"Authorization": f"Bearer {KEY}"})
         place += len(page["items"])
         if place >= skip or page["next"] is None:
-            return cursor
-        cursor = page["next"]
-    return cursor
+            break
+        cursor = f"&after={page['next']}"
+    return f"{path}?limit=50{cursor}"

@@ -28,24 +28,31 @@ def stop_peers(servers):
             server.stop()
 
 
+def rows_of(label, servers, load, more=None):
+    """- load: asks a path of a server.
+    - more: what is measured beside the same of every server."""
+    try:
+        results = measuring.in_turn({
+            name: (lambda s=server: measuring.rate_and_cost(s.pid, load(s, PATH))) for name, server in servers.items()
+        } | (more or {}))
+        rows = measuring.rate_rows(label, results, "≥ 0.85", "≤ 1.2")
+        ours, theirs = (
+            measuring.system_calls(servers[name].pid, load(servers[name], PATH)) for name in ("ours", "nginx"))
+        return rows + [count_row(f"{label}: system calls", (ours, theirs), 2)]
+    finally:
+        stop_peers(servers)
+
+
 def plain_rows(bramley, cookie):
     headers = {**HEADERS, "Cookie": cookie}
     servers = servers_of(bramley, cookie)
-    try:
-        def load(server, path=PATH):
-            return lambda: measuring.wrk(server.url + path, headers)
-        measures = {name: (lambda s=server: measuring.rate_and_cost(s.pid, load(s)))
-                    for name, server in servers.items()}
-        if "hummingbird" in servers:
-            peer = servers["hummingbird"]
-            measures["Hummingbird without look-up"] = (
-                lambda: measuring.rate_and_cost(peer.pid, load(peer, "/fixed")))
-        results = measuring.in_turn(measures)
-        rows = measuring.rate_rows("`/auth/verify`", results, "≥ 0.85", "≤ 1.2")
-        counts = [measuring.system_calls(servers[name].pid, load(servers[name])) for name in ("ours", "nginx")]
-        return rows + [count_row("`/auth/verify`: system calls", counts, 2)]
-    finally:
-        stop_peers(servers)
+
+    def load(server, path):
+        return lambda: measuring.wrk(server.url + path, headers)
+
+    peer = servers.get("hummingbird")
+    more = {"Hummingbird without look-up": lambda: measuring.rate_and_cost(peer.pid, load(peer, "/fixed"))}
+    return rows_of("`/auth/verify`", servers, load, more if peer else None)
 
 
 def count_row(label, counts, digits):
@@ -57,33 +64,15 @@ def count_row(label, counts, digits):
 def tls_rows(bramley, cookie, certificate):
     """The same over TLS 1.3, its connections kept alive: records instead of plain bytes."""
     headers = {**HEADERS, "Cookie": cookie}
-    servers = servers_of(bramley, cookie, certificate)
-    try:
-        def load(server):
-            return lambda: measuring.wrk(server.url + PATH, headers)
-        results = measuring.in_turn({
-            name: (lambda s=server: measuring.rate_and_cost(s.pid, load(s))) for name, server in servers.items()})
-        rows = measuring.rate_rows("`/auth/verify` over TLS", results, "≥ 0.85", "≤ 1.2")
-        counts = [measuring.system_calls(servers[name].pid, load(servers[name])) for name in ("ours", "nginx")]
-        return rows + [count_row("`/auth/verify` over TLS: system calls", counts, 2)]
-    finally:
-        stop_peers(servers)
+    return rows_of("`/auth/verify` over TLS", servers_of(bramley, cookie, certificate),
+                   lambda server, path: lambda: measuring.wrk(server.url + path, headers))
 
 
 def http2_rows(bramley, cookie, certificate):
     """The same over HTTP/2: 8 connections with 16 requests at a time each."""
     headers = {**HEADERS, "Cookie": cookie}
-    servers = servers_of(bramley, cookie, certificate)
-    try:
-        def load(server):
-            return lambda: measuring.h2load(server.url + PATH, headers)
-        results = measuring.in_turn({
-            name: (lambda s=server: measuring.rate_and_cost(s.pid, load(s))) for name, server in servers.items()})
-        rows = measuring.rate_rows("`/auth/verify` over HTTP/2", results, "≥ 0.85", "≤ 1.2")
-        counts = [measuring.system_calls(servers[name].pid, load(servers[name])) for name in ("ours", "nginx")]
-        return rows + [count_row("`/auth/verify` over HTTP/2: system calls", counts, 2)]
-    finally:
-        stop_peers(servers)
+    return rows_of("`/auth/verify` over HTTP/2", servers_of(bramley, cookie, certificate),
+                   lambda server, path: lambda: measuring.h2load(server.url + path, headers))
 
 
 def loops_rows(binary, folder, cookie):

@@ -67,12 +67,16 @@ def post_at(port, requests, rate, connections):
     due until its answer was whole, so that a stall counts for all that were due meanwhile; sorted.
     """
     poll = select.epoll()
-    free, busy, late = [], {}, collections.deque()
-    for _ in range(connections):
+    free, busy, late = {}, {}, collections.deque()
+
+    def connect():
         connection = socket.create_connection(("127.0.0.1", port))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         poll.register(connection, select.EPOLLIN)
-        free.append(connection)
+        free[connection.fileno()] = connection
+
+    for _ in range(connections):
+        connect()
     begin, sent, times = time.monotonic(), 0, []
     while len(times) < len(requests):
         now = time.monotonic()
@@ -80,11 +84,15 @@ def post_at(port, requests, rate, connections):
             late.append((begin + sent / rate, requests[sent]))
             sent += 1
         while late and free:
-            (due, request), connection = late.popleft(), free.pop()
-            busy[connection.fileno()] = [connection, b"", due]
+            (due, request), (number, connection) = late.popleft(), free.popitem()
+            busy[number] = [connection, b"", due]
             connection.sendall(request)
         wait = begin + sent / rate - time.monotonic() if sent < len(requests) else 30
         for number, _ in poll.poll(max(0, wait)):
+            if number in free:  # The server ends connections that are idle for long.
+                free.pop(number).close()
+                connect()
+                continue
             entry = busy[number]
             received = entry[0].recv(65536)
             if not received:
@@ -94,8 +102,8 @@ def post_at(port, requests, rate, connections):
                 if not entry[1].startswith(b"HTTP/1.1 303"):
                     raise SystemExit(f"a sign-in was refused: {entry[1].decode()}")
                 times.append(time.monotonic() - entry[2])
-                free.append(busy.pop(number)[0])
-    for connection in free:
+                free[number] = busy.pop(number)[0]
+    for connection in free.values():
         connection.close()
     poll.close()
     return sorted(times)

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.build/test-logs
 # The longest come first, so that none runs alone at the end.
-suites=(Swift Browser API OpenID Commands Linking Deployment Limits Documents PostgreSQL Apple Examples Webhooks Proxies Native TLS Echo HTTP2 Chaos)
+suites=(Swift Browser API OpenID Commands Linking Deployment Limits Documents PostgreSQL Apple Examples Webhooks Proxies Native TLS Echo Chaos)
 
 # Eight at a time: all at once, tests on a slow machine would wait longer than a token lives. They give up late, which
 # costs nothing while they pass.

@@ -154,5 +154,5 @@ package struct AppleEndpoint: Hashable, Sendable {
 
 /// Whether a value is non-empty printable ASCII without spaces, at most 2,048 bytes, as identifiers and URLs are.
 func isPlainToken(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.count <= 2048 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    !text.isEmpty && text.utf8.count <= 2048 && text.isVisibleASCII
 }

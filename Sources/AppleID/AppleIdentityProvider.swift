@@ -14,7 +14,8 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     let client: TokenClient
     let clock: any WallClock
-    let unlistedChecks = UnlistedAudienceChecks()
+    /// Signatures verified in this second only to say whose notification is refused.
+    let unlistedChecks = Mutex((second: Int64.min, count: 0))
     /// For moves between teams.
     let accessToken = Mutex<AccessToken?>(nil)
     private let authorizeRequest: AuthorizeRequest

@@ -11,11 +11,10 @@ import Synchronization
 /// cancelled leader hands the fetch over to one of them. A failed, empty or invalid answer leaves the last good set in
 /// place; a success is archived, so that it survives a restart.
 ///
-/// After a failed fetch there is a pause, and callers that need a key wait for its end as long as `KeySetPolicy`
-/// allows: a server that starts before its network signs people in as soon as Apple can be reached.
+/// After a failed fetch there is a pause, and callers that need a key wait for its end, for some seconds: a server that
+/// starts before its network signs people in as soon as Apple can be reached.
 package final class AppleKeySet: Sendable {
     private let archive: any KeySetArchive
-    private let policy: KeySetPolicy
     private let runtime: Runtime
     private let pause: KeySetPause
     private let fetchBytes: @Sendable () async throws(Failure) -> [UInt8]
@@ -23,12 +22,10 @@ package final class AppleKeySet: Sendable {
 
     /// - Parameter fetch: the content of one answer, already bounded and declared as JSON.
     package init(
-        archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(), runtime: Runtime,
-        pause: @escaping KeySetPause = { _ in false },
+        archive: any KeySetArchive, runtime: Runtime, pause: @escaping KeySetPause = { _ in false },
         fetch: @escaping @Sendable () async throws(Failure) -> [UInt8]
     ) {
         self.archive = archive
-        self.policy = policy
         self.runtime = runtime
         self.pause = pause
         fetchBytes = fetch
@@ -45,9 +42,7 @@ package final class AppleKeySet: Sendable {
     ) async throws(Failure) -> RSAPublicKey {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while true {
-            let step = state.withLock {
-                $0.step(toward: kid, otherThan: known, visit, policy: policy, at: clock.now())
-            }
+            let step = state.withLock { $0.step(toward: kid, otherThan: known, visit, at: clock.now()) }
             switch step {
             case .found(let key): return key
             case .refused(let failure): throw failure
@@ -65,7 +60,7 @@ package final class AppleKeySet: Sendable {
 
     /// The key with this `kid` in the present set, if there is one.
     func heldKey(for kid: String) -> RSAPublicKey? {
-        state.withLock { $0.heldKey(for: kid, policy: policy, at: clock.now()) }
+        state.withLock { $0.heldKey(for: kid, at: clock.now()) }
     }
 
     /// Fetches when the set is due for renewal and nobody is fetching; otherwise returns at once. Runs alongside other
@@ -76,7 +71,7 @@ package final class AppleKeySet: Sendable {
 
     /// The same in two steps, for callers that would start a task for it.
     /// - Returns: whether `renew` must be called now, once.
-    func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(policy: policy, at: clock.now()) } }
+    func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(at: clock.now()) } }
 
     func renew() async { await fetch() }
 
@@ -84,9 +79,7 @@ package final class AppleKeySet: Sendable {
     /// answers. Returns when there is a set, or when a pause says that the process ends.
     package func prepare() async {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
-        while !Task.isCancelled,
-            let step = state.withLock({ $0.firstStep(visit, policy: policy, at: clock.now()) })
-        {
+        while !Task.isCancelled, let step = state.withLock({ $0.firstStep(visit, at: clock.now()) }) {
             switch step {
             case .loadArchive: await loadArchive()
             case .lead: await fetch()
@@ -190,27 +183,3 @@ extension Database: KeySetArchive {}
 
 /// Waits for this many milliseconds; false when the process ends first, or waiting is not allowed here.
 package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
-
-/// The times of the key set.
-///
-/// Unknown kids, and signatures that a held key does not verify, cost at most one answered fetch a minute. While
-/// fetches fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and then
-/// one a minute. While none is held nobody can sign in; then a waiting caller causes at most one fetch in five seconds.
-package struct KeySetPolicy: Hashable, Sendable {
-    /// The age at which a set is renewed alongside other work, in seconds.
-    package var renewalAge: Int64 = 3_600
-    /// The age from which a set is no longer trusted, in seconds.
-    package var maximumAge: Int64 = 7 * 86_400
-    /// Unknown kids cause at most one answered fetch in this time, in seconds; also the longest pause when nobody
-    /// waits.
-    package var unknownKeyCoolDown: Int64 = 60
-    /// The first pause after a failure, doubled with each further one, in milliseconds.
-    package var firstPause: Int64 = 100
-    /// The longest pause while no set is held and a caller waits, in milliseconds.
-    package var longestPause: Int64 = 5_000
-    /// How long a caller waits in pauses, in milliseconds: at least `longestPause`, so that every caller that needs a
-    /// key causes one more fetch.
-    package var patience: Int64 = 6_000
-    /// How long a fetch may take before the client gives it up, in milliseconds.
-    package var longestFetch: Int64 = 10_000
-}

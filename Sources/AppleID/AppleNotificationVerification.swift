@@ -42,10 +42,23 @@ extension AppleIdentityProvider {
     /// cost a limited number of signatures per second, and no fetch except the renewal that is due.
     private func otherApp(of token: UnverifiedAppleToken, than allowed: [String]) async -> String? {
         guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
-            isCurrentNotification(token.claims), unlistedChecks.consume(at: clock.now()),
+            isCurrentNotification(token.claims), mayCheckUnlisted(),
             await keys.isSignedByHeldKey(token)
         else { return nil }
         return other
+    }
+
+    /// Per second: a third of a percent of a processor.
+    private static let maximumUnlistedChecks = 100
+
+    /// False when this second's allowance is used up.
+    private func mayCheckUnlisted() -> Bool {
+        let now = clock.now().seconds
+        return unlistedChecks.withLock { checks in
+            if checks.second != now { checks = (now, 0) }
+            checks.count += 1
+            return checks.count <= Self.maximumUnlistedChecks
+        }
     }
 
     private func isCurrentNotification(_ claims: JSONObject) -> Bool {
@@ -61,23 +74,6 @@ extension AppleIdentityProvider {
         }
         guard let payload = value.objectValue?["payload"]?.stringValue else { throw .refused("payload is missing") }
         return payload
-    }
-}
-
-/// Limits signatures that are verified only to say whose notification is refused.
-final class UnlistedAudienceChecks: Sendable {
-    /// Per second: a third of a percent of a processor.
-    private static let maximum = 100
-
-    private let state = Mutex((second: Int64.min, count: 0))
-
-    /// False when this second's allowance is used up.
-    func consume(at now: Timestamp) -> Bool {
-        state.withLock { state in
-            if state.second != now.seconds { state = (now.seconds, 0) }
-            state.count += 1
-            return state.count <= Self.maximum
-        }
     }
 }
 

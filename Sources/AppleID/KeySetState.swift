@@ -34,9 +34,9 @@ struct KeySetState {
         var pausedAfter: UInt64?
 
         /// Whether it may wait for this long and cause one more fetch. A caller that waited for a fetch that hung may.
-        fileprivate func allows(pause: Int64, policy: KeySetPolicy, at now: Timestamp) -> Bool {
-            paused + pause <= policy.patience
-                && now.milliseconds - began.milliseconds + pause <= policy.patience + policy.longestFetch
+        fileprivate func allows(pause: Int64, at now: Timestamp) -> Bool {
+            paused + pause <= KeySetState.patience
+                && now.milliseconds - began.milliseconds + pause <= KeySetState.patience + KeySetState.longestFetch
         }
     }
 
@@ -89,9 +89,9 @@ struct KeySetState {
 
     /// - Parameter known: a key with this kid that did not verify; looks for another.
     mutating func step(
-        toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, policy: KeySetPolicy, at now: Timestamp
+        toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, at now: Timestamp
     ) -> Step {
-        dropExpired(policy: policy, at: now)
+        dropExpired(at: now)
         if let key = keys?.key(for: kid), key != known { return .found(key) }
         guard isArchiveLoaded else {
             if flight != nil { return .waitForArchive }
@@ -102,12 +102,12 @@ struct KeySetState {
         if visit.answers != answers, keys != nil { return .refused(.unknownKey) }
         if flight != nil { return .wait }
         if keys != nil, let last = unknownKeyFetchAt,
-            !hasElapsed(milliseconds: policy.unknownKeyCoolDown * 1000, since: last, at: now)
+            !hasElapsed(milliseconds: Self.unknownKeyCoolDown, since: last, at: now)
         {
             return .refused(.coolingDown)
         }
-        if let pause = pause(after: visit, policy: policy, at: now) {
-            guard visit.allows(pause: pause, policy: policy, at: now) else {
+        if let pause = pause(after: visit, at: now) {
+            guard visit.allows(pause: pause, at: now) else {
                 return .refused(keys == nil ? .withoutKeys("the key set cannot be fetched") : .coolingDown)
             }
             return .pause(milliseconds: pause, after: failureNumber)
@@ -116,24 +116,24 @@ struct KeySetState {
         return .lead
     }
 
-    mutating func heldKey(for kid: String, policy: KeySetPolicy, at now: Timestamp) -> RSAPublicKey? {
-        dropExpired(policy: policy, at: now)
+    mutating func heldKey(for kid: String, at now: Timestamp) -> RSAPublicKey? {
+        dropExpired(at: now)
         return keys?.key(for: kid)
     }
 
     /// Whether the caller should fetch, because the set is old enough.
-    mutating func beginRenewal(policy: KeySetPolicy, at now: Timestamp) -> Bool {
+    mutating func beginRenewal(at now: Timestamp) -> Bool {
         guard isArchiveLoaded, keys != nil, flight == nil,
-            hasElapsed(milliseconds: policy.renewalAge * 1000, since: fetchedAt, at: now),
-            failedAt.map({ hasElapsed(milliseconds: policy.unknownKeyCoolDown * 1000, since: $0, at: now) }) ?? true
+            hasElapsed(milliseconds: Self.renewalAge, since: fetchedAt, at: now),
+            failedAt.map({ hasElapsed(milliseconds: Self.unknownKeyCoolDown, since: $0, at: now) }) ?? true
         else { return false }
         flight = Flight(work: .fetching)
         return true
     }
 
     /// What to do until there is a set; nil when one is held.
-    mutating func firstStep(_ visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Step? {
-        dropExpired(policy: policy, at: now)
+    mutating func firstStep(_ visit: Visit, at now: Timestamp) -> Step? {
+        dropExpired(at: now)
         guard keys == nil else { return nil }
         guard flight == nil else { return .wait }
         guard isArchiveLoaded else {
@@ -141,7 +141,7 @@ struct KeySetState {
             return .loadArchive
         }
         // Nobody waits for this one, so the longer pause applies.
-        if let pause = pause(after: visit, longest: policy.unknownKeyCoolDown * 1000, policy: policy, at: now) {
+        if let pause = pause(after: visit, longest: Self.unknownKeyCoolDown, at: now) {
             return .pause(milliseconds: pause, after: failureNumber)
         }
         flight = Flight(work: .fetching)
@@ -230,24 +230,20 @@ struct KeySetState {
 
     // MARK: Times
 
-    private mutating func dropExpired(policy: KeySetPolicy, at now: Timestamp) {
+    private mutating func dropExpired(at now: Timestamp) {
         // A clock that went back makes no set expire; it makes it due for renewal.
-        if keys != nil, now >= fetchedAt.adding(seconds: policy.maximumAge) { keys = nil }
+        if keys != nil, now >= fetchedAt.adding(milliseconds: Self.maximumAge) { keys = nil }
     }
 
     /// Milliseconds until the next fetch may begin; nil when it may at once.
-    private func pause(after visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Int64? {
+    private func pause(after visit: Visit, at now: Timestamp) -> Int64? {
         // With a set, only callers that need what it lacks wait; without one, all do.
-        pause(
-            after: visit, longest: keys == nil ? policy.longestPause : policy.unknownKeyCoolDown * 1000,
-            policy: policy, at: now)
+        pause(after: visit, longest: keys == nil ? Self.longestPause : Self.unknownKeyCoolDown, at: now)
     }
 
-    private func pause(
-        after visit: Visit, longest: Int64, policy: KeySetPolicy, at now: Timestamp
-    ) -> Int64? {
+    private func pause(after visit: Visit, longest: Int64, at now: Timestamp) -> Int64? {
         guard let failedAt, failures > 0, visit.pausedAfter != failureNumber else { return nil }
-        let pause = min(policy.firstPause << (failures - 1), longest)
+        let pause = min(Self.firstPause << (failures - 1), longest)
         if hasElapsed(milliseconds: pause, since: failedAt, at: now) { return nil }
         return pause - (now.milliseconds - failedAt.milliseconds)
     }
@@ -256,4 +252,27 @@ struct KeySetState {
     private func hasElapsed(milliseconds: Int64, since moment: Timestamp, at now: Timestamp) -> Bool {
         now < moment || now >= moment.adding(milliseconds: milliseconds)
     }
+}
+
+// The times of the key set, in milliseconds.
+//
+// Unknown kids, and signatures that a held key does not verify, cost at most one answered fetch a minute. While fetches
+// fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and then one a
+// minute. While none is held nobody can sign in; then a waiting caller causes at most one fetch in five seconds.
+extension KeySetState {
+    /// The age at which a set is renewed alongside other work.
+    private static let renewalAge: Int64 = 3_600_000
+    /// The age from which a set is no longer trusted.
+    private static let maximumAge: Int64 = 7 * 86_400_000
+    /// Unknown kids cause at most one answered fetch in this time; also the longest pause when nobody waits.
+    private static let unknownKeyCoolDown: Int64 = 60_000
+    /// The first pause after a failure, doubled with each further one.
+    private static let firstPause: Int64 = 100
+    /// The longest pause while no set is held and a caller waits.
+    private static let longestPause: Int64 = 5_000
+    /// How long a caller waits in pauses: at least `longestPause`, so that every caller that needs a key causes one more
+    /// fetch.
+    private static let patience: Int64 = 6_000
+    /// How long a fetch may take before the client gives it up.
+    private static let longestFetch: Int64 = 10_000
 }

@@ -100,13 +100,13 @@ package struct JSONReader {
             return JSONObject()
         }
         var members: [JSONObject.Member] = []
-        var names = MemberNames()
+        var seen: Set<ExactText> = []
         while true {
             skipWhitespace()
             guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
             let start = index
             let name = try string()
-            guard names.insert(name, after: members) else {
+            guard Self.isNew(name, after: members, &seen) else {
                 throw JSONError(reason: .duplicateMember, offset: start)
             }
             skipWhitespace()
@@ -116,6 +116,22 @@ package struct JSONReader {
             members.append(JSONObject.Member(name: name, value: try value(depth: depth)))
             if try closes(with: UInt8(ascii: "}")) { return JSONObject(unique: members) }
         }
+    }
+
+    /// Members that are compared with a name one by one. A token of Apple's has some fifteen claims, and comparing them
+    /// all costs less than hashing one.
+    private static let walked = 24
+
+    /// Whether no member has this name.
+    /// - Parameter seen: the names so far, once there are many.
+    private static func isNew(
+        _ name: String, after members: [JSONObject.Member], _ seen: inout Set<ExactText>
+    ) -> Bool {
+        if members.count < walked { return !members.contains { $0.name.isExactly(name) } }
+        if seen.isEmpty {
+            for member in members { seen.insert(ExactText(text: member.name)) }
+        }
+        return seen.insert(ExactText(text: name)).inserted
     }
 
     /// After an element: true at the closing bracket, false after a comma.
@@ -279,23 +295,5 @@ package struct JSONReader {
             index += 1
         }
         return value
-    }
-}
-
-/// Detects a repeated name: by linear search while there are few, then by a set. A token of Apple's has some fifteen
-/// claims, and comparing them all costs less than hashing one.
-private struct MemberNames {
-    private static let walked = 24
-    private var seen: Set<ExactText> = []
-
-    /// - Returns: false when one of `members` has this name.
-    mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
-        if members.count < Self.walked {
-            return !members.contains { $0.name.isExactly(name) }
-        }
-        if seen.isEmpty {
-            for member in members { seen.insert(ExactText(text: member.name)) }
-        }
-        return seen.insert(ExactText(text: name)).inserted
     }
 }

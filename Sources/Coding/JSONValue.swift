@@ -36,6 +36,8 @@ package enum JSONValue: Hashable, Sendable {
     package static func integer(_ value: Int64) -> JSONValue {
         .number(JSONNumber(value))
     }
+
+    package static func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 }
 
 /// Each is nil when the value is of another kind.
@@ -55,6 +57,13 @@ extension JSONValue {
 
     package var arrayValue: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
+    }
+
+    /// The texts of an array that has nothing else.
+    package var textsValue: [String]? {
+        guard case .array(let values) = self else { return nil }
+        let texts = values.compactMap(\.stringValue)
+        return texts.count == values.count ? texts : nil
     }
 
     package var objectValue: JSONObject? {

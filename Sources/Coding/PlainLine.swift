@@ -44,3 +44,8 @@ package enum PlainLine {
         }
     }
 }
+
+extension String {
+    /// Whether it is all visible ASCII: neither blanks nor control characters.
+    package var isVisibleASCII: Bool { utf8.allSatisfy { (0x21...0x7E).contains($0) } }
+}

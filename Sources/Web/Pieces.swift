@@ -99,9 +99,4 @@ struct ListDocument<Item: Sendable>: PieceSource {
     }
 }
 
-/// `AccountExport` as an answer.
-struct ExportDocument: PieceSource {
-    var export: AccountExport
-
-    mutating func next() async throws(Failure) -> [UInt8]? { try await export.next() }
-}
+extension AccountExport: PieceSource {}

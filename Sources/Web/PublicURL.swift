@@ -14,7 +14,7 @@ package struct PublicURL: Hashable, Sendable {
     /// - Parameter text: an absolute http or https URL without query, fragment and user, with scheme and host in lower
     ///   case and without a default port (as in a browser's `Origin`). Nil for anything else.
     package init?(_ text: String) {
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !text.contains(where: { "?#\\\"<>".contains($0) }),
+        guard text.isVisibleASCII, !text.contains(where: { "?#\\\"<>".contains($0) }),
             let url = AbsoluteURL(text), !url.authority.contains("@"), url.authority == url.authority.lowercased(),
             !url.authority.hasSuffix(":\(url.defaultPort)")
         else { return nil }

@@ -67,8 +67,6 @@ package struct WebConfiguration: Sendable {
     package struct Limits: Sendable {
         /// Bytes of a callback's body; beyond it 413.
         package var callbackBody = 65_536
-        /// Bytes of a notification's body; beyond it 413.
-        package var notificationBody = 65_536
         /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks per address and minute; beyond it
         /// 429.
         package var signInsPerMinute = 120

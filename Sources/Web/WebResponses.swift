@@ -67,8 +67,8 @@ struct WebResponses: Sendable {
     }
 
     /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
-    func redirect(to location: String, status: HTTPResponse.Status = .seeOther) -> ServerResponse {
-        empty(status, fields: [.location: location])
+    func redirect(to location: String) -> ServerResponse {
+        empty(.seeOther, fields: [.location: location])
     }
 
     /// A page that posts a form to a program at once (OAuth 2.0 Form Post Response Mode §2).

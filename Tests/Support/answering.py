@@ -1,5 +1,6 @@
 """A server that a test plays: a function answers every request."""
 
+import socket
 import ssl
 import sys
 import threading
@@ -11,7 +12,7 @@ class Answering:
     """Runs in this process until `stop`. Nothing is sent but what it is told to send.
 
     - answer: is given the request and its content; says the status, the fields (a dictionary or pairs) and the content.
-      With None the connection is closed as `answer` has left it.
+      With () it has answered by itself; with None the connection is closed as `answer` has left it.
     - keeps: connections, for the next request.
     """
 
@@ -32,6 +33,9 @@ class Answering:
                 pass
 
         class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            request_queue_size = 128
+
             def handle_error(self, request, client_address):
                 """Whoever asked may have gone; anything else is news."""
                 if not isinstance(sys.exc_info()[1], OSError):

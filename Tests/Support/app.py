@@ -33,12 +33,16 @@ def sheet(site, person: str, claim: str | None, app: str = APP, **more) -> dict:
     return site.apple.call("POST", "native", asked if claim is None else asked | {"nonce": claim})
 
 
+def taken(given: dict, **more) -> dict:
+    """What the system gave, as the routes take it."""
+    content = {name: given[name] for name in ("identityToken", "authorizationCode")} | more
+    return content | ({"user": given["fullName"]} if "fullName" in given else {})
+
+
 def request(site, person: str = "ada", nonce: str | None = None, **more) -> dict:
     """The content of a whole sign-in."""
     nonce = nonce or challenge(site)
-    given = sheet(site, person, hashed(nonce), **more)
-    content = {"identityToken": given["identityToken"], "authorizationCode": given["authorizationCode"], "nonce": nonce}
-    return content | ({"user": given["fullName"]} if "fullName" in given else {})
+    return taken(sheet(site, person, hashed(nonce), **more), nonce=nonce)
 
 
 def post(site, content: dict) -> Answer:

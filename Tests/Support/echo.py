@@ -23,24 +23,32 @@ class Echo:
         self.address = (host.strip("[]"), int(port))
 
     def connect(self) -> socket.socket:
-        connection = socket.create_connection(self.address, timeout=PATIENCE)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        return connect(self.address)
 
     def exchange(self, *pieces: bytes) -> bytes:
-        """Sends the pieces and reads until the server ends the connection."""
-        with self.connect() as connection:
-            for piece in pieces:
-                try:
-                    connection.sendall(piece)
-                except (BrokenPipeError, ConnectionResetError):
-                    break
-            return read_all(connection)
+        return exchange(self.address, *pieces)
 
     def end(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENCE)
+
+
+def connect(address: tuple[str, int]) -> socket.socket:
+    connection = socket.create_connection(address, timeout=PATIENCE)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def exchange(address: tuple[str, int], *pieces: bytes) -> bytes:
+    """Sends the pieces and reads until the server ends the connection."""
+    with connect(address) as connection:
+        for piece in pieces:
+            try:
+                connection.sendall(piece)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        return read_all(connection)
 
 
 def read_all(connection: socket.socket) -> bytes:

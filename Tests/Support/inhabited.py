@@ -5,7 +5,6 @@ import hashlib
 import json
 import random
 import time
-from urllib.parse import urlencode
 
 from operating import event_id
 from patience import eventually
@@ -101,7 +100,3 @@ class Inhabited:
 
 def now() -> int:
     return time.time_ns() // 1_000_000
-
-
-def form(**fields: str) -> str:
-    return urlencode(fields)

@@ -1,5 +1,6 @@
 """What an operator does with a server they have started: its commands, and a look into its database."""
 
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -36,6 +37,16 @@ class Operator:
         """What such a command prints for programs."""
         return json.loads(self.bramley(*arguments, "--json"))
 
+    def pages(self, *arguments: str) -> list[dict]:
+        """The items of a list, page by page."""
+        found, cursor = [], []
+        while True:
+            page = self.json(*arguments, *cursor)
+            found += page["items"]
+            if page["next"] is None:
+                return found
+            cursor = ["--cursor", page["next"]]
+
     @property
     def url(self) -> str | None:
         """Of PostgreSQL, if that holds the database."""
@@ -55,6 +66,27 @@ class Operator:
                 return [found for row in rows for found in connection.execute(sql, row).fetchall()]
         finally:
             connection.close()
+
+    @contextlib.contextmanager
+    def locked(self):
+        """Holds the database's one place for writers, as a slow disk would."""
+        if url := self.url:
+            connection = postgres.connect(url)
+            connection.cursor().execute("SELECT id FROM store_lock FOR UPDATE")
+        else:
+            connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=PATIENCE, isolation_level=None)
+            connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            connection.rollback()
+            connection.close()
+
+    def insert(self, table: str, *rows: dict) -> None:
+        """Rows with values for the same columns."""
+        columns = ", ".join(f'"{name}"' for name in rows[0])
+        marks = ", ".join("?" for _ in rows[0])
+        self.write(f"INSERT INTO {table} ({columns}) VALUES ({marks})", [tuple(row.values()) for row in rows])
 
     def tables(self) -> dict[str, list[str]]:
         """Each with its columns."""

@@ -46,6 +46,12 @@ class Server:
             "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-qAtc", text,
             "-d", f"dbname={database} options='-c search_path=bramley,public'").strip()
 
+    def psql(self, user: str, database: str, *sql: str) -> list[str]:
+        """The command that runs these statements, one after another."""
+        commands = [word for text in sql for word in ("-c", text)]
+        return as_postgres(
+            str(self.programs / "psql"), "-h", str(self.folder), "-U", user, "-qAt", "-d", database, *commands)
+
     def answers(self) -> bool:
         """Raises when it has ended."""
         try:

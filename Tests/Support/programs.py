@@ -125,6 +125,11 @@ class Simulator:
         assert answer.status < 400, f"{method} {path}: {answer.status} {answer.text}"
         return answer.json()
 
+    def has_consent(self, person: str) -> bool:
+        """Whether this person shares anything with anybody."""
+        people = self.call("GET", "people")["items"]
+        return any(team["consented"] for entry in people if entry["id"] == person for team in entry["teams"])
+
     def notify(self, kind: str, person: str) -> None:
         """Sends a notification and insists that the server took it."""
         sent = self.call("POST", "notifications", {"type": kind, "person": person})

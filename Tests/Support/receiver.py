@@ -1,15 +1,15 @@
-"""An application that receives webhooks, on a bare socket: it can answer well, badly, slowly, or not at all."""
+"""An application that receives webhooks: it can answer well, badly, slowly, or not at all."""
 
 import base64
 import os
-import socket
-import socketserver
 import ssl
 import threading
 import time
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from typing import Callable
 
+from answering import Answering
 from patience import PATIENCE
 
 
@@ -63,69 +63,33 @@ class Receiver:
     def __post_init__(self):
         self.changed = threading.Condition()
         self.ended = threading.Event()
-        receiver = self
-
-        class Handler(socketserver.BaseRequestHandler):
-            def handle(self):
-                try:
-                    receiver.serve(self.request)
-                except (OSError, ValueError):
-                    pass  # The other side went away, or was killed.
-
-        class Server(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = True
-            address_family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
-            request_queue_size = 128
-
-            def handle_error(self, request, address):
-                pass
-
-        self.server = Server((self.address, 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        self.server = Answering(self.take, address=self.address, tls=self.tls, keeps=True)
+        self.port = self.server.port
 
     def url(self, path: str = "/hook") -> str:
         return f"{'https' if self.tls else 'http'}://localhost:{self.port}{path}"
 
-    def serve(self, connection: socket.socket) -> None:
-        connection.settimeout(30)
-        if self.tls:
-            connection = self.tls.wrap_socket(connection, server_side=True)
-        buffer = b""
-        while True:
-            while b"\r\n\r\n" not in buffer:
-                more = connection.recv(65536)
-                if not more:
-                    return
-                buffer += more
-            head, buffer = buffer.split(b"\r\n\r\n", 1)
-            first, *lines = head.decode("ascii").split("\r\n")
-            method, path, _ = first.split(" ")
-            headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
-            while len(buffer) < int(headers["content-length"]):
-                more = connection.recv(65536)
-                if not more:
-                    return
-                buffer += more
-            body, buffer = buffer[:int(headers["content-length"])], buffer[int(headers["content-length"]):]
-            arrival = Arrival(headers, body, path, time.monotonic())
-            assert method == "POST"
-            with self.changed:
-                self.arrivals.append(arrival)
-                answer = self.answer(arrival)
-                # Before it is said: whoever hears it may act on it at once.
-                arrival.accepted = answer is not None and answer.accepts
-                self.changed.notify_all()
-            if answer is None:
-                self.ended.wait()
-                return
-            for piece in answer.pieces:
-                connection.sendall(piece)
-                if answer.pause and self.ended.wait(answer.pause):
-                    return
-            if not answer.keeps:
-                return
+    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple | None:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if len(body) != int(headers.get("content-length", -1)):
+            # Who sent it went away, or was killed.
+            return None
+        arrival = Arrival(headers, body, request.path, time.monotonic())
+        assert request.command == "POST"
+        with self.changed:
+            self.arrivals.append(arrival)
+            answer = self.answer(arrival)
+            # Before it is said: whoever hears it may act on it at once.
+            arrival.accepted = answer is not None and answer.accepts
+            self.changed.notify_all()
+        if answer is None:
+            self.ended.wait()
+            return None
+        for piece in answer.pieces:
+            request.wfile.write(piece)
+            if answer.pause and self.ended.wait(answer.pause):
+                return None
+        return () if answer.keeps else None
 
     def wait_for(self, condition: Callable[[list[Arrival]], object], what: str, seconds: float = PATIENCE) -> None:
         with self.changed:
@@ -137,5 +101,4 @@ class Receiver:
 
     def close(self) -> None:
         self.ended.set()
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.stop()

@@ -23,6 +23,8 @@ STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with
 # that is slow to close would end the script, and leave the browser.
 WINDOWLESS = "/usr/lib/chromium/chromium-headless-shell"
 WHOLE = "/usr/bin/chromium"
+# A preference: no JavaScript.
+NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
 
 
 def start_browser(
@@ -122,6 +124,10 @@ class Visitor:
     def script(self, source: str, *arguments):
         return self.driver.execute_script(source, *arguments)
 
+    def state(self) -> str:
+        """Of the attempt that the login page has now."""
+        return self.find("meta[name=appleid-signin-state]").get_attribute("content")
+
     # Going about
 
     def open(self, path: str) -> None:
@@ -188,12 +194,12 @@ class Visitor:
         self.presses_apple_button()
         self.agrees(person, until)
 
-    def goes_by_the_link(self, decision: str = "continue") -> None:
+    def goes_by_the_link(self) -> None:
         """From the login page on, without scripts: to the button that posts Apple's answer."""
-        for selector in ("#apple-link", "button[value=ada]", f"button[value={decision}]"):
+        for selector in ("#apple-link", "button[value=ada]", "button[value=continue]"):
             self.press(selector)
 
-    def signs_in(self, person: str, path: str = "/login", until: str = "/account") -> None:
+    def signs_in(self, person: str, path: str = "/login", until: str | None = "/account") -> None:
         self.open(path)
         self.goes_through_apple(person, until)
 

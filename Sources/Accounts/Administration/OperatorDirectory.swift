@@ -2,11 +2,7 @@ package import Coding
 import Storage
 
 /// An event that waits for an endpoint, or was given up for it.
-package struct WaitingDelivery: Hashable, Sendable {
-    package var event: EventID
-    package var url: String
-    package var isDead: Bool
-}
+package typealias WaitingDelivery = (event: EventID, url: String, isDead: Bool)
 
 /// How many sign-ins of an hour ended in one way.
 package struct SignInCount: Hashable, Sendable {
@@ -70,9 +66,10 @@ extension Database {
                 WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?
                 """, [user, limit]
             ).map { row in
-                WaitingDelivery(
+                (
                     event: EventID(sequence: try row["sequence"], salt: try row["salt"]), url: try row["url"],
-                    isDead: try row["is_dead"])
+                    isDead: try row["is_dead"]
+                )
             }
         }
     }

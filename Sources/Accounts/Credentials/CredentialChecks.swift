@@ -67,10 +67,7 @@ package final class CredentialChecks: Sendable {
     }
 
     /// A check that may be made now: marked in the store, and not yet sent to Apple.
-    package struct BegunCheck: Sendable {
-        package let due: DueCheck
-        let spell: Int
-    }
+    package typealias BegunCheck = (due: DueCheck, spell: Int)
 
     /// One round: returns the checks that may be made now. Each of them must be made.
     package func round() async -> [BegunCheck] {
@@ -95,7 +92,7 @@ package final class CredentialChecks: Sendable {
             return state.withLock { state in
                 state.inFlight += due.count
                 state.pace.spend(due.count)
-                return due.map { BegunCheck(due: $0, spell: state.backOff.spell) }
+                return due.map { (due: $0, spell: state.backOff.spell) }
             }
         } catch {
             failed(error)

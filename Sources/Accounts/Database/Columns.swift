@@ -225,14 +225,12 @@ struct TextList: ColumnBindable, ColumnReadable {
             items = []
             return
         }
-        guard let array = (try? JSONReader.parse(Array(text.utf8)))?.arrayValue else { return nil }
-        let items = array.compactMap(\.stringValue)
-        guard items.count == array.count else { return nil }
+        guard let items = (try? JSONReader.parse(Array(text.utf8)))?.textsValue else { return nil }
         self.items = items
     }
 
     var text: String {
-        items.isEmpty ? "[]" : String(decoding: JSONWriter.encode(.array(items.map { .string($0) })), as: UTF8.self)
+        items.isEmpty ? "[]" : String(decoding: JSONWriter.encode(.texts(items)), as: UTF8.self)
     }
 
     var column: ColumnValue { .text(text) }

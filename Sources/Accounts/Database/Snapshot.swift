@@ -16,7 +16,6 @@ struct StoreContext: Sendable {
     let account: String?
 
     var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
-    var auditSubjects: AuditSubjects { AuditSubjects(keyring: keyring) }
 }
 
 /// Numbers of rows without a public identifier, chosen by their writer so that the database need not be asked for them.
@@ -34,7 +33,8 @@ final class RowNumbers: Sendable {
 
 /// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
 class Snapshot {
-    private let connection: any EngineConnection
+    /// `Transaction` writes through it.
+    fileprivate final let connection: any EngineConnection
     let context: StoreContext
     /// The caller's time, for everything read and written.
     let now: Timestamp
@@ -96,20 +96,6 @@ class Snapshot {
     final func releaseMemory() throws {
         try connection.releaseMemory()
     }
-
-    // For `Transaction`.
-
-    fileprivate final func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
-        try connection.enqueue(sql, arguments.values)
-    }
-
-    fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
-        try connection.run(sql, arguments.values)
-    }
-
-    fileprivate final func keep(_ key: String, _ value: [UInt8]) throws { try connection.store(key, value) }
-
-    fileprivate final func claimed(_ keys: [String]) { connection.claim(keys) }
 }
 
 /// What rows hang on.
@@ -143,17 +129,17 @@ final class Transaction: Snapshot {
 
     /// Says, before the first statement, that this write reads and changes only rows which hang on these keys, or on
     /// those of later calls: it may run together with writes of other keys.
-    func claim(_ keys: TransactionKey...) { claimed(keys.map(\.text)) }
+    func claim(_ keys: TransactionKey...) { connection.claim(keys.map(\.text)) }
 
     /// Runs one statement. Its failure may show only at the next one that has an answer, or at the commit.
     func run(_ sql: String, _ arguments: StatementArguments = []) throws {
-        try enqueue(sql, arguments)
+        try connection.enqueue(sql, arguments.values)
     }
 
     /// Runs one statement to completion.
     /// - Returns: how many rows it inserted, updated or deleted.
     func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
-        try execute(sql, arguments)
+        try connection.run(sql, arguments.values)
     }
 
     /// Runs an `INSERT … RETURNING` of one row.
@@ -176,7 +162,7 @@ final class Transaction: Snapshot {
     }
 
     /// Writes a value of `meta`.
-    func store(_ key: String, _ value: [UInt8]) throws { try keep(key, value) }
+    func store(_ key: String, _ value: [UInt8]) throws { try connection.store(key, value) }
 
     /// Runs `body`; of a rehearsal, rolls back everything it wrote.
     func rehearse<Value>(_ isRehearsal: Bool, _ body: () throws -> Value) throws -> Value {

@@ -123,22 +123,19 @@ package struct AuditFilter: Hashable, Sendable {
     }
 }
 
-/// How an audit line identifies its person: HMAC-SHA-256 of the user id, cut to 16 bytes, under a key derived from the
-/// sealing key for this purpose only. Neither the user ids nor the database without the key reveal it.
-struct AuditSubjects: Sendable {
-    private static let purpose = SealingPurpose.other("audit-subject")
-    private static let count = 16
-
-    let keyring: SealingKeyring
+// How an audit line identifies its person: HMAC-SHA-256 of the user id, cut to 16 bytes, under a key derived from the
+// sealing key for this purpose only. Neither the user ids nor the database without the key reveal it.
+extension StoreContext {
+    private static let auditPurpose = SealingPurpose.other("audit-subject")
 
     /// Under the current key: what is written.
-    func current(_ user: UserID) -> [UInt8] {
-        Array(keyring.keyedHash(of: Array(user.rawValue.utf8), purpose: Self.purpose).prefix(Self.count))
+    fileprivate func auditSubject(of user: UserID) -> [UInt8] {
+        Array(keyring.keyedHash(of: Array(user.rawValue.utf8), purpose: Self.auditPurpose).prefix(16))
     }
 
     /// Under each key: what may have been written.
-    func all(_ user: UserID) -> [[UInt8]] {
-        keyring.keyedHashes(of: Array(user.rawValue.utf8), purpose: Self.purpose).map { Array($0.prefix(Self.count)) }
+    func auditSubjects(of user: UserID) -> [[UInt8]] {
+        keyring.keyedHashes(of: Array(user.rawValue.utf8), purpose: Self.auditPurpose).map { Array($0.prefix(16)) }
     }
 }
 
@@ -161,7 +158,7 @@ extension Transaction {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                now, kind, actor.kind, user.map(context.auditSubjects.current), reason, object, apiKey, network,
+                now, kind, actor.kind, user.map(context.auditSubject(of:)), reason, object, apiKey, network,
                 account,
             ])
     }

@@ -61,7 +61,7 @@ struct AuditLines {
         if let until = filter.until { wanted.add("time < ?", [until]) }
         guard let user = filter.user else { return }
         // Of a person there are few.
-        wanted.add("subject", in: context.auditSubjects.all(user))
+        wanted.add("subject", in: context.auditSubjects(of: user))
         wanted.add("type", in: kinds)
         kinds = []
     }

@@ -23,26 +23,16 @@ extension Database {
             (WITH oldest AS (SELECT attempt, expires_at FROM used_attempt ORDER BY attempt LIMIT ?2)
             SELECT attempt FROM oldest WHERE expires_at <= ?1)
             """, until: now, progress)
-        report.exchanges = try await delete(
-            """
-            DELETE FROM code_exchange WHERE attempt IN
-            (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-            """, until: now, progress)
-        report.grants = try await delete(
-            """
-            DELETE FROM openid_grant WHERE id IN
-            (SELECT id FROM openid_grant WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-            """, until: now, progress)
+        report.exchanges = try await delete(from: "code_exchange", "attempt", "expires_at", until: now, progress)
+        report.grants = try await delete(from: "openid_grant", "id", "expires_at", until: now, progress)
         report.firstConsents = try await delete(
             """
             DELETE FROM first_consent WHERE (team, subject) IN
             (SELECT team, subject FROM first_consent WHERE saved_at <= ? LIMIT ?)
             """, until: before(RetentionPolicy.firstConsent), progress)
         report.notifications = try await delete(
-            """
-            DELETE FROM notification WHERE jti IN
-            (SELECT jti FROM notification WHERE received_at <= ? ORDER BY received_at LIMIT ?)
-            """, until: before(max(retention.notifications, RetentionPolicy.notificationIdentifiers)), progress)
+            from: "notification", "jti", "received_at",
+            until: before(max(retention.notifications, RetentionPolicy.notificationIdentifiers)), progress)
         report.payloads = try await erasePayloads(until: before(retention.notifications), progress)
         report.events = try await delete(
             """
@@ -58,15 +48,8 @@ extension Database {
             (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
             """, until: before(RetentionPolicy.revocations), progress)
         report.consentEnds = try await delete(
-            """
-            DELETE FROM consent_end WHERE subject_hash IN
-            (SELECT subject_hash FROM consent_end WHERE noted_at <= ? ORDER BY noted_at LIMIT ?)
-            """, until: before(RetentionPolicy.consentEnds), progress)
-        report.waitingIdentities = try await delete(
-            """
-            DELETE FROM waiting_identity WHERE id IN
-            (SELECT id FROM waiting_identity WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
-            """, until: now, progress)
+            from: "consent_end", "subject_hash", "noted_at", until: before(RetentionPolicy.consentEnds), progress)
+        report.waitingIdentities = try await delete(from: "waiting_identity", "id", "expires_at", until: now, progress)
         // What names a person is erased with the link's end; that the link existed tells a retry that it is late.
         _ = try await delete(
             """
@@ -107,6 +90,17 @@ extension Database {
         }
         payloadsErasedUntil.store(cutoff.milliseconds, ordering: .relaxed)
         return total
+    }
+
+    /// Deletes rows of a table by an indexed column, a time that has passed; the oldest first.
+    private func delete(
+        from table: String, _ key: String, _ time: String, until moment: Timestamp, _ progress: (Int) -> Void
+    ) async throws(Failure) -> Int {
+        try await delete(
+            """
+            DELETE FROM \(table) WHERE \(key) IN
+            (SELECT \(key) FROM \(table) WHERE \(time) <= ? ORDER BY \(time) LIMIT ?)
+            """, until: moment, progress)
     }
 
     private func delete(

@@ -10,18 +10,6 @@ package struct WaitingPerson: Hashable, Sendable {
     package var email: EmailAddress?
 }
 
-package enum ExistingAccountChoice: String, Sendable, CaseIterable {
-    /// Go to `login.passwordURL`, with a ticket.
-    case connect
-    /// Create a new user.
-    case new
-}
-
-package enum ExistingAccountAnswer: Sendable {
-    case connect(LinkTicket)
-    case signIn(SignInOutcome)
-}
-
 // Prevents a second account by accident. The identity waits, sealed, for its browser only.
 extension SignIn {
     /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
@@ -114,31 +102,41 @@ extension SignIn {
 
     // MARK: The answer
 
-    /// Applies the person's answer. Only in the browser that brought the identity.
+    /// For a person who has an account: the ticket they bring to `login.passwordURL`. Only in the browser that brought
+    /// the identity.
     /// - Throws: `.linkUnknown` in another browser, `.linkExpired` when too late.
-    package func answerExisting(
-        _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
-    ) async throws(Failure) -> ExistingAccountAnswer {
-        let waiting = try await self.waiting(id, binding: binding)
+    package func ticket(ofWaiting id: WaitingID, binding: BindingCookie) async throws(Failure) -> LinkTicket {
+        let (waiting, _, browser) = try await openWaiting(id, binding)
+        guard let ticket = tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
+        else { throw Failure(.linkExpired) }
+        return ticket
+    }
+
+    /// For a person who is new: creates the user and the session, once. Only in the browser that brought the identity.
+    /// - Throws: as `ticket`.
+    package func signUp(
+        waiting id: WaitingID, binding: BindingCookie, device: Device
+    ) async throws(Failure) -> SignInOutcome {
+        let (_, linked, browser) = try await openWaiting(id, binding)
+        let key = SHA256.hash(utf8: "existing|\(id)")
+        let opened = opened(of: linked)
+        var (outcome, isRemembered) = await answers.answer(for: key) {
+            await self.finishNew(linked, opened, browser, device)
+        }
+        // The session may have ended since; then its cookie is not issued again.
+        if isRemembered { outcome = await stillSignedIn(outcome, opened) }
+        log(outcome)
+        return outcome
+    }
+
+    private func openWaiting(
+        _ id: WaitingID, _ binding: BindingCookie
+    ) async throws(Failure) -> (WaitingIdentity, LinkedIdentity, BrowserBinding) {
+        let waiting = try await waiting(id, binding: binding)
         guard case .value(let browser) = binding,
             let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
         else { throw Failure(.linkExpired) }
-        switch choice {
-        case .connect:
-            guard let ticket = tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
-            else { throw Failure(.linkExpired) }
-            return .connect(ticket)
-        case .new:
-            let key = SHA256.hash(utf8: "existing|\(id)")
-            let opened = opened(of: linked)
-            var (outcome, isRemembered) = await answers.answer(for: key) {
-                await self.finishNew(linked, opened, browser, device)
-            }
-            // The session may have ended since; then its cookie is not issued again.
-            if isRemembered { outcome = await stillSignedIn(outcome, opened) }
-            log(outcome)
-            return .signIn(outcome)
-        }
+        return (waiting, linked, browser)
     }
 
     private func opened(of linked: LinkedIdentity) -> SealedAttempt {

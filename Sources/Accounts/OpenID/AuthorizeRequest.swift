@@ -3,19 +3,17 @@ import Crypto
 
 /// An authorization request (OIDC Core §3.1.2.1) as parsed: nothing in it is believed yet.
 package struct AuthorizeRequest: Sendable {
-    private let fields: [FormField]
+    fileprivate let fields: [FormField]
 
     package init(_ fields: [FormField]) {
         self.fields = fields
     }
 
     subscript(name: String) -> String? { fields.value(name) }
-    func isRepeated(_ name: String) -> Bool { fields.isRepeated(name) }
-    fileprivate func checkOnce(_ names: [String]) throws(Failure) { try fields.checkOnce(names) }
 
     /// The `client_id`; nil when it is absent, repeated or none.
     package var clientID: OpenIDClientID? {
-        isRepeated("client_id") ? nil : self["client_id"].flatMap { OpenIDClientID(parsing: $0) }
+        fields.isRepeated("client_id") ? nil : self["client_id"].flatMap { OpenIDClientID(parsing: $0) }
     }
 
     /// Whether Apple's page was cancelled: the sign-in led back here (`ReturnTarget.cancelled`).
@@ -24,12 +22,11 @@ package struct AuthorizeRequest: Sendable {
     /// Where answers may go, once client and redirect URI are proven; nil: nowhere but to a page of ours (RFC 6749
     /// §3.1.2.4).
     package func answerAddress(of client: OpenIDClient) -> AnswerAddress? {
-        guard !isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri) else {
-            return nil
-        }
+        guard !fields.isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri)
+        else { return nil }
         return AnswerAddress(
-            redirectURI: uri, state: isRepeated("state") ? nil : self["state"],
-            isPosted: !isRepeated("response_mode") && self["response_mode"] == "form_post")
+            redirectURI: uri, state: fields.isRepeated("state") ? nil : self["state"],
+            isPosted: !fields.isRepeated("response_mode") && self["response_mode"] == "form_post")
     }
 
     /// As sent; nobody has proven it.
@@ -102,7 +99,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
     package init(
         _ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress
     ) throws(Failure) {
-        try request.checkOnce(Self.names)
+        try request.fields.checkOnce(Self.names)
         if request["request"] != nil { throw .oauth(.requestNotSupported, "request objects are not supported") }
         if request["request_uri"] != nil {
             throw .oauth(.requestURINotSupported, "request_uri is not supported")

@@ -106,8 +106,7 @@ package struct ClientRegistration: Hashable, Sendable {
     }
 
     private static func list(_ member: JSONObject.Member) throws(Failure) -> [String] {
-        let texts = member.value.arrayValue?.compactMap(\.stringValue)
-        guard let texts, texts.count == member.value.arrayValue?.count else {
+        guard let texts = member.value.textsValue else {
             throw Failure(.invalidRequest, "\(member.name) must be a list of texts")
         }
         return texts

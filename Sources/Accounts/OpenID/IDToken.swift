@@ -1,4 +1,4 @@
-import Coding
+package import Coding
 import Crypto
 import Storage
 
@@ -28,7 +28,7 @@ struct IDTokens: Sendable {
             "at_hash": .string(Base64URL.encode(Array(access.hash.bytes.prefix(16)))),
         ]
         if isFirst, let nonce = grant.nonce { claims["nonce"] = .string(nonce) }
-        for member in PersonClaims.of(held, held.accessScopes).members where member.name != "sub" {
+        for member in held.claims.members where member.name != "sub" {
             claims[member.name] = member.value
         }
         return try await sign(claims, type: "JWT", at: now)
@@ -60,23 +60,24 @@ struct IDTokens: Sendable {
     }
 }
 
-/// The claims about a person (OIDC Core §5.1, §5.4): what their scopes allow, and only what is known.
-enum PersonClaims {
-    static func of(_ held: HeldGrant, _ scopes: [OpenIDScope]) -> JSONObject {
-        let user = held.user
+extension HeldGrant {
+    /// The claims about its person (OIDC Core §5.1, §5.4), as in userinfo (§5.3): what `accessScopes` allow, and only
+    /// what is known.
+    package var claims: JSONObject {
+        let scopes = accessScopes
         var claims: JSONObject = ["sub": .string(user.id.rawValue)]
         if scopes.contains(.profile) {
             claims["name"] = user.name.full.map { .string($0) }
             claims["given_name"] = user.name.given.map { .string($0) }
             claims["family_name"] = user.name.family.map { .string($0) }
-            claims["updated_at"] = .integer(held.userUpdatedAt.seconds)
+            claims["updated_at"] = .integer(userUpdatedAt.seconds)
         }
         if scopes.contains(.email), let email = user.email, email.isPlain {
             claims["email"] = .string(email.address)
             // Apple's word alone.
             claims["email_verified"] = .bool(email.isVerified)
         }
-        if scopes.contains(.groups) { claims["groups"] = .array(user.groups.map { .string($0) }) }
+        if scopes.contains(.groups) { claims["groups"] = .texts(user.groups) }
         if scopes.contains(.apple) {
             claims["apple_sub"] = .string(user.appleSubject.rawValue)
             claims["is_private_email"] = user.email.map { .bool($0.isPrivate) }

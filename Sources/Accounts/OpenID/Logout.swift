@@ -12,7 +12,7 @@ package struct LogoutRequest: Sendable {
 
     /// - Throws: `.badRequest` for a parameter that is given twice.
     package init(_ fields: [FormField]) throws(Failure) {
-        for name in Self.names where fields.count(where: { $0.name.isExactly(name) }) > 1 {
+        for name in Self.names where fields.isRepeated(name) {
             throw Failure(.badRequest, "\(name) is given more than once")
         }
         self.fields = fields

@@ -52,24 +52,11 @@ package enum OpenIDScope: String, Sendable, CaseIterable {
 }
 
 /// A client's secret, `bcs_…`, held by the program: `reveal()` is for the one time it is shown.
-package struct OpenIDClientSecret: Redacted {
-    package static let prefix = "bcs_"
-    private let text: String
-
-    package static func make(random: any RandomSource) -> OpenIDClientSecret {
-        OpenIDClientSecret(prefix + Base64URL.encode(random.bytes(32)))
-    }
-
+package struct OpenIDClientSecret: SecretToken {
+    package static var prefix: String { "bcs_" }
+    package let text: String
     /// - Parameter text: as a request has it.
-    package init(_ text: String) {
-        self.text = text
-    }
-
-    /// SHA-256 of the text. As good as a slow hash here: nobody guesses 256 bits.
-    package var hash: Digest256 { SHA256.hash(utf8: text) }
-
-    /// The text itself. Review every call.
-    package func reveal() -> String { text }
+    package init(unchecked text: String) { self.text = text }
 }
 
 /// A program that signs people in through Bramley (RFC 6749 §2), as the operator registered it.

@@ -1,4 +1,4 @@
-package import Coding
+import Coding
 package import Crypto
 package import Storage
 
@@ -334,9 +334,6 @@ package struct OpenIDProvider: Sendable {
         held.grant.access = access
         return held
     }
-
-    /// The claims of userinfo (OIDC Core §5.3).
-    package func claims(of held: HeldGrant) -> JSONObject { PersonClaims.of(held, held.accessScopes) }
 
     /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
     /// alone. Unknown ones are ended already.

@@ -32,7 +32,7 @@ package struct ProviderRequest: Sendable {
         try fields.checkOnce(Self.names)
         self.fields = fields
         let named = try fields.value("client_id").map(Self.clientID)
-        let secret = fields.value("client_secret").map { OpenIDClientSecret($0) }
+        let secret = fields.value("client_secret").map { OpenIDClientSecret(unchecked: $0) }
         if fields.value("client_assertion") != nil || fields.value("client_assertion_type") != nil {
             throw .oauth(.invalidClient, "client assertions are not supported")
         }
@@ -81,7 +81,9 @@ package struct ProviderRequest: Sendable {
         let id = try clientID(decoded(bytes[..<colon]))
         let secret = bytes[(colon + 1)...]
         if secret.isEmpty { return (id, []) }
-        return (id, [decoded(secret), String(decoding: secret, as: UTF8.self)].map { OpenIDClientSecret($0) })
+        return (
+            id, [decoded(secret), String(decoding: secret, as: UTF8.self)].map { OpenIDClientSecret(unchecked: $0) }
+        )
     }
 }
 

@@ -48,21 +48,14 @@ package struct TransferExport: TransferStep {
 /// For the receiving team: asks Apple who each `transfer_sub` is, and moves them.
 package final class TransferImport: TransferStep {
     /// Results of this run.
-    package struct Report: Hashable, Sendable {
+    package struct Report: Sendable {
         package var moved = 0
         package var alreadyMoved = 0
         package var joined = 0
         package var refused = 0
         package var gone = 0
-        /// People with a second account under the new team: the first, the second, and whether both have an external
-        /// id.
-        package var secondAccounts: [SecondAccount] = []
-    }
-
-    package struct SecondAccount: Hashable, Sendable {
-        package var first: UserID
-        package var second: UserID
-        package var bothHaveExternalIDs: Bool
+        /// People with a second account under the new team.
+        package var secondAccounts: [(first: UserID, second: UserID, bothHaveExternalIDs: Bool)] = []
     }
 
     private let database: Database
@@ -151,9 +144,9 @@ extension TransferImport.Report {
         case .joined: joined += 1
         case .gone: gone += 1
         case .secondAccount(let first, let second):
-            secondAccounts.append(.init(first: first, second: second, bothHaveExternalIDs: false))
+            secondAccounts.append((first: first, second: second, bothHaveExternalIDs: false))
         case .twoExternalIDs(let first, let second):
-            secondAccounts.append(.init(first: first, second: second, bothHaveExternalIDs: true))
+            secondAccounts.append((first: first, second: second, bothHaveExternalIDs: true))
         }
     }
 }

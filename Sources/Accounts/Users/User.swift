@@ -283,23 +283,12 @@ extension User {
     /// For pages and apps that ask who is signed in: those are active.
     package static let fieldsOfActive: [Field<User>] = fields.filter { $0.name != "state" }
 
-    /// The fields in which two versions of a user differ, as in the API.
+    /// The fields in which two versions of a user differ, as in the API. By bytes: to an application, two spellings of
+    /// one text are two ids. When and why a credential's state changed is told with it.
     package func changedFields(comparedWith other: User) -> [String] {
-        var fields: [String] = []
-        if state != other.state { fields.append("state") }
-        // By bytes: to an application, two spellings of one text are two ids.
-        if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
-            fields.append("externalID")
-        }
-        if groups.map({ Array($0.utf8) }) != other.groups.map({ Array($0.utf8) }) { fields.append("groups") }
-        if name != other.name { fields.append("name") }
-        if email?.address != other.email?.address { fields.append("email") }
-        if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }
-        if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
-        if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
-        if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
-        if appleSubject.rawValue.isExactly(other.appleSubject.rawValue) == false { fields.append("appleSubject") }
-        if credential.state != other.credential.state { fields.append("credentialState") }
-        return fields
+        Self.fields.filter { field in
+            field.name != "credentialChangedAt" && field.name != "credentialCause"
+                && JSONWriter.encode(self, [field]) != JSONWriter.encode(other, [field])
+        }.map(\.name)
     }
 }

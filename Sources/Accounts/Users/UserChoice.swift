@@ -8,17 +8,24 @@ struct UserChoice {
     static let scanned = 1_000
     static let pieces = 2
 
-    /// Whom an index finds, in its order.
-    private enum Way {
-        case everybody
-        /// Few: an address belongs to few people.
-        case address
-        case group
-        /// By words that begin with this.
-        case word(String)
-    }
+    /// What an index gives of people, and in which order.
+    private typealias Index = (rows: String, order: String)
 
-    private let way: Way
+    private static let everybody: Index = (
+        rows: "'' AS word, u.created_at, u.id AS user FROM user u", order: "u.created_at, u.id"
+    )
+    /// Few: an address belongs to few people. PostgreSQL would otherwise look through everybody in their order.
+    private static let byAddress: Index = (rows: everybody.rows, order: "u.created_at + 0, u.id")
+    private static let byGroup: Index = (
+        rows: "'' AS word, g.created_at, g.user FROM user_group g", order: "g.created_at, g.user"
+    )
+    private static let byWord: Index = (
+        rows: "w.word, w.created_at, w.user FROM user_word w", order: "w.word, w.created_at, w.user"
+    )
+
+    private let index: Index
+    /// With `byWord`: people with a word that begins with this.
+    private var word: String?
     /// Of the index, and of the position in it.
     private var indexed = Conditions()
     /// What has to be looked up of those it finds.
@@ -28,38 +35,38 @@ struct UserChoice {
     init?(_ filter: UserFilter, after cursor: UserCursor?, on snapshot: Snapshot) throws {
         let words = filter.name.flatMap(SearchWords.query)
         if let words, words.isEmpty { return nil }
+        // Nil once the index says it.
+        var (state, group) = (filter.state, filter.group)
         // Few people are in another state than active.
-        let isRareState = filter.state.map { $0 != .active } ?? false
+        let isRareState = state.map { $0 != .active } ?? false
         if let email = filter.email {
-            way = .address
+            index = Self.byAddress
             let folded = String(decoding: UserFilter.folded(email), as: UTF8.self)
             indexed.add("u.email IS NOT NULL AND lower(u.email) = ?", [folded])
         } else if let words {
-            way = .word(try Self.rarest(words, after: cursor, on: snapshot))
-        } else if filter.group != nil, !isRareState {
-            way = .group
+            index = Self.byWord
+            word = try Self.rarest(words, after: cursor, on: snapshot)
+        } else if let wanted = group, !isRareState {
+            index = Self.byGroup
+            indexed.add("g.name = ?", [wanted])
+            group = nil
         } else {
-            way = .everybody
+            index = Self.everybody
+            if let wanted = state { indexed.add("u.state = ?", [wanted]) }
+            state = nil
         }
-        if case .everybody = way {
-            if let state = filter.state { indexed.add("u.state = ?", [state]) }
-        } else if let state = filter.state {
-            others.add("u.state = ?", [state])
+        if let state { others.add("u.state = ?", [state]) }
+        if let group {
+            others.add(
+                "EXISTS (SELECT 1 FROM user_group g WHERE g.name = ? AND g.created_at = u.created_at AND g.user = u.id)",
+                [group])
         }
-        if let group = filter.group { add(group: group) }
         for word in words ?? [] { add(word: word) }
         if let cursor { add(cursor) }
     }
 
-    private mutating func add(group: String) {
-        if case .group = way { return indexed.add("g.name = ?", [group]) }
-        others.add(
-            "EXISTS (SELECT 1 FROM user_group g WHERE g.name = ? AND g.created_at = u.created_at AND g.user = u.id)",
-            [group])
-    }
-
     private mutating func add(word: String) {
-        if case .word(word) = way {
+        if word == self.word {
             indexed.add("w.word >= ? AND w.word < ?", [word, Self.end(of: word)])
             // Somebody of whom two words begin so is found by the first.
             others.add(
@@ -73,13 +80,10 @@ struct UserChoice {
     }
 
     private mutating func add(_ cursor: UserCursor) {
-        let place: StatementArguments = [cursor.createdAt, cursor.id]
-        switch way {
-        case .everybody: indexed.add("(u.created_at, u.id) > (?, ?)", place)
-        case .address: indexed.add("(u.created_at + 0, u.id) > (?, ?)", place)
-        case .group: indexed.add("(g.created_at, g.user) > (?, ?)", place)
-        case .word:
-            indexed.add("(w.word, w.created_at, w.user) > (?, ?, ?)", [cursor.word ?? "", cursor.createdAt, cursor.id])
+        if word == nil {
+            indexed.add("(\(index.order)) > (?, ?)", [cursor.createdAt, cursor.id])
+        } else {
+            indexed.add("(\(index.order)) > (?, ?, ?)", [cursor.word ?? "", cursor.createdAt, cursor.id])
         }
     }
 
@@ -111,35 +115,14 @@ struct UserChoice {
     // MARK: Reading
 
     /// The order of those found, `f`.
-    private var order: String {
-        if case .word = way { "f.word, f.created_at, f.user" } else { "f.created_at, f.user" }
-    }
+    private var order: String { word == nil ? "f.created_at, f.user" : "f.word, f.created_at, f.user" }
 
     /// The people whom an index finds, in its order.
     private var found: String {
-        switch way {
-        case .everybody:
-            """
-            SELECT '' AS word, u.created_at, u.id AS user FROM user u \(indexed.clause)
-            ORDER BY u.created_at, u.id LIMIT ?
-            """
-        case .address:
-            // PostgreSQL would otherwise look through everybody in this order.
-            """
-            SELECT '' AS word, u.created_at, u.id AS user FROM user u \(indexed.clause)
-            ORDER BY u.created_at + 0, u.id LIMIT ?
-            """
-        case .group:
-            """
-            SELECT '' AS word, g.created_at, g.user FROM user_group g \(indexed.clause)
-            ORDER BY g.created_at, g.user LIMIT ?
-            """
-        case .word:
-            """
-            SELECT w.word, w.created_at, w.user FROM user_word w \(indexed.clause)
-            ORDER BY w.word, w.created_at, w.user LIMIT ?
-            """
-        }
+        """
+        SELECT \(index.rows) \(indexed.clause)
+        ORDER BY \(index.order) LIMIT ?
+        """
     }
 
     func page(limit: Int, on snapshot: Snapshot) throws -> UserPage {

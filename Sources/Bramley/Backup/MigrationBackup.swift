@@ -6,24 +6,21 @@ internal import Logging
 internal import Sockets
 internal import Storage
 
-/// The database as it was before this version changed its schema: a separate file next to it, made and verified before
-/// the first change, so that you can return to the previous version.
-enum MigrationBackup {
+// The database as it was before this version changed its schema: a separate file next to it, made and verified before
+// the first change, so that you can return to the previous version.
+extension ServerParts {
     /// How many are kept.
-    private static let kept = 2
+    private static let keptBackups = 2
     /// The room a start needs besides, in bytes.
     private static let reserve = 8 << 20
 
-    /// Makes one when the database lacks a step of the schema.
+    /// Makes a backup when the database lacks a step of the schema.
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
-    static func makeIfNeeded(
+    static func backUpBeforeMigration(
         _ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime
     ) throws(CommandFailure) {
-        let pending: (name: String, bytes: Int)?
-        do {
-            pending = try Store.pendingStep(options, steps: Schema.steps, keyring: keyring)
-        } catch {
-            throw CommandFailure(error.description)
+        let pending = try translating(try Store.pendingStep(options, steps: Schema.steps, keyring: keyring)) {
+            (error: StorageOpenError) in CommandFailure(error.description)
         }
         guard let pending else { return }
         let source = Store.path(in: options.directory)
@@ -45,7 +42,7 @@ enum MigrationBackup {
         }
         runtime.logger.notice(
             "database backed up before the schema change", metadata: ["file": "\(target)", "step": "\(pending.name)"])
-        removeOld(in: options.directory, runtime.logger)
+        removeOldBackups(in: options.directory, runtime.logger)
     }
 
     private static func checkRoom(for bytes: Int, in directory: String) throws(CommandFailure) {
@@ -65,9 +62,9 @@ enum MigrationBackup {
     }
 
     /// Keeps the newest: the steps' names begin with their numbers.
-    private static func removeOld(in directory: String, _ logger: Logger) {
+    private static func removeOldBackups(in directory: String, _ logger: Logger) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        let old = names.filter { isOne($0) }.sorted().dropLast(kept)
+        let old = names.filter { isBackup($0) }.sorted().dropLast(keptBackups)
         for name in old {
             do throws(SystemError) {
                 try Files.remove(directory + "/" + name)
@@ -79,7 +76,7 @@ enum MigrationBackup {
     }
 
     /// `bramley.db.before-0013-links`: the four digits distinguish it from copies that `bramley restore` keeps.
-    private static func isOne(_ name: String) -> Bool {
+    private static func isBackup(_ name: String) -> Bool {
         let prefix = "bramley.db.before-"
         let number = name.dropFirst(prefix.count).prefix(5)
         return name.hasPrefix(prefix) && !name.hasSuffix(".unfinished") && number.count == 5 && number.last == "-"

@@ -25,10 +25,8 @@ struct Restore {
         _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock
     ) async throws(CommandFailure) -> Restore {
         let directory = configuration.storage.directory
-        do {
-            try Store.prepareDirectory(directory)
-        } catch {
-            throw CommandFailure(error.description)
+        try await translating(try Store.prepareDirectory(directory)) { (error: StorageOpenError) in
+            CommandFailure(error.description)
         }
         let locks = (serve: try RestoreLock.ofServer(directory), commands: try RestoreLock.exclusive(directory))
         try PendingRestore.finish(directory, locks.commands)
@@ -71,10 +69,8 @@ struct Restore {
     /// Puts the copy in place.
     /// - Returns: the name under which the previous database is kept; nil when there was none.
     func commit() throws(CommandFailure) -> String? {
-        do {
-            try DatabaseCopy.settle(staging.path)
-        } catch {
-            throw CommandFailure(error.description)
+        try translating(try DatabaseCopy.settle(staging.path)) { (error: StorageOpenError) in
+            CommandFailure(error.description)
         }
         let kept: String?
         let hasLog: Bool

@@ -8,8 +8,7 @@ struct APIKeysCommand: AsyncParsableCommand {
         subcommands: [Create.self, List.self, Revoke.self])
 
     struct Create: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "create", abstract: "Create a key and print it once.")
+        static let configuration = CommandConfiguration(abstract: "Create a key and print it once.")
 
         @OptionGroup var options: CommandOptions
 
@@ -54,7 +53,6 @@ struct APIKeysCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list",
             abstract: "List all keys, including revoked and expired ones, oldest first. Secrets are not shown."
         )
 
@@ -91,8 +89,7 @@ struct APIKeysCommand: AsyncParsableCommand {
     }
 
     struct Revoke: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "revoke", abstract: "Revoke a key. The next request with it is refused.")
+        static let configuration = CommandConfiguration(abstract: "Revoke a key. The next request with it is refused.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions

@@ -10,7 +10,6 @@ struct AssertionCommand: AsyncParsableCommand {
 
     struct Rotate: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "rotate",
             abstract: "Rotate the signing key now. A running server follows within a second.")
 
         @OptionGroup var options: CommandOptions

@@ -9,7 +9,7 @@ struct AuditCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List the audit log, newest first.",
+            abstract: "List the audit log, newest first.",
             discussion: """
                 Entries contain no names. Find those about a person by id, even after deletion, as long as the \
                 sealing key of that time is listed.

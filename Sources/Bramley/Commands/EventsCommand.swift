@@ -10,8 +10,7 @@ struct EventsCommand: AsyncParsableCommand {
         subcommands: [Tail.self])
 
     struct Tail: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "tail", abstract: "Show the newest events, and follow the journal.")
+        static let configuration = CommandConfiguration(abstract: "Show the newest events, and follow the journal.")
 
         /// Milliseconds between two reads of the journal.
         private static let interval = Duration.milliseconds(200)

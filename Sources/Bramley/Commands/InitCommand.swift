@@ -25,71 +25,46 @@ struct InitCommand: ReportingCommand {
     @Flag(help: "Do not prompt; missing values are errors.")
     var nonInteractive = false
 
-    @Option(name: .of("publicURL"), help: "The public address, such as https://id.example.com.")
+    @Option("publicURL", "public-url", "The public address, such as https://id.example.com.")
     var publicURL: String?
 
-    @Option(
-        name: .of("apple.servicesID"),
-        help: ArgumentHelp("The Services ID, such as com.example.web.", valueName: "id"))
+    @Option("apple.servicesID", "id", "The Services ID, such as com.example.web.")
     var servicesID: String?
 
-    @Option(
-        name: .of("apple.teamID"),
-        help: ArgumentHelp("The ten-character Team ID.", valueName: "id"))
+    @Option("apple.teamID", "id", "The ten-character Team ID.")
     var teamID: String?
 
-    @Option(
-        name: .of("apple.privateKeyFile"),
-        help: ArgumentHelp("The .p8 file of the Sign in with Apple key.", valueName: "file"))
+    @Option("apple.privateKeyFile", "file", "The .p8 file of the Sign in with Apple key.")
     var privateKeyFile: String?
 
-    @Option(
-        name: .of("apple.keyID"),
-        help: ArgumentHelp("The ten-character Key ID. (default: from the file name)", valueName: "id"))
+    @Option("apple.keyID", "id", "The ten-character Key ID. (default: from the file name)")
     var keyID: String?
 
-    @Option(
-        name: .of("apple.bundleIDs"),
-        help: ArgumentHelp("Bundle IDs of your apps, comma-separated.", valueName: "ids"))
+    @Option("apple.bundleIDs", "ids", "Bundle IDs of your apps, comma-separated.")
     var bundleIDs: String?
 
-    @Option(
-        name: .of("apple.scopes"),
-        help: ArgumentHelp("What to request: name,email, one of them, or \"\" for neither.", valueName: "scopes")
-    )
+    @Option("apple.scopes", "scopes", "What to request: name,email, one of them, or \"\" for neither.")
     var scopes: String?
 
-    @Option(
-        name: .of("access.signUp"),
-        help: ArgumentHelp("Who may sign up: open, approval or closed.", valueName: "word"))
+    @Option("access.signUp", "word", "Who may sign up: open, approval or closed.")
     var signUp: String?
 
-    @Option(name: .of("site.name"), help: ArgumentHelp("The site's name on the pages.", valueName: "name"))
+    @Option("site.name", "name", "The site's name on the pages.")
     var siteName: String?
 
-    @Option(
-        name: .of("server.certificateFile"),
-        help: ArgumentHelp("The certificate chain, if no proxy terminates TLS.", valueName: "file"))
+    @Option("server.certificateFile", "file", "The certificate chain, if no proxy terminates TLS.")
     var certificateFile: String?
 
-    @Option(
-        name: .of("server.privateKeyFile"),
-        help: ArgumentHelp("The certificate's private key.", valueName: "file"))
+    @Option("server.privateKeyFile", "file", "The certificate's private key.")
     var certificateKeyFile: String?
 
-    @Option(
-        name: .of("server.trustedProxies"),
-        help: ArgumentHelp("Addresses of your reverse proxies, comma-separated.", valueName: "addresses"))
+    @Option("server.trustedProxies", "addresses", "Addresses of your reverse proxies, comma-separated.")
     var trustedProxies: String?
 
-    @Option(
-        name: .of("sessions.cookieDomain"),
-        help: ArgumentHelp("A parent domain whose hosts share the session cookie.", valueName: "domain"))
+    @Option("sessions.cookieDomain", "domain", "A parent domain whose hosts share the session cookie.")
     var cookieDomain: String?
 
-    @Option(
-        name: .of("login.allowedReturnOrigins"),
-        help: ArgumentHelp("Other origins to return to after sign-in, comma-separated.", valueName: "origins"))
+    @Option("login.allowedReturnOrigins", "origins", "Other origins to return to after sign-in, comma-separated.")
     var returnOrigins: String?
 
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
@@ -147,12 +122,9 @@ struct InitCommand: ReportingCommand {
         _ document: JSONObject, to target: ConfigurationOutput, copied: String?
     ) throws(CommandFailure) -> [String] {
         // Load the same bytes again, by the rules of `check`.
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try ConfigurationLoader.load(
-                ConfigurationInput(path: target.path, content: Array(JSONLayout.text(.object(document)).utf8)))
-        } catch {
-            throw CommandFailure(error.description)
+        let input = ConfigurationInput(path: target.path, content: Array(JSONLayout.text(.object(document)).utf8))
+        let loaded = try translating(try ConfigurationLoader.load(input)) { (error: ConfigurationFailure) in
+            CommandFailure(error.description)
         }
         try target.write(document)
         var lines = [
@@ -186,11 +158,14 @@ struct InitCommand: ReportingCommand {
     }
 }
 
-extension NameSpecification {
-    /// The short flag of a question, and the key's own.
-    fileprivate static func of(_ key: String) -> NameSpecification {
-        guard let question = SetupQuestion.all.first(where: { $0.key.name == key }) else { return .long }
-        let flags = question.flag == question.key.flagName ? [question.flag] : [question.flag, question.key.flagName]
-        return NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
+extension Option where Value == String? {
+    /// The answer to the question that sets `key`: by the question's short flag, or by the key's own.
+    fileprivate init(_ key: String, _ valueName: String, _ help: String) {
+        let question = SetupQuestion.all.first { $0.key.name == key }
+        let name = question.map { question in
+            NameSpecification(
+                [question.flag, question.key.flagName].map { .customLong(String($0.dropFirst(2))) })
+        }
+        self.init(name: name ?? .long, help: ArgumentHelp(help, valueName: valueName))
     }
 }

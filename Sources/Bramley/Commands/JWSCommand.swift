@@ -8,7 +8,6 @@ struct JWSCommand: AsyncParsableCommand {
 
     struct Verify: ReportingCommand {
         static let configuration = CommandConfiguration(
-            commandName: "verify",
             abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
 
         @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))

@@ -9,7 +9,7 @@ struct LinksCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List links, oldest first.",
+            abstract: "List links, oldest first.",
             discussion: "An ended link is kept for a day without the account's name.")
 
         @OptionGroup var options: CommandOptions

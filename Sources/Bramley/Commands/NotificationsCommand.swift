@@ -9,8 +9,7 @@ struct NotificationsCommand: AsyncParsableCommand {
         subcommands: [List.self, Show.self, Replay.self])
 
     struct List: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List verified notifications, newest first.")
+        static let configuration = CommandConfiguration(abstract: "List verified notifications, newest first.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -33,8 +32,7 @@ struct NotificationsCommand: AsyncParsableCommand {
     }
 
     struct Show: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Show a notification and its verified payload.")
+        static let configuration = CommandConfiguration(abstract: "Show a notification and its verified payload.")
 
         @OptionGroup var options: CommandOptions
 
@@ -66,7 +64,7 @@ struct NotificationsCommand: AsyncParsableCommand {
 
     struct Replay: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "replay", abstract: "Apply notifications again that had no effect.",
+            abstract: "Apply notifications again that had no effect.",
             discussion: """
                 Use after importing people, or after an update that knows more types. Notifications that took effect \
                 are not applied again.

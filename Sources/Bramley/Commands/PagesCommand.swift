@@ -9,7 +9,6 @@ struct PagesCommand: AsyncParsableCommand {
 
     struct Export: ReportingCommand {
         static let configuration = CommandConfiguration(
-            commandName: "export",
             abstract: "Write all templates, texts and assets to a directory for pages.directory.")
 
         @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir"))

@@ -11,11 +11,11 @@ struct ServeCommand: ReportingCommand {
     func perform() async throws {
         let input = options.input
         let loaded = try ConfigurationLoader.load(input)
-        let log = loaded.configuration.log
+        let (level, format) = (loaded.configuration.logLevel, loaded.configuration.logFormat)
         let output = StandardError(notice: { lost in
             LineLogHandler.line(
                 .warning, "log lines dropped", ["count": "\(lost)"], label: "bramley",
-                format: log.format, at: SystemClock().now())
+                format: format, at: SystemClock().now())
         })
         let prompt = PromptStandardError()
         let sink: LogQueue
@@ -25,8 +25,7 @@ struct ServeCommand: ReportingCommand {
             throw CommandFailure("The thread that writes the log cannot be started: \(error).")
         }
         let logger = Logger(label: "bramley") { label in
-            LineLogHandler(
-                label: label, level: log.level, format: log.format, sink: sink, now: { SystemClock().now() })
+            LineLogHandler(label: label, level: level, format: format, sink: sink, now: { SystemClock().now() })
         }
         for warning in loaded.warnings {
             logger.configurationWarning(warning.description)

@@ -10,7 +10,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
+            abstract: "List live sessions, newest first. Tokens are not shown.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -31,7 +31,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
     struct Revoke: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "revoke", abstract: "End some sessions, one person's, or all.",
+            abstract: "End some sessions, one person's, or all.",
             discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
         @OptionGroup var options: CommandOptions

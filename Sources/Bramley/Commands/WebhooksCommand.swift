@@ -12,7 +12,6 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list",
             abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
         @OptionGroup var options: CommandOptions
@@ -93,7 +92,6 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Retry: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "retry",
             abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
 
         @OptionGroup var options: CommandOptions
@@ -147,7 +145,6 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Test: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "test",
             abstract: "Send a test event to an endpoint and show the answer.",
             discussion: """
                 The event has the type webhook.test and a normal signature. It is not journaled and not retried. The \

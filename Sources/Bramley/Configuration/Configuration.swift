@@ -27,7 +27,8 @@ package struct Configuration: Sendable {
     package var retention = RetentionPolicy()
     /// All addresses different. Empty: no events are sent.
     package var webhooks: [Webhook] = []
-    package var log = Log()
+    package var logLevel = Logger.Level.info
+    package var logFormat = LogFormat.json
     /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.
     package var outboundProxy = ProxySettings.direct
     /// The digest of each key's value, given or default, to tell which have changed: no secret is kept a second time.
@@ -112,11 +113,6 @@ package struct Configuration: Sendable {
         package var secrets: SecretSource<WebhookSecrets>
         /// The events that are sent there.
         package var events: Set<JournalEntry.Kind>
-    }
-
-    package struct Log: Hashable, Sendable {
-        package var level = Logger.Level.info
-        package var format = LogFormat.json
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Accounts
 internal import Coding
+internal import Sockets
 internal import Storage
 internal import Web
 

@@ -113,12 +113,9 @@ struct LineFields {
     }
 
     static func object(parsing bytes: [UInt8], depth: Int) throws(InputFlaw) -> JSONObject {
-        let value: JSONValue
-        do {
-            value = try JSONReader.parse(
-                bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth))
-        } catch {
-            throw InputFlaw("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
+        let limits = JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth)
+        let value = try translating(try JSONReader.parse(bytes, limits: limits)) { (error: JSONError) in
+            InputFlaw("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
         }
         guard let object = value.objectValue else { throw InputFlaw("no JSON object") }
         return object
@@ -148,8 +145,7 @@ struct LineFields {
     }
 
     static func checkToken(_ text: String, _ name: String, longest: Int) throws(InputFlaw) {
-        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-        guard !text.isEmpty, text.utf8.count <= longest, isPlain else {
+        guard (1...longest).contains(text.utf8.count), text.isVisibleASCII else {
             throw InputFlaw("\(name) is not 1 to \(longest) printable ASCII characters without blanks")
         }
     }

@@ -38,7 +38,7 @@ struct Metric: Sendable {
     }
 }
 
-/// Every metric, under the headings of docs/reference/metrics.md, which is generated from this table.
+/// Every metric, under the headings of docs/reference/metrics.md.
 extension Metric {
     static let groups: [(title: String, metrics: [Metric])] = [
         ("The process", process), ("Connections", connections), ("Requests", requests), ("Signing in", signingIn),
@@ -127,7 +127,8 @@ extension Metric {
             "bramley_http_requests_total", .counter,
             "Responses to visitors, for each route, method and status that occurred.",
             labels: [
-                route, .init("method", RequestMetrics.methodNames), .init("status", RequestMetrics.statusNames),
+                route, .init("method", RequestMetrics.methodNames),
+                .init("status", RequestMetrics.statusNames, described: "a status of HTTP, or `other`"),
             ]
         ) { reading, family, text in
             reading.page.requests.forEachCount { text.sample(family, [$0, $1, $2], $3) }
@@ -149,7 +150,9 @@ extension Metric {
             labels: [
                 .init("flow", SignInFlow.allCases.map(\.rawValue)),
                 .init("outcome", SignInEnd.allCases.map(\.outcome).withoutRepetition),
-                .init("reason", SignInEnd.allCases.map(\.reason).withoutRepetition),
+                .init(
+                    "reason", SignInEnd.allCases.map(\.reason).withoutRepetition,
+                    described: "empty, `refused_before`, or a [reason code](failures.md)"),
             ]
         ) { reading, family, text in
             for flow in SignInFlow.allCases {

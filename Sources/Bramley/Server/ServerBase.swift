@@ -62,7 +62,7 @@ struct ServerBase: Sendable {
 
     func openID(_ keys: SigningKeys) -> OpenIDProvider {
         var shared = runtime
-        shared.clock = database.store.sharedClock
+        shared.clock = database.store
         return OpenIDProvider(
             issuer: configuration.web.publicURL.absolute, audiences: configuration.web.assertionAudiences.map(\.name),
             database: database, keys: keys, keyring: keyring, runtime: shared)

@@ -150,7 +150,7 @@ extension ServerParts {
         // A successor changes no schema: it refuses a database that lacks a step, and needs no backup. PostgreSQL has its
         // own.
         if !isSuccessor, isOnSQLite {
-            try MigrationBackup.makeIfNeeded(
+            try backUpBeforeMigration(
                 configuration.database.databaseOptions(for: .server).store, keyring: keyring, runtime: runtime)
         }
         let base = ServerBase(

@@ -4,38 +4,34 @@ internal import Crypto
 internal import Sockets
 internal import Storage
 
-/// One transfer at a time on a database: two would ask Apple about everybody twice. On one machine the lock goes with the
-/// process, however that ends; on PostgreSQL a lease, kept up meanwhile, ends soon after it.
-enum TransferLock {
-    private static let longestWord = 200
-
+extension OperatorDatabase {
+    /// One transfer at a time on a database: two would ask Apple about everybody twice. On one machine the lock goes with
+    /// the process, however that ends; on PostgreSQL a lease, kept up meanwhile, ends soon after it.
     /// - Parameter work: what the command is, for whoever finds the lock taken.
     /// - Throws: with the name of the holder, when there is one.
-    static func holding<Value>(
-        _ work: String, _ place: OperatorDatabase, _ body: () async throws -> Value
-    ) async throws -> Value {
-        let path = place.configuration.storage.directory + "/transfer.lock"
+    func transferring<Value>(_ work: String, _ body: () async throws -> Value) async throws -> Value {
+        let path = configuration.storage.directory + "/transfer.lock"
         let held = try FileLock.taking(
             path,
-            orSay: "Another transfer is under way on this database\(word(in: path)). Run this again afterwards.")
+            orSay: "Another transfer is under way on this database\(Self.word(in: path)). Run this again afterwards.")
         defer { extendLifetime(held) }
-        let now = place.now.rfc3339
+        let start = now.rfc3339
         // Where there is no room for it, the lock holds all the same.
-        try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(now)" }
-        guard place.database.store.isShared else { return try await body() }
-        let holder = Hexadecimal.encode(place.random.bytes(16))
-        guard try await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now) else {
+        try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(start)" }
+        guard database.store.isShared else { return try await body() }
+        let holder = Hexadecimal.encode(random.bytes(16))
+        guard try await database.holdLease(.transfer, holder: holder, seconds: Self.leaseLength, at: now) else {
             throw CommandFailure(
                 "Another machine has a transfer under way on this database. Run this again afterwards.")
         }
         // Ended and awaited when this returns.
-        async let _: Void = keepLease(of: holder, on: place)
+        async let _: Void = keepLease(of: holder)
         do {
             let value = try await body()
-            try await place.database.releaseLease(.transfer, holder: holder)
+            try await database.releaseLease(.transfer, holder: holder)
             return value
         } catch {
-            try? await place.database.releaseLease(.transfer, holder: holder)
+            try? await database.releaseLease(.transfer, holder: holder)
             throw error
         }
     }
@@ -44,11 +40,13 @@ enum TransferLock {
     private static let leaseLength: Int64 = 60
 
     /// Until it is cancelled. Failures may pass; when they last, the transfer cannot store its answers either.
-    private static func keepLease(of holder: String, on place: OperatorDatabase) async {
-        while (try? await Task.sleep(for: .seconds(leaseLength / 3))) != nil {
-            _ = try? await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now)
+    private func keepLease(of holder: String) async {
+        while (try? await Task.sleep(for: .seconds(Self.leaseLength / 3))) != nil {
+            _ = try? await database.holdLease(.transfer, holder: holder, seconds: Self.leaseLength, at: now)
         }
     }
+
+    private static let longestWord = 200
 
     /// `: ` and what the holder says of itself; empty in the moment before it has.
     private static func word(in path: String) -> String {

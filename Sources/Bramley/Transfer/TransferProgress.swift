@@ -2,26 +2,26 @@ internal import Accounts
 internal import AppleID
 internal import Sockets
 
-/// One direction of a transfer as a command runs it: with a loop of its own and a bar, until it is done or a signal comes.
-enum TransferProgress {
+extension OperatorDatabase {
+    /// Asks Apple about each person, in one direction of a transfer: with a loop of its own and a bar, until all are
+    /// asked about or a signal comes.
     /// - Parameter total: people to ask about.
-    static func run<Step: TransferStep>(
-        _ place: OperatorDatabase, _ input: ConfigurationInput, rate: Int, total: Int,
+    func ask<Step: TransferStep>(
+        _ input: ConfigurationInput, rate: Int, total: Int,
         _ step: @escaping @Sendable (AppleIdentityProvider) -> Step
     ) async throws -> (TransferEnd, Step) {
         // Apple's key and the outbound proxy need the whole configuration.
         let configuration = try ConfigurationLoader.load(input).configuration
         return try await EventLoopGroup.alone { group in
             let provider = try ServerBase(
-                configuration: configuration, runtime: place.runtime, keyring: place.keyring, group: group,
-                database: place.database
+                configuration: configuration, runtime: runtime, keyring: keyring, group: group, database: database
             ).provider()
             let step = step(provider)
-            return (try await Interruption.cancelling { try await ask(step, rate: rate, total: total) }, step)
+            return (try await Interruption.cancelling { try await Self.run(step, rate: rate, total: total) }, step)
         }
     }
 
-    private static func ask(_ step: some TransferStep, rate: Int, total: Int) async throws -> TransferEnd {
+    private static func run(_ step: some TransferStep, rate: Int, total: Int) async throws -> TransferEnd {
         let run = TransferRun(step, pace: TransferPace(rate: rate)) { milliseconds in
             // Throws when the task is cancelled, and only then.
             try? await Task.sleep(for: .milliseconds(milliseconds))

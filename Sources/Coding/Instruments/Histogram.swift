@@ -100,7 +100,7 @@ package final class Counter: Sendable {
 
     package var value: Int { count.load(ordering: .relaxed) }
 
-    package func increment(by amount: Int = 1) { count.wrappingAdd(amount, ordering: .relaxed) }
+    package func increment() { count.wrappingAdd(1, ordering: .relaxed) }
 }
 
 /// One counter for each value of an enumeration, or for each pair of two. All exist from the start, so no peer can add

@@ -101,20 +101,19 @@ package struct MetricFamily: Hashable, Sendable {
 
     package struct Label: Hashable, Sendable {
         package var name: String
-        /// Every possible value; empty when `described` describes them instead.
+        /// Every possible value; empty when they are bounded only by the sources or the configuration.
         package var values: [String]
-        /// For values that are bounded by the sources or the configuration and too many to list.
+        /// Instead of values that are too many to list.
         package var described: String?
 
-        package init(_ name: String, _ values: [String]) {
+        package init(_ name: String, _ values: [String], described: String? = nil) {
             self.name = name
             self.values = values
+            self.described = described
         }
 
         package init(_ name: String, described: String) {
-            self.name = name
-            values = []
-            self.described = described
+            self.init(name, [], described: described)
         }
     }
 

@@ -64,11 +64,8 @@ extension JSONObject {
     static func parse(
         _ bytes: [UInt8], part: String, limits: JSONLimits = JSONLimits()
     ) throws(JOSEError) -> JSONObject {
-        let value: JSONValue
-        do {
-            value = try JSONReader.parse(bytes, limits: limits)
-        } catch {
-            throw .notJSON(part: part, error)
+        let value = try translating(try JSONReader.parse(bytes, limits: limits)) { (error: JSONError) in
+            JOSEError.notJSON(part: part, error)
         }
         guard let object = value.objectValue else { throw .wrongShape("the \(part) is not a JSON object") }
         return object

@@ -21,12 +21,6 @@ extension JSONObject {
 
     /// `aud`: one string or an array of strings (RFC 7519 §4.1.3). Empty when absent or anything else.
     package var audience: [String] {
-        switch self["aud"] {
-        case .string(let text): return [text]
-        case .array(let elements):
-            let texts = elements.compactMap(\.stringValue)
-            return texts.count == elements.count ? texts : []
-        default: return []
-        }
+        if case .string(let text)? = self["aud"] { [text] } else { self["aud"]?.textsValue ?? [] }
     }
 }

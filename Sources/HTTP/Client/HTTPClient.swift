@@ -63,7 +63,7 @@ package final class HTTPClient: HTTPTransport {
     private func deliver(
         _ request: ClientRequest, on pool: ConnectionPool, _ origin: ConnectionPool.Origin, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
-        while !request.isAlone, let kept = pool.acquire(origin) {
+        while let kept = pool.acquire(origin) {
             kept.setDeadline(deadline)
             if try await send(request, over: kept) == nil { return kept }
             // A live connection accepted not a single byte: the only case in which sending again is not a repetition.
@@ -83,14 +83,13 @@ package final class HTTPClient: HTTPTransport {
     private func send(
         _ request: ClientRequest, over stream: SocketStream
     ) async throws(HTTPClientError) -> StreamError? {
-        var bytes: [UInt8]
+        let bytes: [UInt8]
         do {
             bytes = try serialize(request)
         } catch {
             stream.close()
             throw error
         }
-        defer { if request.secret != nil { bytes.wipe() } }
         return await write(bytes, to: stream)
     }
 
@@ -168,24 +167,12 @@ package final class HTTPClient: HTTPTransport {
         var fields = request.fields
         if fields[.userAgent] == nil { fields[.userAgent] = userAgent }
         if fields[.accept] == nil { fields[.accept] = "*/*" }
-        if request.isAlone { fields[.connection] = "close" }
-        let count = request.secret?.count ?? request.body.count
-        let hasContent = count > 0 || request.method == .post || request.method == .put
-        var head: [UInt8] = []
+        let hasContent = !request.body.isEmpty || request.method == .post || request.method == .put
+        var bytes: [UInt8] = []
         try RequestSerializer.appendHead(
             method: request.method, target: request.url.target, host: request.url.hostField, fields: fields,
-            contentLength: hasContent ? count : nil, into: &head)
-        guard let secret = request.secret else { return head + request.body }
-        // Reserve room for all of it: growing would leave a copy behind.
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(head.count + count)
-        bytes += head
-        secret.append(&bytes)
-        guard bytes.count == head.count + count else {
-            bytes.wipe()
-            throw .malformed("request: its content has another length than it says")
-        }
-        return bytes
+            contentLength: hasContent ? request.body.count : nil, into: &bytes)
+        return bytes + request.body
     }
 
     // MARK: The response
@@ -200,7 +187,7 @@ package final class HTTPClient: HTTPTransport {
         defer { reader.end() }
         do {
             let response = try await reader.read()
-            if reader.mayReuse, !request.isAlone { pool.keep(stream, for: origin) } else { stream.close() }
+            if reader.mayReuse { pool.keep(stream, for: origin) } else { stream.close() }
             return response
         } catch {
             stream.close()

@@ -29,11 +29,6 @@ package struct ClientRequest: Sendable {
     /// Cuts off content beyond `maximumBodySize`, and the connection, without an error: for callers that only need the
     /// status.
     package var cutsLongBody = false
-    /// Sent in place of `body`.
-    package var secret: SecretContent?
-    /// Uses a connection for this request only: for callers that must never get the answer to another request, even
-    /// from a server or proxy that has lost count.
-    package var isAlone = false
     /// Which addresses it may be sent to.
     package var reach = Reach.anywhere
 
@@ -47,19 +42,6 @@ package struct ClientRequest: Sendable {
         self.body = body
         self.timeout = timeout
         self.maximumBodySize = maximumBodySize
-    }
-}
-
-/// Content that is in memory no longer than sending it takes. The client asks for it once connected, and overwrites its
-/// buffer as soon as the kernel, or TLS, has taken it.
-package struct SecretContent: Sendable {
-    /// The number of bytes that `append` appends.
-    package var count: Int
-    package var append: @Sendable (inout [UInt8]) -> Void
-
-    package init(count: Int, append: @escaping @Sendable (inout [UInt8]) -> Void) {
-        self.count = count
-        self.append = append
     }
 }
 

@@ -71,11 +71,7 @@ package struct ProxySettings: Hashable, Sendable {
             server = nil
             return
         }
-        do {
-            server = try ProxyServer(url: text)
-        } catch {
-            throw ProxySettingsError(variable: name, cause: error)
-        }
+        server = try ProxyServer(text, of: name)
     }
 
     /// The proxy for `url`; nil when it is reached directly.
@@ -87,7 +83,7 @@ package struct ProxySettings: Hashable, Sendable {
 
 /// Why a variable cannot be used. Contains nothing of its value, which may hold a password.
 package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
-    package enum Cause: String, Error, Hashable, Sendable {
+    package enum Cause: String, Hashable, Sendable {
         case scheme = "only proxies of the form http://host:port are supported"
         case blanks = "a space, a line end or another control character is in it"
         case address = "after http:// come a host and a port, and one of them is not valid"
@@ -108,36 +104,40 @@ package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConver
 
 extension ProxyServer {
     /// Reads `[http://][user[:password]@]host[:port][/]`; port 80 when there is none.
-    package init(url: String) throws(ProxySettingsError.Cause) {
-        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { throw .blanks }
-        var rest = Substring(url)
+    fileprivate init(_ text: String, of variable: String) throws(ProxySettingsError) {
+        func refusal(_ cause: ProxySettingsError.Cause) -> ProxySettingsError {
+            ProxySettingsError(variable: variable, cause: cause)
+        }
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { throw refusal(.blanks) }
+        var rest = Substring(text)
         if rest.prefix(7).lowercased() == "http://" {
             rest = rest.dropFirst(7)
         } else if let colon = rest.firstIndex(of: ":"), rest[colon...].hasPrefix("://") {
-            throw .scheme
+            throw refusal(.scheme)
         }
         var credentials: ProxyCredentials?
         // The last one: a password with an unencoded `@` is the more likely intention.
         if let at = rest.lastIndex(of: "@") {
-            credentials = try Self.credentials(rest[..<at])
+            credentials = Self.credentials(rest[..<at])
+            guard credentials != nil else { throw refusal(.credentials) }
             rest = rest[rest.index(after: at)...]
         }
         if rest.hasSuffix("/") { rest = rest.dropLast() }
-        guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else { throw .path }
+        guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else { throw refusal(.path) }
         let bytes = Array(rest.utf8)
         guard HostSyntax.isValid(bytes.span, 0..<bytes.count), let url = ClientURL("http://" + rest) else {
-            throw .address
+            throw refusal(.address)
         }
         self.init(host: url.host, port: url.port, credentials: credentials)
     }
 
-    private static func credentials(_ text: Substring) throws(ProxySettingsError.Cause) -> ProxyCredentials {
+    private static func credentials(_ text: Substring) -> ProxyCredentials? {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard let user = PercentEncoding.decode(String(parts[0])), !user.isEmpty, !user.contains(ASCII.colon),
             let password = parts.count > 1 ? PercentEncoding.decode(String(parts[1])) : []
-        else { throw .credentials }
+        else { return nil }
         // RFC 7617 §2: no control characters in either.
-        guard (user + password).allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .credentials }
+        guard (user + password).allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { return nil }
         return ProxyCredentials(user: user, password: password)
     }
 }

@@ -272,13 +272,9 @@ struct RequestAssembler: Sendable {
             guard ByteClass.isFieldValue(value[index]) else { throw .malformed("field value") }
         }
         guard value.count > 0 else { return }
-        guard !isBlank(value[0]), !isBlank(value[value.count - 1]) else {
+        guard !ByteClass.isBlank(value[0]), !ByteClass.isBlank(value[value.count - 1]) else {
             throw .malformed("space around a field value")
         }
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab
     }
 
     /// RFC 9113 §8.2.2.

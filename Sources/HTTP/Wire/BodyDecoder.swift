@@ -205,7 +205,7 @@ struct ChunkExtensionScanner: Sendable {
             state = .name
         case .valueStart where ByteClass.token.contains(byte):
             state = .value
-        case .nameStart where Self.isBlank(byte), .valueStart where Self.isBlank(byte):
+        case .nameStart where ByteClass.isBlank(byte), .valueStart where ByteClass.isBlank(byte):
             break
         case .valueStart where byte == ASCII.quote:
             state = .quoted
@@ -235,10 +235,6 @@ struct ChunkExtensionScanner: Sendable {
         default: throw Self.error(byte)
         }
         return false
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab
     }
 
     private static func error(_ byte: UInt8) -> WireError {

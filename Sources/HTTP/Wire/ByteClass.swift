@@ -27,6 +27,10 @@ package struct ByteClass: Sendable {
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         byte >= 0x20 ? byte != 0x7f : byte == 0x09
     }
+
+    /// SP or HTAB: whitespace inside a line.
+    @inline(__always)
+    static func isBlank(_ byte: UInt8) -> Bool { byte == ASCII.space || byte == ASCII.tab }
 }
 
 /// The characters the wire layer names.

@@ -64,7 +64,7 @@ struct FieldLineScanner: Sendable {
                 fallthrough
 
             case .valueStart:
-                while index < end, Self.isBlank(bytes[index]) { index &+= 1 }
+                while index < end, ByteClass.isBlank(bytes[index]) { index &+= 1 }
                 guard index < end else { break }
                 valueStart = index
                 state = .value
@@ -77,7 +77,7 @@ struct FieldLineScanner: Sendable {
                     throw bytes[index] == ASCII.lineFeed ? .bareLineFeed : .invalidFieldValue
                 }
                 var valueEnd = index
-                while valueEnd > valueStart, Self.isBlank(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
+                while valueEnd > valueStart, ByteClass.isBlank(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
                 last.value = ByteRange(valueStart, valueEnd)
                 index &+= 1
                 state = .lineFeed
@@ -100,11 +100,6 @@ struct FieldLineScanner: Sendable {
         // The unfinished line fills the block: waiting for more would change nothing.
         guard index < limit else { throw .headerTooLarge }
         return .needsMore
-    }
-
-    @inline(__always)
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab
     }
 
     /// A line begins with a name; RFC 9112 §5.2 forbids continuing the previous one.

@@ -92,17 +92,13 @@ struct TokenList {
             while position < end, bytes[position] != ASCII.comma { position += 1 }
             var stop = position
             position += 1
-            while start < stop, Self.isBlank(bytes[start]) { start += 1 }
-            while stop > start, Self.isBlank(bytes[stop - 1]) { stop -= 1 }
+            while start < stop, ByteClass.isBlank(bytes[start]) { start += 1 }
+            while stop > start, ByteClass.isBlank(bytes[stop - 1]) { stop -= 1 }
             guard start < stop else { continue }
             count += 1
             for index in start..<stop where !ByteClass.token.contains(bytes[index]) { isValid = false }
             return start..<stop
         }
         return nil
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == ASCII.space || byte == ASCII.tab
     }
 }

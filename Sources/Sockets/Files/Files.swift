@@ -258,14 +258,3 @@ extension SystemError {
     /// Whether a file to be created already exists.
     package var isAlreadyThere: Bool { code == EEXIST }
 }
-
-/// The machine's wall clock.
-package enum WallTime {
-    /// Milliseconds since 1970 by CLOCK_REALTIME.
-    package static var milliseconds: Int64 {
-        var time = timespec()
-        // CLOCK_REALTIME cannot fail on Linux; the zero left by a failure would be 1970, when nothing is valid.
-        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
-}

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Coding
 internal import Glibc
 
 /// The resources this process uses.
@@ -89,7 +90,7 @@ package enum SystemAccount {
 
     /// Whether it can be part of a line: 1 to 64 visible ASCII characters.
     private static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        (1...64).contains(text.utf8.count) && text.isVisibleASCII
     }
 
     /// The name in the user database; nil for an id without a plain name.

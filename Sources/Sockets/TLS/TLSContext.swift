@@ -5,14 +5,6 @@ internal import COpenSSL
 /// Proof for `@unchecked Sendable`: an `SSL_CTX` is not changed after `init`, and OpenSSL counts its references
 /// atomically and lets any thread make an `SSL` from it. The `BIO_METHOD` is not changed after it was made.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// Which certificates a client trusts.
-    package enum Trust: Hashable, Sendable {
-        /// The system's store.
-        case system
-        /// Only the certificates of one PEM file.
-        case file(String)
-    }
-
     let pointer: OpaquePointer
     /// How sessions reach their sockets.
     let transport: OpaquePointer
@@ -72,13 +64,15 @@ internal import COpenSSL
     }
 
     /// For a client: the peer's certificate and host name are always verified; there is no switch.
-    package static func client(trust: Trust = .system) throws(StreamError) -> TLSContext {
+    /// - Parameter file: the only trusted certificates, as PEM; nil trusts those of the system's store.
+    package static func client(trusting file: String? = nil) throws(StreamError) -> TLSContext {
         let context = try TLSContext(isServer: false)
         unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
         let loaded: Int32 =
-            switch trust {
-            case .system: unsafe SSL_CTX_set_default_verify_paths(context.pointer)
-            case .file(let path): unsafe SSL_CTX_load_verify_file(context.pointer, path)
+            if let file {
+                unsafe SSL_CTX_load_verify_file(context.pointer, file)
+            } else {
+                unsafe SSL_CTX_set_default_verify_paths(context.pointer)
             }
         guard loaded == 1 else { throw .tls("trust store: \(lastError())") }
         return context

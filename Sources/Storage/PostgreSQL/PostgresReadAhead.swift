@@ -8,8 +8,9 @@
 /// has changed anything. Every other write, and one that reads from a table it has changed, runs alone.
 ///
 /// What it is worth: a sign-in alone takes sixteen trips, a whole batch of them two for new people and three for known
-/// ones (`WriteBatchTests.readsAhead`). With three servers a millisecond away from PostgreSQL, that was 2,350
-/// sign-ins a second; with reads one by one 185 (docs/decisions/0044-postgresql-by-dlopen.md).
+/// ones (`WriteBatchTests.readsAhead`). In a prototype with only these statements, three processes a millisecond away
+/// from PostgreSQL completed 2,350 sign-ins a second, but 185 with reads one by one
+/// (docs/decisions/0044-postgresql-by-dlopen.md; docs/contribute/performance.md has whole sign-ins).
 ///
 /// Proof for `@unchecked Sendable`: one thread at a time uses the connection that made it.
 final class PostgresReadAhead: EngineConnection, @unchecked Sendable {

@@ -8,7 +8,7 @@ import Synchronization
 /// Every write shares a durable transaction with other waiting writes (`GroupCommit`); once answered, it survives `kill
 /// -9` and power loss. Reads do not wait for writes. Any number of processes may open it: on one host with SQLite, on
 /// any with PostgreSQL.
-package final class Store: Sendable {
+package final class Store: WallClock {
     package let options: StoreOptions
     package let engine: any Engine
     let schema: StoreSchema
@@ -130,8 +130,8 @@ package final class Store: Sendable {
     /// How far the database's clock was ahead of this machine's at the last look, in milliseconds; 0 on SQLite.
     package var clockDifference: Int64 { engine.clockDifference }
 
-    /// For times that one machine writes and another compares to the second.
-    package var sharedClock: any WallClock { SharedClock(own: clock, engine: engine) }
+    /// By the database's clock, which all machines share: for times that one writes and another compares to the second.
+    package func now() -> Timestamp { clock.now().adding(milliseconds: clockDifference) }
 
     /// Whether it is on PostgreSQL, where servers on other machines may use it too.
     package var isShared: Bool { options.postgres != nil }

@@ -84,12 +84,9 @@ struct JSONBody {
         guard let type = MediaType.essence(of: request.fields), types.contains(where: type.isExactly) else {
             throw Failure(.unsupportedMediaType)
         }
-        let value: JSONValue
-        do {
-            value = try JSONReader.parse(
-                request.body, limits: JSONLimits(maximumBytes: request.body.count, maximumDepth: 4))
-        } catch {
-            throw .invalidRequest("the content is not JSON: \(error.reason.rawValue)")
+        let limits = JSONLimits(maximumBytes: request.body.count, maximumDepth: 4)
+        let value = try translating(try JSONReader.parse(request.body, limits: limits)) { (error: JSONError) in
+            Failure.invalidRequest("the content is not JSON: \(error.reason.rawValue)")
         }
         guard let object = value.objectValue else { throw .invalidRequest("the content is not an object") }
         self.object = object

@@ -75,7 +75,7 @@ extension WebRoutes {
             throw .invalidRequest("invalid externalID")
         }
         if let subject = query["appleSubject"] {
-            guard (1...255).contains(subject.utf8.count), subject.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            guard (1...255).contains(subject.utf8.count), subject.isVisibleASCII else {
                 throw .invalidRequest("invalid appleSubject")
             }
         }
@@ -97,7 +97,7 @@ extension WebRoutes {
         }
         var response = responses.json([])
         response.body = try await responses.body(
-            of: CredentialDocument.document(identities), route: "/api/v1/users/{id}/credential")
+            of: AccountRecord.Identity.document(identities), route: "/api/v1/users/{id}/credential")
         return response
     }
 
@@ -242,8 +242,7 @@ extension UserPatch {
     }
 
     private static func groups(_ value: JSONValue) throws(Failure) -> [String] {
-        let names = value.arrayValue?.compactMap(\.stringValue)
-        guard let names, names.count == value.arrayValue?.count, UserLimits.accepts(groups: names) else {
+        guard let names = value.textsValue, UserLimits.accepts(groups: names) else {
             throw .invalidRequest(
                 """
                 groups is a list of at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes \

@@ -77,9 +77,7 @@ extension WebRoutes {
     /// One that this server sends events to.
     private func endpoint(in body: JSONBody) throws(Failure) -> String {
         let url = try body.needed("endpoint", maximumSize: Self.longestURL)
-        guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw .invalidRequest("endpoint is not an address")
-        }
+        guard url.isVisibleASCII else { throw .invalidRequest("endpoint is not an address") }
         guard let target = endpoints?.target(url) else { throw Failure(.webhookNotFound) }
         return target.url
     }

@@ -83,7 +83,7 @@ package struct AssertionIssuer: Sendable {
         claims["name"] = user.name.full.map { .string($0) }
         claims["given_name"] = user.name.given.map { .string($0) }
         claims["family_name"] = user.name.family.map { .string($0) }
-        claims["groups"] = .array(user.groups.map { .string($0) })
+        claims["groups"] = .texts(user.groups)
         claims["external_id"] = user.externalID.map { .string($0) }
         return claims
     }

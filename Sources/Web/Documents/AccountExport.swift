@@ -99,7 +99,7 @@ package struct AccountExport: Sendable {
 
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.beginObject()
-        CredentialDocument.members(of: identity, to: &writer)
+        identity.writeMembers(to: &writer)
         writer.name("unfinishedName")
         if let name = identity.unfinishedName {
             writer.beginObject()

@@ -1,10 +1,10 @@
 import Accounts
 import Coding
 
-/// A person's consent at Apple as JSON, with the same members everywhere. Never a token, sealed or not.
-enum CredentialDocument {
+// A person's consent at Apple as JSON, with the same members everywhere. Never a token, sealed or not.
+extension AccountRecord.Identity {
     /// The API's answer for one user: their state, as in their document, and each identity.
-    static func document(_ identities: [AccountRecord.Identity]) -> ListDocument<AccountRecord.Identity> {
+    static func document(_ identities: [Self]) -> ListDocument<Self> {
         ListDocument(
             identities,
             begin: { writer in
@@ -13,22 +13,22 @@ enum CredentialDocument {
             },
             write: { identity, writer in
                 writer.beginObject()
-                members(of: identity, to: &writer)
+                identity.writeMembers(to: &writer)
                 writer.endObject()
             }, end: { _ in })
     }
 
-    /// Writes an identity and its clients into the open object.
-    static func members(of identity: AccountRecord.Identity, to writer: inout JSONWriter) {
-        writer.member("teamID", identity.team.rawValue)
-        writer.member("subject", identity.subject.rawValue)
-        writer.member("transferSubject", identity.transferSubject)
-        writer.members(of: identity.credential, CredentialStatus.fields)
-        writer.member("lastSignInAt", signIn(identity.lastSignInAt))
-        writer.member("createdAt", identity.createdAt)
+    /// The identity and its clients, in the open object.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("teamID", team.rawValue)
+        writer.member("subject", subject.rawValue)
+        writer.member("transferSubject", transferSubject)
+        writer.members(of: credential, CredentialStatus.fields)
+        writer.member("lastSignInAt", Self.signIn(lastSignInAt))
+        writer.member("createdAt", createdAt)
         writer.name("credentials")
         writer.beginArray()
-        for credential in identity.credentials { writer.write(credential, fields) }
+        for credential in credentials { writer.write(credential, Self.fields) }
         writer.endArray()
     }
 

@@ -60,10 +60,7 @@ extension JSONWriter {
             writer.member("email", email.address)
             writer.member("email_verified", email.isVerified)
         }
-        writer.name("groups")
-        writer.beginArray()
-        for group in user.groups { writer.write(group) }
-        writer.endArray()
+        writer.member("groups", .texts(user.groups))
         writer.endObject()
         return writer.bytes
     }

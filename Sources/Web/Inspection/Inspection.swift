@@ -95,7 +95,6 @@ package struct InspectionReport: Hashable, Sendable {
 
 extension InspectionReport {
     package var json: [UInt8] {
-        func list(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
         func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
         let fields = fields.map { JSONValue.array([.string($0.name), .string($0.value)]) }
         return JSONWriter.encode(
@@ -103,30 +102,25 @@ extension InspectionReport {
                 ("method", .string(method)), ("path", .string(path)), ("content", .integer(content)),
                 ("host", optional(host)), ("client", .string(client)),
                 ("isFromTrustedProxy", .bool(isFromTrustedProxy)),
-                ("forwardedFor", list(forwardedFor)), ("forwardedHost", list(forwardedHost)),
-                ("cookies", list(cookies)), ("fields", .array(fields)), ("requests", .integer(traffic.requests)),
+                ("forwardedFor", .texts(forwardedFor)), ("forwardedHost", .texts(forwardedHost)),
+                ("cookies", .texts(cookies)), ("fields", .array(fields)), ("requests", .integer(traffic.requests)),
                 ("onlyAddress", optional(traffic.onlyAddress)),
             ]))
     }
 
     /// Parses the output of `json`; nil for anything else, such as another server's answer.
     package init?(parsing bytes: [UInt8]) {
-        func list(_ value: JSONValue?) -> [String]? {
-            guard let values = value?.arrayValue else { return nil }
-            let texts = values.compactMap(\.stringValue)
-            return texts.count == values.count ? texts : nil
-        }
         guard let object = (try? JSONReader.parse(bytes))?.objectValue,
             let method = object["method"]?.stringValue, let path = object["path"]?.stringValue,
             let content = object["content"]?.int64Value, let client = object["client"]?.stringValue,
             let isFromTrustedProxy = object["isFromTrustedProxy"]?.boolValue,
-            let forwardedFor = list(object["forwardedFor"]), let forwardedHost = list(object["forwardedHost"]),
-            let cookies = list(object["cookies"]), let pairs = object["fields"]?.arrayValue,
-            let requests = object["requests"]?.int64Value
+            let forwardedFor = object["forwardedFor"]?.textsValue,
+            let forwardedHost = object["forwardedHost"]?.textsValue, let cookies = object["cookies"]?.textsValue,
+            let pairs = object["fields"]?.arrayValue, let requests = object["requests"]?.int64Value
         else { return nil }
         var fields: [Field] = []
         for pair in pairs {
-            guard let parts = list(pair), parts.count == 2 else { return nil }
+            guard let parts = pair.textsValue, parts.count == 2 else { return nil }
             fields.append(Field(name: parts[0], value: parts[1]))
         }
         self.init(

@@ -12,18 +12,15 @@ extension WebRoutes {
             throw Failure(.openIDNotConfigured)
         }
         return responses.json(
-            DiscoveryDocument.encode(issuer: configuration.publicURL.absolute),
+            try provider.metadata,
             fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
     }
 
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
     func programTokens(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let (asked, client) = try await client(of: request)
-        let answer: OpenIDProvider.TokenAnswer
-        do {
-            answer = try await provider.tokens(for: asked, of: client)
-        } catch {
-            throw error.of(client)
+        let answer = try await translating(await provider.tokens(for: asked, of: client)) { (error: Failure) in
+            error.of(client)
         }
         // RFC 6749 §5.1; no-store is on every answer.
         return responses.json(fields: [.pragma: "no-cache"]) { writer in
@@ -52,7 +49,7 @@ extension WebRoutes {
         guard let held else {
             throw .oauth(.invalidToken, "the access token is unknown or has ended")
         }
-        return responses.json(JSONWriter.encode(try provider.claims(of: held)))
+        return responses.json(JSONWriter.encode(held.claims))
     }
 
     /// RFC 6750 §2.1; in a form only without `Authorization` (§2.2). A query would end up in logs.

@@ -142,16 +142,15 @@ extension OperatorPages {
 
     /// What the form says, as the file and the API do.
     private static func registration(of id: OpenIDClientID, _ form: [String: String]) -> JSONObject {
-        func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
         let backChannel = form["backChannel"] ?? ""
         let name = form["clientName"] ?? ""
         return JSONObject([
             ("name", .string(name.isEmpty ? id.rawValue : name)), ("public", .bool(form["public"] != nil)),
-            ("redirectURIs", texts(PlainLine.lines(form["redirectURIs"] ?? ""))),
-            ("logoutURIs", texts(PlainLine.lines(form["logoutURIs"] ?? ""))),
+            ("redirectURIs", .texts(PlainLine.lines(form["redirectURIs"] ?? ""))),
+            ("logoutURIs", .texts(PlainLine.lines(form["logoutURIs"] ?? ""))),
             ("backChannelLogoutURI", backChannel.isEmpty ? .null : .string(backChannel)),
-            ("groups", texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
-            ("scopes", texts(OpenIDScope.allCases.map(\.rawValue).filter { form["scope \($0)"] != nil })),
+            ("groups", .texts(PlainLine.list(form["clientGroups"] ?? ""))), ("requirePKCE", .bool(form["pkce"] != nil)),
+            ("scopes", .texts(OpenIDScope.allCases.map(\.rawValue).filter { form["scope \($0)"] != nil })),
         ])
     }
 }

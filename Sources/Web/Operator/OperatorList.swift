@@ -51,7 +51,7 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
     func section(
         _ heading: String, after place: String?, _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorSection {
-        let page = try await page(after: place.flatMap(places.place), limit: 50)
+        let page = try await read(place.flatMap(places.place), 50)
         func link(_ text: String, _ parameter: (String, String?)) -> PageValue {
             visit.link(named: text, to: tab.path, query + [parameter])
         }
@@ -68,10 +68,6 @@ struct OperatorList<Item: Sendable, Place: Sendable>: Sendable {
         return try await pages.file(
             OperatorCSV(self, visit.texts), type: "text/csv; charset=utf-8", name: "bramley-\(tab.rawValue).csv",
             route: tab.path)
-    }
-
-    func page(after place: Place?, limit: Int) async throws(Failure) -> Page<Item, Place> {
-        try await read(place, limit)
     }
 }
 
@@ -106,7 +102,7 @@ struct OperatorCSV<Item: Sendable, Place: Sendable>: PieceSource {
     }
 
     private mutating func read() async throws(Failure) {
-        let page = try await list.page(after: place, limit: min(100, left))
+        let page = try await list.read(place, min(100, left))
         isBegun = true
         rows = page.items[...]
         left -= page.items.count

@@ -8,7 +8,6 @@ struct OperatorPages: Sendable {
     let routes: WebRoutes
     let limit: RateGate
     let console: OperatorConsole
-    let examinations = OperatorExaminations()
 
     /// `operator.groups`.
     var groups: [String] { configuration.operatorGroups }

@@ -30,7 +30,7 @@ extension OperatorPages {
         try requireOwn(visit)
         let (id, record) = try await record(visit, id, newest: 0)
         return try await file(
-            ExportDocument(export: AccountExport(record, database, at: visit.now)), type: "application/json",
+            AccountExport(record, database, at: visit.now), type: "application/json",
             name: "\(id.rawValue).json", route: "/operator/users/{id}/export")
     }
 

@@ -4,18 +4,21 @@ import HTTP
 import Synchronization
 
 /// What the page says of this installation; the executable provides it.
-package struct OperatorConsole: Sendable {
+package final class OperatorConsole: Sendable {
     /// One finding of `bramley doctor`.
     package typealias Finding = (check: String, isGood: Bool, detail: String, nextStep: String?)
+    /// What doctor found, and when.
+    typealias Examination = (findings: [Finding], time: Timestamp)
 
-    package var version: String
+    let version: String
     /// Which engine, and where.
-    package var database: String
-    /// Examines everything, as `bramley doctor` does.
-    package var examine: @Sendable () async -> [Finding]
+    let database: String
     /// Writes what this server has counted since it last did.
-    package var report: StoreTask
+    let report: StoreTask
+    private let examine: @Sendable () async -> [Finding]
+    private let examinations = Mutex<(last: Examination?, isRunning: Bool)>((nil, false))
 
+    /// - Parameter examine: examines everything, as `bramley doctor` does.
     package init(
         version: String, database: String, examine: @escaping @Sendable () async -> [Finding],
         report: @escaping StoreTask
@@ -24,6 +27,32 @@ package struct OperatorConsole: Sendable {
         self.database = database
         self.examine = examine
         self.report = report
+    }
+
+    /// Seconds in which there is one examination: each asks Apple.
+    private static let examinationLifetime: Int64 = 60
+
+    /// Nil before the first.
+    var lastExamination: Examination? { examinations.withLock { $0.last } }
+
+    /// Examines now, or returns what was found within a minute. One examination at a time.
+    /// - Returns: nil while the first is under way for somebody else.
+    func examination(at now: Timestamp) async -> Examination? {
+        let isOurs = examinations.withLock { state in
+            if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.examinationLifetime) {
+                return false
+            }
+            if state.isRunning { return false }
+            state.isRunning = true
+            return true
+        }
+        guard isOurs else { return lastExamination }
+        let findings = await examine()
+        return examinations.withLock { state in
+            state.isRunning = false
+            state.last = (findings, now)
+            return state.last
+        }
     }
 }
 
@@ -47,7 +76,7 @@ extension OperatorPages {
     /// `/operator/doctor`: examines now, or shows what was examined within a minute.
     func doctor(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let texts = visit.texts
-        let result = await examinations.current(at: visit.now, examine: console.examine)
+        let result = await console.examination(at: visit.now)
         let section = OperatorSection(
             heading: texts["doctor"], note: texts["doctorNote"],
             facts: [(texts["columns.time"], [.moment(result?.time)])],
@@ -148,7 +177,7 @@ extension OperatorPages {
     private func health(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         let link = visit.link(named: "examine", to: "/operator/doctor")
-        guard let last = examinations.last else {
+        guard let last = console.lastExamination else {
             return OperatorSection(heading: texts["doctor"], note: texts["notExamined"], links: [link])
         }
         let found = last.findings.filter { !$0.isGood }
@@ -171,36 +200,5 @@ extension OperatorPages {
                     .init("host") { .code($0.host) }, .init("version") { .code($0.version) },
                     .init("started") { .moment($0.startedAt) }, .init("lastActive") { .moment($0.seenAt) },
                 ], running, texts, empty: "nothing"))
-    }
-}
-
-/// What doctor found last. One examination at a time, and at most one a minute: each asks Apple.
-final class OperatorExaminations: Sendable {
-    typealias Result = (findings: [OperatorConsole.Finding], time: Timestamp)
-
-    private static let lifetime: Int64 = 60
-
-    private let state = Mutex<(last: Result?, isRunning: Bool)>((nil, false))
-
-    /// Nil before the first.
-    var last: Result? { state.withLock { $0.last } }
-
-    /// - Returns: nil while the first is under way for somebody else.
-    func current(
-        at now: Timestamp, examine: @Sendable () async -> [OperatorConsole.Finding]
-    ) async -> Result? {
-        let isOurs = state.withLock { state in
-            if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.lifetime) { return false }
-            if state.isRunning { return false }
-            state.isRunning = true
-            return true
-        }
-        guard isOurs else { return last }
-        let findings = await examine()
-        return state.withLock { state in
-            state.isRunning = false
-            state.last = (findings, now)
-            return state.last
-        }
     }
 }

@@ -163,7 +163,7 @@ package enum PageCheck {
 
     /// The placeholders that are filled per request; those of the site are filled at start.
     private static func hole(in html: String) -> String? {
-        Strings.placeholders(in: html).intersection(StringsCheck.placeholders).min()
+        Strings.placeholders(in: html).intersection(StringsFile.placeholders).min()
     }
 }
 

@@ -53,7 +53,7 @@ package enum PageOverrides {
                 problems.append(PageProblem(path: path, fault: "is not UTF-8.", remedy: "Save it as UTF-8."))
                 continue
             }
-            if path.hasPrefix("strings/") { problems += StringsCheck.problems(in: bytes, path: path) }
+            if path.hasPrefix("strings/") { problems += StringsFile.problems(in: bytes, path: path) }
         }
         return problems + Self.problems(of: PageFiles(overrides: good(files, problems)))
     }
@@ -69,8 +69,8 @@ package enum PageOverrides {
     }
 }
 
-/// Compares texts with those of `en.json`, which is complete by definition.
-enum StringsCheck {
+// Compares texts with those of `en.json`, which is complete by definition.
+extension StringsFile {
     static func problems(in bytes: [UInt8], path: String) -> [PageProblem] {
         do throws(PagesError) {
             let own = try StringsFile(lenient: bytes, path: path)

@@ -21,7 +21,7 @@ extension WebRoutes {
         try await database.record(.userExported, user: signedIn.user.id, object: nil, at: now)
         var response = responses.json([])
         response.body = try await responses.body(
-            of: ExportDocument(export: AccountExport(record, database, at: now)), route: "/account/export")
+            of: AccountExport(record, database, at: now), route: "/account/export")
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response
     }

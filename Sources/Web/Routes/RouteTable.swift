@@ -117,6 +117,8 @@ enum BodyLimit {
     /// A form of ours.
     static let form = 4_096
     static let api = 16_384
+    /// A notification of Apple's.
+    static let notification = 65_536
     /// A program's request, in a query or a form: `state` and `nonce` at their longest, escaped.
     static let authorize = 32_768
 
@@ -131,16 +133,15 @@ enum BodyLimit {
 extension WebRoutes {
     /// Every route; those of the API, of applications' backends and of operators have pages of their own.
     func entries() -> [RouteEntry] {
-        let limits = configuration.limits
-        return proxyEntries() + apiEntries() + linkEntries() + openIDEntries() + operatorEntries() + [
+        proxyEntries() + apiEntries() + linkEntries() + openIDEntries() + operatorEntries() + [
             RouteEntry(.get, "/", root),
             RouteEntry(.get, "/login", limit: signIns, loginPage),
             RouteEntry(.get, "/login/attempt", limit: signIns, loginAttempt).read(by: .program),
             RouteEntry(.get, "/login/apple", limit: signIns, loginApple),
             RouteEntry(.get, "/.well-known/change-password", changePassword),
             // It checks its limit itself: a refused callback does not lose the name that Apple sends only once.
-            RouteEntry(.post, "/apple/callback", body: limits.callbackBody, callback),
-            RouteEntry(.post, "/apple/notifications", body: limits.notificationBody, notification).read(by: .program),
+            RouteEntry(.post, "/apple/callback", body: configuration.limits.callbackBody, callback),
+            RouteEntry(.post, "/apple/notifications", body: BodyLimit.notification, notification).read(by: .program),
             RouteEntry(.get, "/account", accountPage),
             RouteEntry(.post, "/account/sessions/revoke", body: BodyLimit.form, revokeSession),
             RouteEntry(.post, "/account/sessions/revoke-all", body: BodyLimit.form, revokeOtherSessions),

@@ -103,24 +103,25 @@ extension WebRoutes {
 extension WebRoutes {
     func existingAccount(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let form = try form(request, ["waiting", "choice"])
-        guard let choice = form["choice"].flatMap({ ExistingAccountChoice(rawValue: $0) }) else {
+        guard let choice = form["choice"], choice == "connect" || choice == "new" else {
             throw .badRequest("choice must be connect or new")
         }
         guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw Failure(.linkUnknown) }
-        guard choice == .new || configuration.login.passwordURL != nil else { throw Failure(.notFound) }
         let locale = responses.locale(of: request)
         let binding = cookies.bindingCookie(in: request.fields)
-        let answer = try await answering(FailedVisit { $0.language = locale.chosen }) { () throws(Failure) in
-            try await signIn.answerExisting(
-                id, choice, binding: binding, device: DeviceDescription.device(of: request))
+        let visit = FailedVisit { $0.language = locale.chosen }
+        guard choice == "connect" else {
+            let outcome = try await answering(visit) { () throws(Failure) in
+                try await signIn.signUp(
+                    waiting: id, binding: binding, device: DeviceDescription.device(of: request))
+            }
+            return try answer(outcome, binding: binding, locale: locale, request: request)
         }
-        switch answer {
-        case .connect(let ticket):
-            let location = AddressQuery.append(
-                "ticket=\(ticket.reveal())", to: configuration.login.passwordURL ?? "")
-            return responses.redirect(to: location).setting(keeping(binding))
-        case .signIn(let outcome):
-            return try self.answer(outcome, binding: binding, locale: locale, request: request)
+        guard let address = configuration.login.passwordURL else { throw Failure(.notFound) }
+        let ticket = try await answering(visit) { () throws(Failure) in
+            try await signIn.ticket(ofWaiting: id, binding: binding)
         }
+        return responses.redirect(to: AddressQuery.append("ticket=\(ticket.reveal())", to: address))
+            .setting(keeping(binding))
     }
 }

@@ -26,12 +26,8 @@ package struct AccessRulesFile {
     private var place = ""
 
     package static func read(_ bytes: [UInt8]) throws(Refusal) -> AccessRules {
-        let document: JSONValue
-        do {
-            document = try JSONReader.parse(bytes, limits: JSONLimits(maximumBytes: maximumBytes, maximumDepth: 8))
-        } catch {
-            throw .json(error)
-        }
+        let limits = JSONLimits(maximumBytes: maximumBytes, maximumDepth: 8)
+        let document = try translating(try JSONReader.parse(bytes, limits: limits), Refusal.json)
         var file = AccessRulesFile()
         let rules = file.rules(document)
         guard file.problems.isEmpty else { throw .problems(file.problems) }
@@ -188,7 +184,7 @@ package struct AccessRulesFile {
         let remedy = "Write Bramley's ids (usr_…) and verified e-mail addresses."
         guard let texts = texts(value, remedy) else { return false }
         for text in texts {
-            if text.hasPrefix("usr_"), text.utf8.count > 4, Self.isVisible(text), !text.contains("@") {
+            if text.hasPrefix("usr_"), text.utf8.count > 4, text.isVisibleASCII, !text.contains("@") {
                 listed.users.append(text)
             } else if Self.isAddress(text) {
                 listed.addresses.append(text.lowercased())
@@ -205,7 +201,7 @@ package struct AccessRulesFile {
         guard let texts = texts(value, remedy) else { return false }
         for text in texts {
             let domain = text.lowercased()
-            guard Self.isVisible(text), Self.isHostName(Array(domain.utf8)), domain.contains(".") else {
+            guard text.isVisibleASCII, Self.isHostName(Array(domain.utf8)), domain.contains(".") else {
                 fail("names \(Self.quoted(text)).", remedy)
                 return false
             }
@@ -222,11 +218,9 @@ package struct AccessRulesFile {
 
     private static func isAddress(_ text: String) -> Bool {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-        return isVisible(text) && parts.count == 2 && !parts[0].isEmpty && !text.contains("*")
+        return text.isVisibleASCII && parts.count == 2 && !parts[0].isEmpty && !text.contains("*")
             && isHostName(Array(parts[1].lowercased().utf8))
     }
-
-    private static func isVisible(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 
     // MARK: Telling
 

@@ -65,10 +65,7 @@ extension WebRoutes {
             writer.member("user", described.user)
             writer.member("email", described.email)
             writer.member("preferredUsername", described.preferredUsername)
-            writer.name("groups")
-            writer.beginArray()
-            for group in person.groups { writer.write(group) }
-            writer.endArray()
+            writer.member("groups", .texts(person.groups))
         }
     }
 

@@ -7,7 +7,6 @@ Apple knows of them. Exits with 1 and says of whom it does not.
 """
 
 import collections
-import json
 import os
 import random
 import re
@@ -49,8 +48,7 @@ class Run(Operator):
         self.counts: collections.Counter[str] = collections.Counter()
         self.errors: list[BaseException] = []
         self.site.start()
-        self.key = json.loads(self.bramley(
-            "api-keys", "create", "chaos", "--scopes", "users:write,users:delete", "--json"))["key"]
+        self.key = self.json("api-keys", "create", "chaos", "--scopes", "users:write,users:delete")["key"]
         self.courier = Courier(self.deliver, random.Random(f"{seed}/courier"))
         self.weather = Weather(self.apple, random.Random(f"{seed}/weather"))
         self.people = [Person(self, number) for number in range(people)]
@@ -63,18 +61,19 @@ class Run(Operator):
         if policy == self.policy:
             return
         self.policy = policy
-        assert self.site.stop() == 0, self.site.server.text()[-3000:]
+        self.stops()
         self.site.configure({"apple.onAccountDeleted": policy})
         self.site.start()
 
+    def stops(self) -> None:
+        assert self.site.stop() == 0, self.site.server.text()[-3000:]
+
     def deliver(self, notification: dict) -> bool:
         try:
-            answer = notification["person"].ask(
-                "POST", "/apple/notifications", {"Content-Type": "application/json"},
-                json.dumps({"payload": notification["payload"]}))
+            return notification["person"].ask(
+                "POST", "/apple/notifications", body={"payload": notification["payload"]}).status == 200
         except GONE:
             return False
-        return answer.status == 200
 
     # What happens at the same time
 
@@ -94,20 +93,19 @@ class Run(Operator):
 
     def decide(self, believes: bool) -> None:
         """What the daily checks stopped for is so, or is a mistake; a client that Apple refused may try again."""
-        state = json.loads(self.bramley("credentials", "status", "--json"))["checks"]
+        state = self.json("credentials", "status")["checks"]
         if state != "running":
             self.count(f"daily checks {state}")
             self.bramley("credentials", "resume", *(["--accept", "--yes"] if believes and state == "stopped" else []))
 
     def kill(self) -> None:
-        server = self.site.server.process
-        assert server.poll() is None, f"the server ended by itself:\n{self.site.server.text()[-3000:]}"
+        server = self.site.server
+        assert server.process.poll() is None, f"the server ended by itself:\n{server.text()[-3000:]}"
         if self.roll.random() < 0.8:
-            server.kill()
-            server.wait()
+            self.site.kill()
             self.count("kills")
         else:
-            assert self.site.stop() == 0, self.site.server.text()[-3000:]
+            self.stops()
             self.count("stops")
         time.sleep(self.roll.choice([0, 0, 0.5, 2]))
         self.site.start()
@@ -143,7 +141,7 @@ class Run(Operator):
         self.settling = True
         self.weather.clear()
         # Pauses and back-offs, too, are over.
-        assert self.site.stop() == 0, self.site.server.text()[-3000:]
+        self.stops()
         self.decide(believes=False)
         self.site.start()
 
@@ -172,7 +170,7 @@ class Run(Operator):
 
     def has_revoked(self) -> bool:
         self.bramley("credentials", "revocations", "--retry")
-        return not json.loads(self.bramley("credentials", "revocations", "--json"))["items"]
+        return not self.json("credentials", "revocations")["items"]
 
     def check_everybody(self) -> None:
         self.database(
@@ -184,7 +182,7 @@ class Run(Operator):
 
         eventually(done, "the daily checks", lambda: self.bramley("credentials", "status"))
         # A check is marked before it is made: those still under way are answered before the process ends.
-        assert self.site.stop() == 0, self.site.server.text()[-3000:]
+        self.stops()
         # One that was not made, and not one that is held back: then a token stays of which nobody knows.
         assert self.are_all_asked_about(), self.bramley("credentials", "status")
         self.site.start()
@@ -197,13 +195,10 @@ class Run(Operator):
     def differences(self) -> list[str]:
         """Of each person: what they did, what Apple knows, what Bramley has, and what browser and app are told."""
         found: list[str] = []
-        apple = {}
-        for item in self.apple.call("GET", "people")["items"]:
-            team = next(team for team in item["teams"] if team["team"] == TEAM_ID)
-            apple[item["id"]] = team
+        apple = {item["id"]: next(team for team in item["teams"] if team["team"] == TEAM_ID)
+                 for item in self.apple.call("GET", "people")["items"]}
         for person in self.people:
-            team = apple[person.id]
-            for difference in self.of(person, team):
+            for difference in self.of(person, apple[person.id]):
                 found.append("\n    ".join([f"{person.id} ({person.user}): {difference}", *person.diary[-12:]]))
         subjects = {team["sub"] for team in apple.values()}
         strangers = [row for row in self.database("SELECT subject FROM apple_identity") if row[0] not in subjects]

@@ -81,7 +81,7 @@ class Person:
 
     # One request
 
-    def ask(self, method: str, path: str, headers: dict | None = None, body: str | None = None) -> Answer:
+    def ask(self, method: str, path: str, headers: dict | None = None, body: str | dict | None = None) -> Answer:
         return call(self.run.site, method, path, {"X-Forwarded-For": self.address} | (headers or {}), body, timeout=30)
 
     def persist(self, method: str, path: str, headers: dict | None = None, body: str | None = None):

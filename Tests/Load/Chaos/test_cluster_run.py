@@ -25,29 +25,31 @@ def run(binaries, tmp_path):
 @pytest.mark.long
 def test_answers_hold_after_failures_and_planted_faults_are_found(run):
     run.rage(16)
-    assert run.differences() == [], f"seed {SEED}"
-    database = run.house.database
+    found = run.differences()
+    assert found == [], "\n".join([f"seed {SEED}", *found, run.logs()])
 
-    def plant(sql: str, words: str) -> None:
-        run.primary.sql(sql, database)
-        assert any(words in found for found in run.differences()), run.differences()
+    def finds(words: str) -> None:
+        found = run.differences()
+        assert any(words in one for one in found), found
 
     # An acknowledged session that was lost.
     run.book.live = {"bramley=brs_lost": 0.0}
-    assert any("never ended" in found for found in run.differences())
+    finds("never ended")
     run.book.live.clear()
     # A session that outlived its end.
     session = run.nodes[0].sign_in(visits.PEOPLE[0])
     run.book.ended[session] = 0.0
-    assert any("for an ended session" in found for found in run.differences())
+    finds("for an ended session")
     run.book.ended.clear()
     # An event that nobody heard, one told twice, and a second account.
-    assert any("the application heard" in found for found in run.differences())
-    plant("INSERT INTO event (salt, type, time, \"user\", session) SELECT salt, type, time, \"user\", session FROM event"
-          " WHERE type = 'session.created' LIMIT 1", "told twice")
-    plant("INSERT INTO \"user\" (id, state, family_name, created_at, updated_at)"
-          " SELECT id || 'x', state, family_name, created_at, updated_at FROM \"user\""
-          " WHERE id NOT LIKE 'usr\\_00000000%' LIMIT 1", "two accounts")
+    finds("the application heard")
+    run.sql("INSERT INTO event (salt, type, time, \"user\", session) SELECT salt, type, time, \"user\", session"
+            " FROM event WHERE type = 'session.created' LIMIT 1")
+    finds("told twice")
+    run.sql("INSERT INTO \"user\" (id, state, family_name, created_at, updated_at)"
+            " SELECT id || 'x', state, family_name, created_at, updated_at FROM \"user\""
+            " WHERE id NOT LIKE 'usr\\_00000000%' LIMIT 1")
+    finds("two accounts")
 
 
 @pytest.fixture

@@ -52,6 +52,16 @@ def signs_in(run: "Run", name: str, roll: random.Random) -> str | None:
     return None
 
 
+def signs_in_alone(run: "Run", person: "Person", roll: random.Random) -> bool:
+    """When it fails, or was lost with a primary, Apple may have their consent all the same."""
+    asked = time.monotonic()
+    session = signs_in(run, person.name, roll)
+    person.is_unfinished = session is None or not run.book.is_kept(asked)
+    if session:
+        person.sessions.append(session)
+    return not person.is_unfinished
+
+
 def signs_out(run: "Run", session: str, roll: random.Random) -> None:
     run.book.may_end(session)
     asked = time.monotonic()
@@ -65,9 +75,11 @@ def leaves(run: "Run", person: "Person") -> None:
     for session in person.sessions:
         run.book.may_end(session)
     sent = run.site.apple.call("POST", "notifications", {"type": "consent-revoked", "person": person.name})
+    # At the end of the run, too: else Bramley would not know what Apple knows.
     while not any(delivery.get("status") == 200 for delivery in sent["deliveries"]):
-        if run.over.wait(0.3):
+        if run.is_abandoned:
             return
+        time.sleep(0.3)
         sent = run.site.apple.call("POST", f"notifications/{sent['id']}/deliver", {})
     for session in person.sessions:
         run.book.ends(session, asked)
@@ -163,8 +175,7 @@ def visit(run: "Run", number: int) -> None:
         if chance < 0.22:
             signs_in(run, roll.choice(PEOPLE), roll)
         elif chance < 0.27:
-            if session := signs_in(run, own.name, roll):
-                own.sessions.append(session)
+            signs_in_alone(run, own, roll)
         elif chance < 0.29 and own.sessions:
             leaves(run, own)
         elif chance < 0.41 and len(live) > 20:

@@ -8,10 +8,8 @@ descriptor, no memory and no time of the processor stays behind; and who asks af
 import base64
 import collections
 import json
-import os
 import random
 import re
-import ssl
 import sys
 import tempfile
 import threading
@@ -25,8 +23,8 @@ import h2.events
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "Load/Hostile")]
 from processes import cpu_seconds, descriptors  # noqa: E402
-from programs import Program, Site, free_port  # noqa: E402
-from proxies import make_certificate  # noqa: E402
+from programs import Program, Site  # noqa: E402
+import echoes  # noqa: E402
 from rude import Target  # noqa: E402
 from watch import held, resident  # noqa: E402
 
@@ -45,34 +43,30 @@ class Cut(Exception):
     """The connection ended, with so many bytes of an answer read."""
 
 
-def take(stream, count: int, read: bytes) -> bytes:
-    """At least `count` bytes of an answer, of which `read` are here."""
-    while len(read) < count:
-        try:
-            more = stream.recv(65_536)
-        except OSError:
-            more = b""
-        if not more:
-            raise Cut(len(read))
-        read += more
-    return read
+def receive(stream, begun: int) -> bytes:
+    """- begun: bytes of an answer that have been read."""
+    try:
+        more = stream.recv(65_536)
+    except OSError:
+        more = b""
+    if not more:
+        raise Cut(begun)
+    return more
 
 
 def answer(stream) -> tuple[int, bytes]:
     """One answer of HTTP/1.1, its status and content, and not a byte more."""
     read = b""
     while b"\r\n\r\n" not in read:
-        read = take(stream, len(read) + 1, read)
+        read += receive(stream, len(read))
     head, _, rest = read.partition(b"\r\n\r\n")
     status = re.match(rb"HTTP/1\.1 (\d{3}) ", head)
     length = re.search(rb"(?im)^content-length: (\d+)\r?$", head)
     count = 0 if status and status[1] in (b"204", b"304") else length and int(length[1])
     if not status or count is None:
         raise Wrong(f"a head that is none: {head!r}")
-    try:
-        rest = take(stream, count, rest)
-    except Cut:
-        raise Cut(len(read)) from None
+    while len(rest) < count:
+        rest += receive(stream, len(read))
     if len(rest) > count:
         raise Wrong("more than one answer to one request")
     return int(status[1]), rest
@@ -158,12 +152,7 @@ class Streams(Traffic):
                 asked[number] = (path, body)
                 self.send(stream, client.data_to_send())
             while asked:
-                try:
-                    data = stream.recv(65_536)
-                except OSError:
-                    data = b""
-                if not data:
-                    raise Cut(begun)
+                data = receive(stream, begun)
                 begun += len(data)
                 for event in client.receive_data(data):
                     if self.take(event, client, asked, read):
@@ -266,14 +255,6 @@ class Server:
         return not self.errors
 
 
-def start_echo(binaries: Path, folder: Path, environment: dict[str, str], *options: str) -> tuple[Program, int]:
-    port = free_port()
-    program = Program(
-        [str(binaries / "http-echo"), "--port", str(port), *options], folder / f"{port}.log", environment)
-    program.wait_for(port)
-    return program, port
-
-
 def main(binaries: str, library: str) -> int:
     binaries = Path(binaries).resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -282,28 +263,14 @@ def main(binaries: str, library: str) -> int:
         environment = {
             "LD_PRELOAD": str(Path(library).resolve()), "FAULTS": "short,reset", "FAULTS_EVERY": str(EVERY),
             "FAULTS_SWITCH": str(switch)}
-        make_certificate(folder)
-        plain, port = start_echo(binaries, folder, environment)
-        servers = [Server("http-echo", plain, Target(port), {"HTTP/1.1": Traffic}, switch)]
-        secure, port = start_echo(
-            binaries, folder, environment, "--certificate", str(folder / "example.pem"), "--private-key",
-            str(folder / "example.key"))
-        contexts = {}
-        for protocol in (None, "h2"):
-            contexts[protocol] = ssl.create_default_context(cafile=folder / "example.pem")
-            contexts[protocol].check_hostname = False
-            if protocol:
-                contexts[protocol].set_alpn_protocols([protocol])
-        servers.append(Server(
-            "http-echo", secure, Target(port, contexts), {"HTTP/1.1 over TLS": Traffic, "HTTP/2": Streams}, switch))
+        plain = echoes.start(binaries, folder, environment=environment, secure=False)
+        secure = echoes.start(binaries, folder, environment=environment)
+        servers = [
+            Server("http-echo", *plain, {"HTTP/1.1": Traffic}, switch),
+            Server("http-echo", *secure, {"HTTP/1.1 over TLS": Traffic, "HTTP/2": Streams}, switch)]
         site = Site(binaries, folder, {"log.level": "warning", "server.trustedProxies": ["127.0.0.1"]})
         try:
-            os.environ.update(environment)
-            try:
-                site.start()
-            finally:
-                for variable in environment:
-                    del os.environ[variable]
+            site.start(environment)
             servers.append(Server("bramley", site.server, Target(site.port), {"HTTP/1.1": Pages}, switch))
             return 0 if all([server.examine() for server in servers]) else 1
         finally:

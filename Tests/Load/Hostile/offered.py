@@ -56,6 +56,17 @@ class Tally:
     # Milliseconds from when it was due.
     waited: list[float] = field(default_factory=list)
 
+    async def counts_as(self, what: str, work) -> bool:
+        """Whether it was done, and in time; else it is counted as what it became."""
+        try:
+            await asyncio.wait_for(work, DEADLINE)
+            return True
+        except Refused:
+            self.refused.append(time.monotonic())
+        except (Broken, TimeoutError, ValueError) as error:
+            self.failures.append((time.monotonic(), f"{what}: {type(error).__name__} {error}"))
+        return False
+
 
 class Connections:
     """Kept alive, as browsers and proxies keep them. One that had been kept and is gone is opened anew, once."""
@@ -134,15 +145,9 @@ class People:
         except IndexError:
             self.tally.counts["not offered"] += 1
             return
-        try:
-            await asyncio.wait_for(self.whole(person, jar), DEADLINE)
+        if await self.tally.counts_as("sign-in", self.whole(person, jar)):
             self.tally.waited.append((time.monotonic() - due) * 1000)
-        except Refused:
-            self.tally.refused.append(time.monotonic())
-        except (Broken, TimeoutError, ValueError) as error:
-            self.tally.failures.append((time.monotonic(), f"sign-in: {type(error).__name__} {error}"))
-        finally:
-            self.idle.append((person, jar))
+        self.idle.append((person, jar))
 
     async def whole(self, person: str, jar: dict) -> None:
         number = next(self.number)
@@ -180,10 +185,6 @@ class People:
             raise ValueError(f"/account/delete: {gone.status}")
         self.tally.counts["accounts deleted"] += 1
 
-    async def close_up(self) -> None:
-        self.site.forget()
-        self.at_apple.forget()
-
 
 class Proxy:
     """What a proxy asks about people who stay signed in."""
@@ -202,17 +203,14 @@ class Proxy:
             self.tally.counts["questions not asked"] += 1
             return
         self.waiting += 1
-        try:
-            answer = await asyncio.wait_for(self.site.ask(next(self.requests)), DEADLINE)
-            if answer.status != 204:
-                raise ValueError(f"/auth/verify: {answer.status}")
-            self.tally.verified.append(time.monotonic())
-        except Refused:
-            self.tally.refused.append(time.monotonic())
-        except (Broken, TimeoutError, ValueError) as error:
-            self.tally.failures.append((time.monotonic(), f"verify: {type(error).__name__} {error}"))
-        finally:
-            self.waiting -= 1
+        await self.tally.counts_as("verify", self.ask())
+        self.waiting -= 1
+
+    async def ask(self) -> None:
+        answer = await self.site.ask(next(self.requests))
+        if answer.status != 204:
+            raise ValueError(f"/auth/verify: {answer.status}")
+        self.tally.verified.append(time.monotonic())
 
 
 class Load(multiprocessing.Process):
@@ -255,7 +253,8 @@ class Load(multiprocessing.Process):
                     await asyncio.gather(
                         self.at_rate(rate, end, people.sign_in), self.at_rate(questions, end, lambda _: proxy.verify()),
                         self.leave(end, max(3, seconds / 120), people))
-                    await people.close_up()
+                    people.site.forget()
+                    people.at_apple.forget()
                     proxy.site.forget()
                     self.theirs.send(tally)
                 case ("stop",):
@@ -295,9 +294,4 @@ class Load(multiprocessing.Process):
         leavers = itertools.cycle([f"leaver{number}" for number in range(5)])
         while time.monotonic() + pause < end:
             await asyncio.sleep(pause)
-            try:
-                await asyncio.wait_for(people.delete(next(leavers)), DEADLINE)
-            except Refused:
-                people.tally.refused.append(time.monotonic())
-            except (Broken, TimeoutError, ValueError) as error:
-                people.tally.failures.append((time.monotonic(), f"deletion: {type(error).__name__} {error}"))
+            await people.tally.counts_as("deletion", people.delete(next(leavers)))

@@ -18,7 +18,6 @@ import sqlite3
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from patience import eventually  # noqa: E402
 from processes import cpu_seconds, is_running  # noqa: E402
 from programs import Site, write_private  # noqa: E402
 from service import Service  # noqa: E402
-from watch import lasting, pages, resident  # noqa: E402
+from watch import Repeated, lasting, pages, resident  # noqa: E402
 
 PEOPLE, KEEPERS, PARALLEL = 400, 10, 16
 # Seconds: how long the capacity is measured; how long after a fetch of Apple's keys another one is not made.
@@ -55,47 +54,44 @@ class Sample:
         self.log = os.path.getsize(folder / "bramley.db-wal")
 
 
-class Watcher(threading.Thread):
+class Watcher(Repeated):
     """Looks at whoever serves, every second, and at when Apple's keys were fetched last."""
 
     def __init__(self, soak: "OperationsSoak"):
-        super().__init__(daemon=True)
-        self.soak, self.over = soak, threading.Event()
+        self.soak = soak
         self.samples: list[Sample] = []
         self.fetches, self.fetched_at = 0, time.monotonic()
+        super().__init__(1)
 
-    def run(self) -> None:
-        while not self.over.wait(1):
-            try:
-                self.samples.append(Sample(self.soak.service.process, self.soak.data))
-            except OSError:
-                # Nobody serves at this moment.
-                pass
-            fetches = self.soak.site.apple.call("GET", "counters")["keys"]["requests"]
-            if fetches != self.fetches:
-                self.fetches, self.fetched_at = fetches, time.monotonic()
+    def act(self) -> None:
+        try:
+            self.samples.append(Sample(self.soak.service.process, self.soak.data))
+        except OSError:
+            # Nobody serves at this moment.
+            pass
+        fetches = self.soak.site.apple.call("GET", "counters")["keys"]["requests"]
+        if fetches != self.fetches:
+            self.fetches, self.fetched_at = fetches, time.monotonic()
 
 
-class Notifier(threading.Thread):
+class Notifier(Repeated):
     """Apple's word on somebody's address, again and again."""
 
     def __init__(self, soak: "OperationsSoak", pause: float):
-        super().__init__(daemon=True)
-        self.soak, self.pause, self.over = soak, pause, threading.Event()
+        self.soak, self.number = soak, 0
         self.taken: list[float] = []
         self.lost: list[tuple[float, str]] = []
+        super().__init__(pause)
 
-    def run(self) -> None:
-        number = 0
-        while not self.over.wait(self.pause):
-            number += 1
-            sent = self.soak.site.apple.call("POST", "notifications", {
-                "type": ("email-disabled", "email-enabled")[number % 2], "person": f"person{number % PEOPLE}"})
-            for delivery in sent["deliveries"]:
-                if delivery.get("status") == 200:
-                    self.taken.append(time.monotonic())
-                else:
-                    self.lost.append((time.monotonic(), str(delivery)))
+    def act(self) -> None:
+        self.number += 1
+        sent = self.soak.site.apple.call("POST", "notifications", {
+            "type": ("email-disabled", "email-enabled")[self.number % 2], "person": f"person{self.number % PEOPLE}"})
+        for delivery in sent["deliveries"]:
+            if delivery.get("status") == 200:
+                self.taken.append(time.monotonic())
+            else:
+                self.lost.append((time.monotonic(), str(delivery)))
 
 
 class OperationsSoak:
@@ -218,7 +214,6 @@ class OperationsSoak:
         load.start()
         self.service.start().wait()
         self.watcher = Watcher(self)
-        self.watcher.start()
         load.tell("keepers", KEEPERS)
         cookies = load.hear(KEEPERS)
         used = cpu_seconds(self.service.process)
@@ -235,7 +230,6 @@ class OperationsSoak:
         begun = time.monotonic()
         self.begun, self.end = begun, begun + self.seconds
         notifier = Notifier(self, max(0.5, self.seconds / 900))
-        notifier.start()
         load.tell("offer", self.seconds, rate, cookies, questions)
         for fraction, name, act in self.SCHEDULE:
             time.sleep(max(0, begun + fraction * self.seconds - time.monotonic()))
@@ -247,10 +241,8 @@ class OperationsSoak:
                 self.mistakes.append(f"{name}: {said}")
             print(f"{at:7.1f} s  {name:26} {said}", flush=True)
         tally: Tally = load.hear(max(0, self.end - time.monotonic()))
-        notifier.over.set()
-        notifier.join()
-        self.watcher.over.set()
-        self.watcher.join()
+        notifier.end()
+        self.watcher.end()
         load.tell("stop")
         load.join()
         self.judge(tally, notifier)

@@ -107,21 +107,15 @@ def garbage(target: Target, roll: random.Random, over) -> None:
 def oversize(target: Target, roll: random.Random, over) -> None:
     """Too much of everything; the answer must be readable while it is still being sent."""
     with target.open() as stream:
-        kind = roll.choice(["target", "field", "fields", "length", "chunks"])
-        if kind == "target":
-            stream.sendall(target.head("GET", "/" + "a" * 20_000))
-        elif kind == "field":
-            stream.sendall(target.head("GET", "/", "X: " + "a" * 100_000))
-        elif kind == "fields":
-            stream.sendall(target.head("GET", "/", *["X: y"] * 2000))
-        elif kind == "length":
-            stream.sendall(target.head("POST", "/apple/callback", "Content-Length: 10000000"))
-            for _ in range(100):
-                stream.sendall(b"a" * 100_000)
-        else:
-            stream.sendall(target.head("POST", "/apple/callback", "Transfer-Encoding: chunked"))
-            for _ in range(100):
-                stream.sendall(b"186a0\r\n" + b"a" * 100_000 + b"\r\n")
+        head, piece = roll.choice([
+            (target.head("GET", "/" + "a" * 20_000), b""), (target.head("GET", "/", "X: " + "a" * 100_000), b""),
+            (target.head("GET", "/", *["X: y"] * 2000), b""),
+            (target.head("POST", "/apple/callback", "Content-Length: 10000000"), b"a" * 100_000),
+            (target.head("POST", "/apple/callback", "Transfer-Encoding: chunked"),
+             b"186a0\r\n" + b"a" * 100_000 + b"\r\n")])
+        stream.sendall(head)
+        for _ in range(100 if piece else 0):
+            stream.sendall(piece)
         answer = stream.recv(100)
         assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
         drain(stream)
@@ -161,6 +155,19 @@ def aborted_handshake(target: Target, roll: random.Random, over) -> None:
 
 # :method GET, :scheme https, :path / of HPACK's table, :authority "localhost" as it is.
 REQUEST = b"\x82\x87\x84\x41\x09localhost"
+# What is sent first, and then again and again, with the number of a new stream.
+FLOODS = [
+    # Rapid reset, and a server that is made to reset.
+    (b"", lambda number: frame(1, 5, number, REQUEST) + frame(3, 0, number, struct.pack(">I", 8))),
+    (b"", lambda number: frame(1, 5, number, REQUEST) + frame(8, 0, number, struct.pack(">I", 0))),
+    (frame(1, 1, 1, REQUEST), lambda _: frame(9, 0, 1, b"\x00\x01a\x01b" * 10)),
+    (b"", lambda _: frame(6, 0, 0, b"12345678")),
+    (b"", lambda _: frame(4, 0, 0)),
+    # Empty content.
+    (frame(1, 4, 1, b"\x83" + REQUEST[1:]), lambda _: frame(0, 0, 1)),
+    # A window that never opens.
+    (frame(4, 0, 0, struct.pack(">HI", 4, 0)), lambda number: frame(1, 5, number, REQUEST)),
+]
 
 
 def flood(target: Target, roll: random.Random, over) -> None:
@@ -169,35 +176,12 @@ def flood(target: Target, roll: random.Random, over) -> None:
         if stream.selected_alpn_protocol() != "h2":
             return
         stream.sendall(PREFACE + frame(4, 0, 0))
-        kind = roll.choice(["reset", "continuation", "ping", "settings", "data", "window", "made you reset"])
-        begun = frame(1, 5, 1, REQUEST)
-        if kind == "continuation":
-            stream.sendall(frame(1, 1, 1, REQUEST))
-        elif kind == "data":
-            stream.sendall(frame(1, 4, 1, b"\x83" + REQUEST[1:]))
-        elif kind == "window":
-            stream.sendall(frame(4, 0, 0, struct.pack(">HI", 4, 0)))
-        number = 1
-        for _ in range(3000):
-            if kind == "reset":
-                piece = frame(1, 5, number, REQUEST) + frame(3, 0, number, struct.pack(">I", 8))
-            elif kind == "made you reset":
-                piece = frame(1, 5, number, REQUEST) + frame(8, 0, number, struct.pack(">I", 0))
-            elif kind == "continuation":
-                piece = frame(9, 0, 1, b"\x00\x01a\x01b" * 10)
-            elif kind == "ping":
-                piece = frame(6, 0, 0, b"12345678")
-            elif kind == "settings":
-                piece = frame(4, 0, 0)
-            elif kind == "data":
-                piece = frame(0, 0, 1)
-            else:
-                piece = frame(1, 5, number, REQUEST)
-            stream.sendall(piece)
-            number += 2
+        before, piece = roll.choice(FLOODS)
+        stream.sendall(before)
+        for number in range(1, 6000, 2):
+            stream.sendall(piece(number))
             if over.is_set():
                 return
-        stream.sendall(begun if kind == "ping" else b"")
         drain(stream)
 
 

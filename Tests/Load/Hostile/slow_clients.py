@@ -60,10 +60,7 @@ def outcome(prefix: Path) -> tuple[int, int]:
 def run(site: Site, folder: Path, attack: Attack, connections: int) -> list[str]:
     pid = site.server.process.pid
     before, memory = descriptors(pid), resident(pid)
-    probe = Probe(site.port, f"localhost:{site.port}")
-    probe.start()
-    watch = Watch(site.port)
-    watch.start()
+    probe, watch = Probe(site), Watch(site.port)
     prefix = folder / "report"
     length = LIMITS[attack.limit] + connections // RATE + MARGIN + 10
     subprocess.run(

@@ -9,7 +9,6 @@ import collections
 import http.client
 import os
 import random
-import ssl
 import sys
 import tempfile
 import threading
@@ -20,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("Support", "Load/Chaos")]
 from people import APP_ID, Person  # noqa: E402
 from processes import cpu_seconds, descriptors  # noqa: E402
-from programs import Program, Site, free_port  # noqa: E402
-from proxies import make_certificate  # noqa: E402
+from programs import Program, Site  # noqa: E402
+import echoes  # noqa: E402
 import rude  # noqa: E402
 from watch import GONE, Probe, held, pages, resident  # noqa: E402
 
@@ -40,9 +39,7 @@ class Server:
         self.name, self.program, self.target, self.visits = name, program, target, visits
         self.pid = program.process.pid
         # After the warm-up: what is opened once, at the first need, is open by then.
-        self.warm_descriptors = 0
-        self.warm = self.memory = 0
-        self.warm_pages = 0
+        self.warm = self.warm_descriptors = self.warm_pages = self.memory = 0
 
     def settle(self) -> bool:
         """Without traffic every connection ends by itself; those to Apple that are kept, after twenty seconds."""
@@ -56,7 +53,7 @@ class Server:
 
 class Soak:
     def __init__(self, binaries: Path, folder: Path, seed: int):
-        self.folder, self.seed = folder, seed
+        self.seed = seed
         self.stop, self.settling = threading.Event(), True
         self.counts: collections.Counter[str] = collections.Counter()
         self.errors: list[str] = []
@@ -66,28 +63,13 @@ class Soak:
         self.apple = self.site.apple
         self.site.start()
         self.people = [Person(self, number) for number in range(PEOPLE)]
-        self.servers = [Server(
-            "bramley", self.site.server, rude.Target(self.site.port), rude.PLAIN)]
+        self.servers = [Server("bramley", self.site.server, rude.Target(self.site.port), rude.PLAIN)]
         self.echo = None
         if (binaries / "http-echo").exists():
-            self.echo = self.start_echo(binaries)
+            self.echo = Server("http-echo (TLS)", *echoes.start(
+                binaries, folder, "--header-timeout", "3000", "--body-timeout", "5000", "--write-timeout", "5000",
+                "--idle-timeout", "10000"), rude.SECURE)
             self.servers.append(self.echo)
-
-    def start_echo(self, binaries: Path) -> Server:
-        make_certificate(self.folder)
-        port = free_port()
-        program = Program([
-            str(binaries / "http-echo"), "--port", str(port), "--certificate", str(self.folder / "example.pem"),
-            "--private-key", str(self.folder / "example.key"), "--header-timeout", "3000", "--body-timeout", "5000",
-            "--write-timeout", "5000", "--idle-timeout", "10000"], self.folder / "http-echo.log")
-        program.wait_for(port)
-        contexts = {}
-        for protocol in (None, "h2"):
-            contexts[protocol] = ssl.create_default_context(cafile=self.folder / "example.pem")
-            contexts[protocol].check_hostname = False
-            if protocol:
-                contexts[protocol].set_alpn_protocols([protocol])
-        return Server("http-echo (TLS)", program, rude.Target(port, contexts), rude.SECURE)
 
     def count(self, what: str) -> None:
         self.counts[what] += 1
@@ -136,14 +118,13 @@ class Soak:
 
     # The run
 
-    def rage(self, seconds: float) -> list[Probe]:
+    def rage(self, seconds: float) -> Probe:
         over = threading.Event()
         threads = [threading.Thread(target=self.live, args=(person, over)) for person in self.people]
         threads += [threading.Thread(target=self.check, args=(over,)) for _ in range(CHECKERS)]
         threads += [threading.Thread(target=self.be_rude, args=(server, number, over))
                     for server in self.servers for number in range(RUDE)]
-        probe = Probe(self.site.port, f"localhost:{self.site.port}")
-        probe.start()
+        probe = Probe(self.site)
         for thread in threads:
             thread.start()
         end = time.monotonic() + seconds
@@ -157,9 +138,9 @@ class Soak:
         for thread in threads:
             thread.join()
         probe.end()
-        return [probe]
+        return probe
 
-    def run(self, seconds: float) -> int:
+    def run(self, seconds: float) -> None:
         begun = time.monotonic()
         warm_up = max(20, seconds * 0.25)
         self.rage(warm_up)
@@ -169,7 +150,7 @@ class Soak:
             server.warm, server.warm_descriptors = server.memory, descriptors(server.pid)
             server.warm_pages = pages(server.pid)
         busy = {server.name: cpu_seconds(server.pid) for server in self.servers}
-        probe, = self.rage(max(20, seconds - (time.monotonic() - begun)))
+        probe = self.rage(max(20, seconds - (time.monotonic() - begun)))
         print("| Server | Descriptors after the warm-up, at the end | Memory after the warm-up, at the end | CPU | |")
         print("|---|---|---|---|---|")
         for server in self.servers:
@@ -196,7 +177,6 @@ class Soak:
             self.errors.append(f"honest requests failed: {collections.Counter(probe.failures).most_common(3)}")
         for name in sorted(self.counts):
             print(f"{name:40} {self.counts[name]:>9,}")
-        return len(self.errors)
 
     def end(self) -> None:
         self.stop.set()

@@ -79,53 +79,59 @@ def held(port: int) -> int:
     return count
 
 
-class Watch(threading.Thread):
+class Repeated(threading.Thread):
+    """Acts again and again, from now on, until the end."""
+
+    def __init__(self, pause: float):
+        super().__init__(daemon=True)
+        self.pause, self.over = pause, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.over.wait(self.pause):
+            self.act()
+
+    def act(self) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        self.over.set()
+        self.join()
+
+
+class Watch(Repeated):
     """When the last connection but those of honest clients was let go, by the kernel too."""
 
     # Honest clients that may be there at any moment.
     HONEST = 5
 
     def __init__(self, port: int):
-        super().__init__(daemon=True)
-        self.port, self.over, self.begun = port, threading.Event(), time.monotonic()
-        self.most, self.last = 0, 0.0
+        self.port, self.begun, self.last = port, time.monotonic(), 0.0
+        super().__init__(0.25)
 
-    def run(self) -> None:
-        while not self.over.wait(0.25):
-            count = held(self.port)
-            self.most = max(self.most, count)
-            if count > self.HONEST:
-                self.last = time.monotonic() - self.begun
-
-    def end(self) -> None:
-        self.over.set()
-        self.join()
+    def act(self) -> None:
+        if held(self.port) > self.HONEST:
+            self.last = time.monotonic() - self.begun
 
 
-class Probe(threading.Thread):
+class Probe(Repeated):
     """An honest client: a new connection and one request, ten times a second. Any answer counts, and how late it is."""
 
-    def __init__(self, port: int, host: str, path: str = "/auth/verify", status: int = 401):
-        super().__init__(daemon=True)
-        self.port, self.host, self.path, self.status = port, host, path, status
-        self.over = threading.Event()
+    def __init__(self, site):
+        self.site = site
         self.seconds: list[float] = []
         self.failures: list[str] = []
+        super().__init__(0.1)
 
-    def run(self) -> None:
-        while not self.over.wait(0.1):
-            begun = time.monotonic()
-            try:
-                status = call(self.port, "GET", self.path, {"Host": self.host}, timeout=5).status
-                if status != self.status:
-                    self.failures.append(f"status {status}")
-            except GONE as error:
-                self.failures.append(repr(error))
-            self.seconds.append(time.monotonic() - begun)
-
-    def end(self) -> None:
-        self.over.set()
-        self.join()
+    def act(self) -> None:
+        begun = time.monotonic()
+        try:
+            status = call(self.site, "GET", "/auth/verify", timeout=5).status
+            if status != 401:
+                self.failures.append(f"status {status}")
+        except GONE as error:
+            self.failures.append(repr(error))
+        self.seconds.append(time.monotonic() - begun)
 
     @property
     def longest(self) -> float:

@@ -1,25 +1,30 @@
 """People who sign in and proxies that ask who is signed in, all the time, whatever happens to the server."""
 
 import http.client
+import statistics
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
-from http.cookies import SimpleCookie
 
-SESSION = "__Host-bramley"
+from place import RECOVERY, within
+from web import FORM, SAME_ORIGIN, SESSION, Answer, cookie_field
+
 BROKEN = (OSError, http.client.HTTPException)
-FORM = "application/x-www-form-urlencoded"
+# What an answer is when all is well, by who asked.
+WELL = {"sign-in": 303, "kept": 204, "fresh": 204}
 
 
 @dataclass
-class Answer:
+class Noted:
     """What somebody was answered; status 0: nobody answered."""
     what: str
-    status: int
-    headers: http.client.HTTPMessage | None = None
-    text: str = ""
+    answer: Answer | None
     seconds: float = 0
+
+    @property
+    def status(self) -> int:
+        return self.answer.status if self.answer else 0
 
 
 class Crowd:
@@ -32,7 +37,7 @@ class Crowd:
         self.place, self.site, self.timeout, self.pause = place, place.site, timeout, pause
         self.stopping = threading.Event()
         self.lock = threading.Lock()
-        self.answers: list[Answer] = []
+        self.noted: list[Noted] = []
         # Who was told to be signed in and did not ask to be signed out, in order.
         self.signed_in: list[str] = []
         # Who was told to be signed out.
@@ -46,13 +51,11 @@ class Crowd:
 
     def start(self, patience: float) -> None:
         """Begins with somebody whom the proxies can ask for, and who may try for so many seconds."""
-        begun, count = time.monotonic(), 0
-        while True:
+        begun, count, token = time.monotonic(), 0, None
+        while not token:
             count += 1
-            token, answer = self.sign_in(self.name(), f"10.1.0.{count % 250 + 1}")
-            if token:
-                break
-            assert time.monotonic() - begun < patience, answer
+            token, answer = self.sign_in(f"10.1.0.{count % 250 + 1}")
+            assert token or time.monotonic() - begun < patience, answer and (answer.status, answer.text)
         self.signed_in.append(token)
         for thread in self.threads:
             thread.start()
@@ -70,27 +73,38 @@ class Crowd:
         except Exception as error:  # a mistake of the test's own
             self.failures.append(f"{work.__name__}: {error!r}")
 
-    def note(self, answer: Answer) -> Answer:
+    def note(self, what: str, answer: Answer | None, seconds: float = 0) -> None:
         with self.lock:
-            self.answers.append(answer)
-        return answer
+            self.noted.append(Noted(what, answer, seconds))
 
     # What happened
 
     def mark(self) -> int:
         with self.lock:
-            return len(self.answers)
+            return len(self.noted)
 
-    def since(self, mark: int, what: str) -> list[Answer]:
+    def since(self, mark: int, what: str) -> list[Noted]:
         with self.lock:
-            return [answer for answer in self.answers[mark:] if answer.what == what]
+            return [noted for noted in self.noted[mark:] if noted.what == what]
 
     def statuses(self, mark: int, what: str) -> Counter:
-        return Counter(answer.status for answer in self.since(mark, what))
+        return Counter(noted.status for noted in self.since(mark, what))
 
     def tokens(self) -> list[str]:
         with self.lock:
             return list(self.signed_in)
+
+    def gets(self, count: int, status: int = 303, since: int = 0) -> None:
+        """Waits until so many sign-ins were answered so."""
+        within(RECOVERY, lambda: self.statuses(since, "sign-in")[status] >= count, f"{count} sign-ins with {status}",
+               lambda: f"{self.statuses(since, 'sign-in')}\n{self.place.text()[-2000:]}")
+
+    def check_undisturbed(self, mark: int, *others: str, seconds: float = 10) -> None:
+        """Who is signed in stayed so and did not wait for so long; and these others, too, found all well."""
+        for what in ("kept", "fresh", *others):
+            assert set(self.statuses(mark, what)) == {WELL[what]}, (what, self.statuses(mark, what))
+            # The median: a busy machine holds up one or the other.
+            assert statistics.median(noted.seconds for noted in self.since(mark, what)) < seconds, what
 
     # One request
 
@@ -102,57 +116,38 @@ class Crowd:
         return connection
 
     def ask(self, connection, method: str, path: str, headers: dict, body: str | None = None) -> Answer:
-        start = time.monotonic()
         connection.request(method, path, body, {"Host": f"localhost:{self.site.port}"} | headers)
-        response = connection.getresponse()
-        text = response.read().decode(errors="replace")
-        return Answer(path, response.status, response.headers, text, time.monotonic() - start)
+        return Answer(connection.getresponse())
+
+    def ask_once(self, method: str, path: str, headers: dict, body: str | None = None) -> Answer | None:
+        """On a connection of its own; None: nobody answered."""
+        try:
+            connection = self.connect()
+            try:
+                return self.ask(connection, method, path, headers, body)
+            finally:
+                connection.close()
+        except BROKEN:
+            return None
 
     def verify(self, connection, token: str) -> Answer:
-        return self.ask(connection, "GET", "/auth/verify", {"Cookie": f"{SESSION}={token}"})
+        return self.ask(connection, "GET", "/auth/verify", cookie_field({SESSION: token}))
 
-    def name(self) -> str:
+    def sign_in(self, address: str) -> tuple[str | None, Answer | None]:
+        """Of somebody new: the session's token, if the answer has one, and the answer that ended the sign-in."""
         with self.lock:
             self.count += 1
-            return f"person{self.count}"
-
-    def sign_in(self, person: str, address: str) -> tuple[str | None, Answer]:
-        """The session's token, if the answer has one, and the answer that ended the sign-in."""
-        self.site.apple.call("POST", "people", {
+            person = f"person{self.count}"
+        apple = self.site.apple
+        apple.call("POST", "people", {
             "id": person, "givenName": "Ada", "familyName": "Orchard", "email": f"{person}@example.com"})
-        jar: dict[str, str] = {}
-
-        def browse(method: str, path: str, headers: dict, body: str | None = None) -> Answer:
-            try:
-                connection = self.connect()
-                try:
-                    answer = self.ask(connection, method, path, headers | {
-                        "X-Forwarded-For": address,
-                        "Cookie": "; ".join(f"{name}={value}" for name, value in jar.items())}, body)
-                finally:
-                    connection.close()
-            except BROKEN as error:
-                return Answer(path, 0, text=repr(error))
-            for line in answer.headers.get_all("Set-Cookie") or []:
-                jar.update({name: morsel.value for name, morsel in SimpleCookie(line).items()})
-            return answer
-
-        start = browse("GET", "/login/apple", {})
-        if start.status != 303:
+        start = self.ask_once("GET", "/login/apple", {"X-Forwarded-For": address})
+        if not start or start.status != 303:
             return None, start
-        form = self.site.apple.call(
-            "POST", "authorize", {"person": person, "authorize_url": start.headers["Location"]})["form"]
-        answer = browse("POST", "/apple/callback", {
-            "Content-Type": FORM, "Origin": self.site.apple.origin, "Sec-Fetch-Site": "cross-site"}, form)
-        return (jar.get(SESSION) if answer.status == 303 else None), answer
-
-    def sign_out(self, token: str) -> Answer:
-        connection = self.connect()
-        try:
-            return self.ask(connection, "DELETE", "/api/v1/session", {
-                "Cookie": f"{SESSION}={token}", "Sec-Fetch-Site": "same-origin"})
-        finally:
-            connection.close()
+        form = apple.call("POST", "authorize", {"person": person, "authorize_url": start.location})["form"]
+        done = self.ask_once("POST", "/apple/callback", FORM | cookie_field(start.cookies()) | {
+            "X-Forwarded-For": address, "Origin": apple.origin, "Sec-Fetch-Site": "cross-site"}, form)
+        return (done.cookies().get(SESSION) if done and done.status == 303 else None), done
 
     # What each does
 
@@ -160,59 +155,58 @@ class Crowd:
         turn = 0
         while not self.stopping.wait(self.pause):
             turn += 1
-            token, answer = self.sign_in(self.name(), f"10.2.{index}.{turn % 250 + 1}")
+            begun = time.monotonic()
+            token, answer = self.sign_in(f"10.2.{index}.{turn % 250 + 1}")
+            took = time.monotonic() - begun
             if token and turn % 3 == 0:
-                try:
-                    gone = self.note(self.named("sign-out", self.sign_out(token)))
-                except BROKEN:
-                    gone = Answer("sign-out", 0)
+                gone = self.ask_once("DELETE", "/api/v1/session", SAME_ORIGIN | cookie_field({SESSION: token}))
+                self.note("sign-out", gone)
                 with self.lock:
                     # Without an answer nobody knows.
-                    if gone.status == 204:
+                    if gone and gone.status == 204:
                         self.signed_out.append(token)
-                    elif gone.status == 503:
+                    elif gone and gone.status == 503:
                         self.signed_in.append(token)
             elif token:
                 with self.lock:
                     self.signed_in.append(token)
-            self.note(self.named("sign-in", answer))
+            self.note("sign-in", answer, took)
 
-    @staticmethod
-    def named(what: str, answer: Answer) -> Answer:
-        answer.what = what
+    def ask_about(self, turn: int, what: str, connection) -> Answer:
+        """Whether one of those who stayed is signed in."""
+        with self.lock:
+            token = self.signed_in[turn % len(self.signed_in)]
+        begun = time.monotonic()
+        answer = self.verify(connection, token)
+        self.note(what, answer, time.monotonic() - begun)
         return answer
 
-    def pick(self, turn: int) -> str:
-        with self.lock:
-            return self.signed_in[turn % len(self.signed_in)]
-
-    def ask_on_one_connection(self, index: int) -> None:
+    def ask_on_one_connection(self, _) -> None:
         turn = 0
         while not self.stopping.is_set():
             try:
                 connection = self.connect()
                 while not self.stopping.wait(0.005):
                     turn += 1
-                    answer = self.note(self.named("kept", self.verify(connection, self.pick(turn))))
-                    if answer.headers.get("Connection") == "close":
+                    if self.ask_about(turn, "kept", connection).headers.get("Connection") == "close":
                         break
                 connection.close()
-            except BROKEN as error:
-                self.note(Answer("kept", 0, text=repr(error)))
+            except BROKEN:
+                self.note("kept", None)
                 self.stopping.wait(0.05)
 
-    def ask_on_fresh_connections(self, index: int) -> None:
+    def ask_on_fresh_connections(self, _) -> None:
         turn = 0
         while not self.stopping.wait(0.02):
             turn += 1
             try:
                 connection = self.connect()
                 try:
-                    self.note(self.named("fresh", self.verify(connection, self.pick(turn))))
+                    self.ask_about(turn, "fresh", connection)
                 finally:
                     connection.close()
-            except BROKEN as error:
-                self.note(Answer("fresh", 0, text=repr(error)))
+            except BROKEN:
+                self.note("fresh", None)
 
     # What must be true at last
 
@@ -221,11 +215,11 @@ class Crowd:
         connection = self.connect()
         wrong = Counter()
         try:
-            for token, wanted in [(token, 204) for token in self.tokens()] + [
-                    (token, 401) for token in self.signed_out]:
-                status = self.verify(connection, token).status
-                if status != wanted:
-                    wrong[f"{status} instead of {wanted}"] += 1
+            for tokens, wanted in ((self.tokens(), 204), (self.signed_out, 401)):
+                for token in tokens:
+                    status = self.verify(connection, token).status
+                    if status != wanted:
+                        wrong[f"{status} instead of {wanted}"] += 1
         finally:
             connection.close()
         assert not wrong, f"{comment}: {dict(wrong)} of {len(self.signed_in)} and {len(self.signed_out)}"

@@ -1,7 +1,6 @@
 """A time in which the database takes no writes: what everybody is told, and what is true afterwards."""
 
 import re
-import statistics
 import time
 
 from place import RECOVERY, within
@@ -14,12 +13,10 @@ def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20
     """- begin, end: make the cause and take it away.
     - cause, advice: words of the log's line.
     - refusals: sign-ins that must fail meanwhile."""
-    within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
+    crowd.gets(20)
     mark, size, start = crowd.mark(), place.log.stat().st_size, time.monotonic()
     begin()
-    within(
-        RECOVERY, lambda: crowd.statuses(mark, "sign-in")[503] >= refusals, "sign-ins that are refused",
-        lambda: f"{crowd.statuses(mark, 'sign-in')}\n{place.text()[-2000:]}")
+    crowd.gets(refusals, 503, since=mark)
     within(RECOVERY, lambda: "storage" in place.problems(), "a state that is not ready")
     asked = time.monotonic()
     # Also when it is asked again and again: what is left of a full disk has room for a small write now and then.
@@ -45,18 +42,13 @@ def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20
     assert "critical" not in {line["level"] for line in lines}
 
     check_page(crowd, mark, lines)
-    # Who is signed in stays so, and nobody waits.
-    for what in ("kept", "fresh"):
-        assert set(crowd.statuses(mark, what)) == {204}, crowd.statuses(mark, what)
-        # The median: a busy machine holds up one or the other.
-        assert statistics.median(answer.seconds for answer in crowd.since(mark, what)) < 3
-    # Nobody was told to be signed out.
+    crowd.check_undisturbed(mark, seconds=3)
     assert place.lives
 
     end()
     mark = crowd.mark()
     within(RECOVERY, place.is_alive_and_ready, "a server that is ready", place.text)
-    within(RECOVERY, lambda: crowd.statuses(mark, "sign-in")[303] >= 10, "sign-ins again", place.text)
+    crowd.gets(10, since=mark)
     within(RECOVERY, lambda: place.lines(WRITES_SUCCEED, after=size), "the line of its end", place.text)
     tell_apple(place, 200)
     finish(place, crowd)
@@ -79,7 +71,7 @@ def check_page(
         crowd, mark: int, lines: list[dict], statuses: tuple[int, ...] = (503,), words: str = "nobody was signed in",
 ) -> None:
     """A page says what happened in these words, offers another try, and has a number that the log knows."""
-    refused = [answer for answer in crowd.since(mark, "sign-in") if answer.status in statuses]
+    refused = [noted.answer for noted in crowd.since(mark, "sign-in") if noted.status in statuses]
     numbers = set()
     for answer in refused:
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import signal
 import sqlite3
 import subprocess
 import time
@@ -12,7 +10,7 @@ from pathlib import Path
 from namespace import mount
 from patience import eventually
 from processes import cpu_seconds
-from programs import Site
+from programs import Program, Site
 
 # How soon all is well again when the cause has gone, in seconds. Nearly all of it is for a busy machine.
 RECOVERY = 120
@@ -37,17 +35,16 @@ class Place:
             "server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2, "log.level": "info", "log.format": "json",
             "log.requests": "failures"} | settings, scheme=scheme)
         self.log = folder / "bramley.log"
-        self.process: subprocess.Popen | None = None
+        self.program: Program | None = None
 
     # Its life
 
     def start(
             self, prefix: list[str] = (), environment: dict[str, str] | None = None,
             log: Path | None = None) -> "Place":
-        with (log or self.log).open("ab") as output:
-            self.process = subprocess.Popen(
-                [*prefix, str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
-                stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=os.environ | (environment or {}))
+        self.program = Program(
+            [*prefix, str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
+            log or self.log, environment)
 
         def serves() -> bool:
             assert self.lives, self.text()[-3000:]
@@ -57,16 +54,18 @@ class Place:
         return self
 
     @property
+    def process(self) -> subprocess.Popen:
+        return self.program.process
+
+    @property
     def lives(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.program is not None and self.process.poll() is None
 
     def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        return self.program.stop()
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        self.program.kill()
 
     def end(self) -> None:
         if self.lives:

@@ -1,7 +1,6 @@
 """The machine's clock is set by two hours, to either side, and back."""
 
 import os
-import statistics
 import time
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def test_a_wrong_clock_for_a_while_ends_no_session(library, make_place, make_cro
     clock = Clock(library("clock"), place.folder)
     place.start(environment=clock.environment)
     crowd = make_crowd(place)
-    within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
+    crowd.gets(20)
 
     mark, size, start = crowd.mark(), place.log.stat().st_size, time.monotonic()
     clock.set(seconds)
@@ -43,8 +42,7 @@ def test_a_wrong_clock_for_a_while_ends_no_session(library, make_place, make_cro
     assert len(told) == 1 and abs(int(told[0]["seconds"]) - seconds) <= 2 and "NTP" in told[0]["do"], told
     # Sign-ins fail, and say why: Apple's times, or ours at Apple, make no sense.
     wrong, known = crowd.mark(), place.log.stat().st_size
-    within(RECOVERY, lambda: crowd.statuses(wrong, "sign-in")[400] >= 20, "sign-ins that are refused",
-           lambda: f"{crowd.statuses(wrong, 'sign-in')}\n{place.text()[-2000:]}")
+    crowd.gets(20, 400, since=wrong)
     assert set(crowd.statuses(wrong, "sign-in")) == {400}
     reasons = {line["reason"] for line in place.lines("request failed", after=known)}
     # Who was on their way when it happened may have met the other one.
@@ -52,10 +50,7 @@ def test_a_wrong_clock_for_a_while_ends_no_session(library, make_place, make_cro
     lines = place.lines(after=size)
     assert len([line for line in lines if line["level"] in ("error", "warning")]) <= 200 + 10 * (time.monotonic() - start)
     check_page(crowd, wrong, lines, statuses=(400,), words="Try again" if reason == "clock" else "")
-    # Who is signed in stays so.
-    for what in ("kept", "fresh"):
-        assert set(crowd.statuses(mark, what)) == {204}, crowd.statuses(mark, what)
-        assert statistics.median(answer.seconds for answer in crowd.since(mark, what)) < 3
+    crowd.check_undisturbed(mark, seconds=3)
     assert place.is_alive_and_ready(), place.health("/readyz")
     if reason == "client_refused":
         # A token from the future is refused before Apple is asked for anything.
@@ -63,12 +58,12 @@ def test_a_wrong_clock_for_a_while_ends_no_session(library, make_place, make_cro
 
     clock.set(0)
     mark = crowd.mark()
-    within(RECOVERY, lambda: crowd.statuses(mark, "sign-in")[303] >= 20, "sign-ins again", place.text)
+    crowd.gets(20, since=mark)
     within(RECOVERY, lambda: len(place.lines(CLOCK_WAS_SET, after=size)) == 2, "the line of its end", place.text)
     # Those of before are signed in as they were, and nobody is shut out.
     late = crowd.mark()
-    within(RECOVERY, lambda: crowd.statuses(late, "sign-in")[303] >= 5, "more sign-ins")
-    assert set(crowd.statuses(late, "sign-in")) == {303}
+    crowd.gets(5, since=late)
+    crowd.check_undisturbed(late, "sign-in")
     finish(place, crowd)
 
 
@@ -77,7 +72,7 @@ def test_sessions_idle_by_a_wrong_clock_work_again_with_the_right_one(library, m
     clock = Clock(library("clock"), place.folder)
     place.start(environment=clock.environment)
     crowd = make_crowd(place)
-    within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
+    crowd.gets(20)
     crowd.stop()
     crowd.check_sessions("before")
     clock.set(10800)

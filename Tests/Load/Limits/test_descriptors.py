@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from crowd import SESSION
 from outage import finish
 from place import RECOVERY, within
 from processes import descriptors
+from web import SESSION
 
 FEW = "file descriptor limit too low for server.limits.connections"
 CLOSED = "connections closed: limit reached"
@@ -63,17 +63,15 @@ def test_more_visitors_than_descriptors_end_no_session_and_service_recovers(make
     told = place.lines(FEW)
     assert len(told) == 1 and told[0]["descriptors"] == "64" and "LimitNOFILE" in told[0]["do"], told
     crowd = make_crowd(place, signers=1, kept=1)
-    within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
+    crowd.gets(20)
 
     # One address cannot have them all.
     flood, mark, size = Flood(place), crowd.mark(), place.log.stat().st_size
     flooded = time.monotonic()
     for _ in range(100):
         flood.add("127.0.0.2")
-    within(RECOVERY, lambda: crowd.statuses(mark, "sign-in")[303] >= 20, "sign-ins that go on", place.text)
-    for what in ("kept", "fresh"):
-        assert set(crowd.statuses(mark, what)) == {204}, crowd.statuses(mark, what)
-    assert set(crowd.statuses(mark, "sign-in")) == {303}
+    crowd.gets(20, since=mark)
+    crowd.check_undisturbed(mark, "sign-in")
     crowd.stop()
 
     # Many can. Whoever is in the middle of a request has their answer all the same.
@@ -106,7 +104,7 @@ def test_more_visitors_than_descriptors_end_no_session_and_service_recovers(make
     flood.end()
     after = make_crowd(place, patience=RECOVERY)
     mark = after.mark()
-    within(RECOVERY, lambda: after.statuses(mark, "sign-in")[303] >= 20, "sign-ins again", place.text)
+    after.gets(20, since=mark)
     assert set(after.statuses(mark, "fresh")) == {204}
     if begin is start_with_many_and_take_them:
         limit(place, 4096)

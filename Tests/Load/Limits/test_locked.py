@@ -15,5 +15,5 @@ def test_a_database_locked_by_another_process_is_reported_and_loses_nothing(make
     endure(place, crowd, lambda: other.execute("BEGIN EXCLUSIVE"), lambda: other.execute("ROLLBACK"),
            "database is locked", "end what holds a lock on bramley.db", refusals=6)
     other.close()
-    refused = [answer.seconds for answer in crowd.since(0, "sign-in") if answer.status == 503]
+    refused = [noted.seconds for noted in crowd.since(0, "sign-in") if noted.status == 503]
     assert statistics.median(refused) < 20, refused

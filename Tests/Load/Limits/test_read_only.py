@@ -1,6 +1,6 @@
 """The file system of the data directory becomes read-only under the server, or is so from the start."""
 
-import subprocess
+import json
 
 from namespace import mount
 from outage import endure
@@ -18,12 +18,9 @@ def test_a_start_on_a_read_only_disk_is_refused_in_one_line(make_place):
     place = make_place({"apple.bundleIDs": ["com.example.app"]}, disk="24m").start()
     assert place.stop() == 0
     mount("-o", "remount,bind,ro", str(place.data))
-    with place.log.open("wb") as output:
-        done = subprocess.run(
-            [str(place.binaries / "bramley"), "serve", "--config", str(place.folder / "config.json")],
-            stdout=output, stderr=output, timeout=60)
+    done = place.site.operator.run("serve", timeout=60)
     assert done.returncode == 1
-    lines = place.lines()
+    lines = [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
     assert len(lines) == 1, lines
     assert "ead-only file system" in lines[0]["cause"] and str(place.data) in lines[0]["cause"]
     # And the next one is not.

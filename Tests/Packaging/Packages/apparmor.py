@@ -1,8 +1,9 @@
 """Rules of an AppArmor profile about files, as apparmor_parser(8) reads the profile, and what a program was seen to touch."""
 
 import re
-import subprocess
 from pathlib import Path
+
+from debian import output
 
 # What a call does to the path it names: looking is no matter for AppArmor.
 WRITES = {"mkdir", "mkdirat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "link", "linkat", "chmod", "fchmodat",
@@ -19,14 +20,13 @@ def pattern(text: str, variables: dict[str, list[str]]) -> re.Pattern:
 
 class Profile:
     def __init__(self, root: Path):
-        done = subprocess.run(
-            ["apparmor_parser", "--preprocess", "--base", str(root / "etc/apparmor.d"), str(root / "etc/apparmor.d/bramley")],
-            check=True, capture_output=True, text=True)
-        inside = done.stdout.partition("profile bramley")[2]
+        folder = root / "etc/apparmor.d"
+        whole = output("apparmor_parser", "--preprocess", "--base", folder, folder / "bramley")
+        inside = whole.partition("profile bramley")[2]
         rules = re.findall(r'^\s*(?:owner\s+)?"?([/@][^\s"]*)"?\s+([a-zA-Z]+),', inside, re.MULTILINE)
         assert len(rules) > 50
         variables: dict[str, list[str]] = {}
-        for name, values in re.findall(r"^\s*@\{(\w+)\}\s*\+?=\s*(.*)$", done.stdout, re.MULTILINE):
+        for name, values in re.findall(r"^\s*@\{(\w+)\}\s*\+?=\s*(.*)$", whole, re.MULTILINE):
             variables.setdefault(name, []).extend(value.strip('"').rstrip("/") for value in values.split())
         self.rules = [(pattern(path, variables), letters) for path, letters in rules]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import machine_boot
-from debian import ROOT, Debian, make_base
+from debian import ROOT, Debian, make_base, output
 from machine import enter
 
 
@@ -34,7 +34,7 @@ def former(tmp_path_factory) -> Path:
 
 
 def git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return output("git", *arguments, cwd=ROOT)
 
 
 def make_elsewhere(folder: Path, **environment: str) -> None:

@@ -36,6 +36,11 @@ def make_base(base: Path = BASE, last: str = "usr/bin/apt-get", further: tuple[s
         assert done.returncode == 0, done.stdout[-2000:]
 
 
+def output(*command, **options) -> str:
+    """What a command that has to succeed prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
 class Debian:
     def __init__(self, folder: Path):
         self.root = folder / "debian"
@@ -106,11 +111,12 @@ class Debian:
         eventually(is_up, "the server")
         return process
 
-    def simulate_apple(self) -> None:
+    def serve_with_apple(self, wrap: list[str] = ()) -> subprocess.Popen:
         self.start(["apple-simulator", "--port", str(APPLE), "--server-url", f"http://localhost:{PORT}",
-                    "--services-id", "com.example.web", "--bundle-id", "com.example.app", "--team-id", "TEAM123456", "--key-id", "F6G7H8I9J0",
-                    "--key", f"/root/{KEY}"], "apple.log")
+                    "--services-id", "com.example.web", "--bundle-id", "com.example.app", "--team-id", "TEAM123456",
+                    "--key-id", "F6G7H8I9J0", "--key", f"/root/{KEY}"], "apple.log")
         eventually(lambda: status(APPLE, "/auth/keys") == 200, "the simulated Apple")
+        return self.serve(wrap)
 
     def configure(self) -> str:
         (self.root / "root" / KEY).write_bytes(new_key())

@@ -1,7 +1,7 @@
 """The Debian packages: what is in them, and their life in a fresh Debian: installed, upgraded, downgraded, purged."""
 
+import filecmp
 import gzip
-import hashlib
 import json
 import os
 import re
@@ -13,13 +13,13 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from conftest import build, git, make_elsewhere
-from debian import ADMIN, KEY, ROOT, sign_in, who
+from debian import ADMIN, KEY, ROOT, output, sign_in, who
 from web import call
 
 
 def content(package) -> dict[str, str]:
     """Modes and owners by path."""
-    lines = subprocess.run(["dpkg-deb", "-c", package], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = output("dpkg-deb", "-c", package).splitlines()
     return {words[5].removeprefix("."): " ".join(words[:2]) for words in (line.split(maxsplit=5) for line in lines)}
 
 
@@ -31,11 +31,15 @@ def test_lintian_finds_nothing(packages, name):
     assert done.returncode == 0, done.stdout
 
 
+def check_same(packages, folder) -> None:
+    """Those in the folder are the same bytes."""
+    for name in ("bramley", "apple-simulator"):
+        assert filecmp.cmp(packages[name], folder / packages[name].name, shallow=False), name
+
+
 def test_two_packs_are_the_same_bytes(packages, tmp_path):
     build(tmp_path, TZ="Pacific/Auckland", LC_ALL="C.UTF-8", DEB_BUILD_OPTIONS="parallel=7")
-    for name in ("bramley", "apple-simulator"):
-        first, second = packages[name], tmp_path / packages[name].name
-        assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
+    check_same(packages, tmp_path)
 
 
 def test_two_builds_are_the_same_bytes(packages, tmp_path):
@@ -46,18 +50,15 @@ def test_two_builds_are_the_same_bytes(packages, tmp_path):
     copy = tmp_path / "elsewhere"
     copy.mkdir()
     subprocess.run(["tar", "-xf", tmp_path / "sources.tar", "-C", copy], check=True)
-    said = subprocess.run([ROOT / ".build/release/bramley", "--version"], check=True, capture_output=True, text=True).stdout
+    said, time = output(ROOT / ".build/release/bramley", "--version"), git("log", "-1", "--format=%ct").strip()
     make_elsewhere(copy, SOURCE_COMMIT=re.search(r"commit ([0-9a-z-]+)", said)[1],
-                   DEB_VERSION=packages["bramley"].name.split("_")[1], SOURCE_DATE_EPOCH=git("log", "-1", "--format=%ct").strip())
-    for name in ("bramley", "apple-simulator"):
-        first, second = packages[name], copy / ".build/dist" / packages[name].name
-        assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest(), name
+                   DEB_VERSION=packages["bramley"].name.split("_")[1], SOURCE_DATE_EPOCH=time)
+    check_same(packages, copy / ".build/dist")
     sums = []
     for place in (ROOT, copy):
         archives = tmp_path / f"archives-of-{place.name}"
         subprocess.run([place / "scripts/dist.sh"], check=True, capture_output=True, env=os.environ | {
-            "BUILT": str(place / ".build/release"), "DIST": str(archives),
-            "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").strip()})
+            "BUILT": str(place / ".build/release"), "DIST": str(archives), "SOURCE_DATE_EPOCH": time})
         sums.append((archives / "SHA256SUMS").read_text())
     assert sums[0] == sums[1] and sums[0].count(".tar.gz") == 2
 
@@ -72,8 +73,7 @@ def test_installed_files_have_the_right_owners_and_modes(packages):
 
 def test_every_command_has_its_manual(packages, tmp_path):
     subprocess.run(["dpkg-deb", "-x", packages["bramley"], tmp_path], check=True)
-    help_ = json.loads(subprocess.run([tmp_path / "usr/bin/bramley", "--experimental-dump-help"], check=True,
-                                      capture_output=True, text=True).stdout)["command"]
+    help_ = json.loads(output(tmp_path / "usr/bin/bramley", "--experimental-dump-help"))["command"]
     commands = [one for one in help_["subcommands"] if one["commandName"] != "help"]
     pages = {file.name.removesuffix(".1.gz"): gzip.decompress(file.read_bytes()).decode().replace("\\", "")
              for file in (tmp_path / "usr/share/man/man1").iterdir()}
@@ -99,8 +99,7 @@ def test_the_bill_of_materials_is_whole(packages, tmp_path, name):
     assert {pin["identity"] for pin in pins} <= set(named)
     assert all(pin["state"]["revision"] in named[pin["identity"]]["downloadLocation"] for pin in pins)
     assert all(named[pin["identity"]]["licenseDeclared"] != "NOASSERTION" for pin in pins)
-    depends = subprocess.run(["dpkg-deb", "-f", packages[name], "Depends"], check=True, capture_output=True, text=True)
-    libraries = set(re.findall(r"\b(lib[a-z0-9.+-]+)", depends.stdout))
+    libraries = set(re.findall(r"\b(lib[a-z0-9.+-]+)", output("dpkg-deb", "-f", packages[name], "Depends")))
     linked = {one["relatedSpdxElement"].removeprefix("SPDXRef-") for one in document["relationships"]
               if one["relationshipType"] == "DYNAMIC_LINK"}
     # An SPDX id has no plus.
@@ -131,8 +130,7 @@ def test_install_configure_serve_and_remove(debian, packages):
     debian.run("systemctl", "enable", "bramley")
     assert (debian.root / "etc/systemd/system/multi-user.target.wants/bramley.service").is_symlink()
 
-    debian.simulate_apple()
-    server = debian.serve()
+    server = debian.serve_with_apple()
     ada = sign_in("ada")
     assert who(ada)
     assert debian.status("/var/lib/bramley/data") == ("bramley", "bramley", 0o700)
@@ -144,8 +142,7 @@ def test_upgraded_and_downgraded_people_stay_signed_in(debian, packages, former)
     debian.install(former, packages["apple-simulator"])
     debian.configure()
     configuration = (debian.root / "etc/bramley/config.json").read_bytes()
-    debian.simulate_apple()
-    server = debian.serve()
+    server = debian.serve_with_apple()
     ada = sign_in("ada")
     user = who(ada)
     for package in (packages["bramley"], packages["bramley newer"], former):
@@ -165,8 +162,7 @@ def test_purge_asks_before_it_deletes_data(debian, packages, answer):
     debian.install(packages["bramley"], packages["apple-simulator"])
     debian.configure()
     debian.run("systemctl", "enable", "bramley")
-    debian.simulate_apple()
-    server = debian.serve()
+    server = debian.serve_with_apple()
     sign_in("ada")
     debian.stop(server)
     debian.run("apt-get", "remove", "-y", "bramley")
@@ -198,9 +194,9 @@ def test_the_service_opens_only_files_that_its_apparmor_profile_allows(debian, p
 
     debian.install(packages["bramley"], packages["apple-simulator"])
     debian.configure()
-    debian.simulate_apple()
     trace = tmp_path / "trace"
-    server = debian.serve(["strace", "-f", "-qq", "-e", "trace=%file", "-e", "signal=none", "-o", str(trace)])
+    server = debian.serve_with_apple(
+        ["strace", "-f", "-qq", "-e", "trace=%file", "-e", "signal=none", "-o", str(trace)])
     ada = sign_in("ada")
     assert who(ada) and call(ADMIN, "GET", "/metrics").status == 200
     os.killpg(server.pid, signal.SIGTERM)

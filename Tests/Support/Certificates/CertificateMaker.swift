@@ -1,5 +1,6 @@
 import ChildProcesses
 import Foundation
+import TemporaryFolders
 
 /// An authority for tests, with a root and an intermediate, in a folder that goes with its owner. Everything is made by
 /// OpenSSL's command line, so that our own reading is held against another's writing.
@@ -28,11 +29,11 @@ package final class CertificateMaker: Sendable {
         package var text: String
     }
 
-    package let folder: String
+    package var folder: String { place.path }
+    private let place: TemporaryFolder
+
     package init() throws {
-        folder = NSTemporaryDirectory() + "bramley-certificates-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        place = try TemporaryFolder()
         try run(
             """
             printf 'basicConstraints=critical,CA:TRUE\\nsubjectKeyIdentifier=hash\\n' > authority
@@ -45,8 +46,6 @@ package final class CertificateMaker: Sendable {
               -extfile authority -out intermediate.pem
             """)
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     /// - Parameters:
     ///   - names: of subjectAltName; what looks like an IP address is one. Empty for none.

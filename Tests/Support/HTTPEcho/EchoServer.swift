@@ -1,3 +1,4 @@
+internal import Coding
 package import HTTP
 package import Logging
 package import Sockets
@@ -52,7 +53,7 @@ package struct EchoServer: Sendable {
         try await group.run { loop in
             let server = HTTPLoop(
                 loop: loop, configuration: configuration, handler: EchoHandler(),
-                wallClock: { WallTime.milliseconds }, logger: logger)
+                wallClock: { SystemClock().now().milliseconds }, logger: logger)
             do throws(SystemError) {
                 _ = try Listener.start(sockets, on: loop, admission: admission)
             } catch {

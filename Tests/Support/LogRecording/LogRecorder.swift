@@ -1,11 +1,13 @@
 package import Logging
 internal import Synchronization
 
-/// Keeps every line that would be logged, metadata included.
+/// Keeps every line that would be logged: `level message name=value name=value`.
 package final class LogRecorder: Sendable {
     private let storage = Mutex<[String]>([])
+    private let hear: @Sendable (String) -> Void
 
-    package init() {}
+    /// - Parameter hear: called with each line when it is logged.
+    package init(hear: @escaping @Sendable (String) -> Void = { _ in }) { self.hear = hear }
 
     package var lines: [String] { storage.withLock { $0 } }
 
@@ -13,7 +15,10 @@ package final class LogRecorder: Sendable {
         Logger(label: "test") { _ in Handler(recorder: self) }
     }
 
-    fileprivate func append(_ line: String) { storage.withLock { $0.append(line) } }
+    fileprivate func append(_ line: String) {
+        storage.withLock { $0.append(line) }
+        hear(line)
+    }
 
     private struct Handler: LogHandler {
         let recorder: LogRecorder
@@ -26,7 +31,13 @@ package final class LogRecorder: Sendable {
         }
 
         func log(event: LogEvent) {
-            recorder.append("\(event.level) \(event.message) \(event.metadata ?? [:])")
+            let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            recorder.append("\(event.level) \(event.message) \(values.joined(separator: " "))")
         }
     }
+}
+
+extension Logger {
+    /// Logs nothing.
+    package static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 }

@@ -1,7 +1,8 @@
 package import Coding
 package import Crypto
 import Foundation
-import Logging
+import LogRecording
+import TemporaryFolders
 
 @testable package import Accounts
 @testable import Storage
@@ -16,46 +17,43 @@ package final class TestDatabase: Sendable {
 
     package let store: Accounts.Database
     package let faults = Faults()
+    /// Whoever still holds the store when this is gone may go on: its files are open.
     private let folder = TestDatabase.makeFolder()
 
     package init(
         limits: SessionLimits, onAccountDeleted: AccountDeletionPolicy = .erase, clock: any WallClock
     ) {
-        let (path, faults) = (Store.path(in: folder), faults)
+        let (path, faults) = (Store.path(in: folder.path), faults)
         guard
             FileManager.default.createFile(
                 atPath: path, contents: Self.template, attributes: [.posixPermissions: 0o600])
         else { fatalError("\(path) cannot be written") }
         // Its schema is current: it is not looked through for missing steps.
-        store = Self.open(folder, limits, onAccountDeleted, use: .successor, clock: clock) { FailingEngine($0, faults) }
+        store = Self.open(folder.path, limits, onAccountDeleted, use: .successor, clock: clock) {
+            FailingEngine($0, faults)
+        }
         // No test of these ends with the machine.
         store.store.engine.writer.sync { connection in _ = try? connection.execute(sql: "PRAGMA synchronous = OFF") }
     }
 
-    /// Whoever still holds the store may go on: its files are open.
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
-
     /// A new database's file.
     private static let template: Data = {
         let folder = makeFolder()
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        open(folder, SessionLimits(lifetime: 1, idleTimeout: 1), .erase, use: .server, clock: ManualClock()) { $0 }
+        defer { withExtendedLifetime(folder) {} }
+        open(folder.path, SessionLimits(lifetime: 1, idleTimeout: 1), .erase, use: .server, clock: ManualClock()) { $0 }
             .close()
-        guard let data = FileManager.default.contents(atPath: Store.path(in: folder)) else {
+        guard let data = FileManager.default.contents(atPath: Store.path(in: folder.path)) else {
             fatalError("there is no new database")
         }
         return data
     }()
 
-    private static func makeFolder() -> String {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+    private static func makeFolder() -> TemporaryFolder {
         do {
-            try FileManager.default.createDirectory(
-                atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            return try TemporaryFolder()
         } catch {
-            fatalError("\(folder) cannot be made: \(error)")
+            fatalError("a folder cannot be made: \(error)")
         }
-        return folder
     }
 
     private static func open(
@@ -70,9 +68,7 @@ package final class TestDatabase: Sendable {
         do {
             return try Database(
                 options: options, keyring: keyring,
-                runtime: Runtime(
-                    clock: clock, random: SystemRandom(),
-                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+                runtime: Runtime(clock: clock, random: SystemRandom(), logger: .silent),
                 steps: Schema.steps, over: wrap)
         } catch {
             fatalError("the database does not open: \(error)")

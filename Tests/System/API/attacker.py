@@ -1,38 +1,33 @@
 """What attackers send: requests with any fields in any number, at every route the documentation names."""
 
+import html.parser
 import http.client
 import itertools
 import re
 from urllib.parse import urlencode, urlsplit
 
-from inhabited import Inhabited
+from app import APP
+from inhabited import SCOPES, WEBHOOKS, Inhabited
 from patience import PATIENCE
 from programs import ROOT
-from ways import Way
+from routes import ADMIN, TABLE
+from ways import LINKS, Way
 from web import Answer
 
 ROUTES = ROOT / "docs/reference/api.md"
 COOKIE = "__Host-bramley"
-FORM = ("Content-Type", "application/x-www-form-urlencoded")
 SAME_ORIGIN = ("Sec-Fetch-Site", "same-origin")
 # What a site of these tests names as its proxies, to believe `send`.
 PROXIES = ["127.0.0.0/8"]
 OPERATORS = {"operator.groups": ["operators"]}
+# A site where everything can be tried.
+SETTINGS = {
+    **LINKS, **OPERATORS, **WEBHOOKS, "log.level": "info", "server.trustedProxies": PROXIES,
+    "assertion.audience": "backend", "apple.bundleIDs": [APP]}
 ADDRESSES = itertools.count(1)
-
-
-def documented() -> list[tuple[str, str, str]]:
-    """Method, path and second column of each route: for a backend's, the scope. A test elsewhere holds the document
-    against the program."""
-    rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \| ([^|]*) \|", ROUTES.read_text(), re.MULTILINE)
-    # Probes are on a listener of their own.
-    return [(method, path, asker.strip()) for method, path, asker in rows if path not in ("/healthz", "/metrics", "/readyz")]
-
-
-def backend_routes() -> list[tuple[str, str, str]]:
-    """Method, path and scope."""
-    return [(method, path, match[1]) for method, path, asker in documented()
-            if (match := re.fullmatch(r"`([a-z:]+)`", asker))]
+# Probes are on a listener of their own. test_bad_input.py holds the table against the documentation.
+DOCUMENTED = [place for place in TABLE if place[1] not in ADMIN]
+BACKENDS = [place for place, route in TABLE.items() if route.asker in SCOPES]
 
 
 def browser_pages() -> list[str]:
@@ -61,6 +56,26 @@ def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body:
         return Answer(connection.getresponse())
     finally:
         connection.close()
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser makes of a page: its tags with what they have, and all text."""
+
+    def __init__(self, page: bytes):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    @property
+    def shape(self) -> list[tuple]:
+        """The tags without values."""
+        return [(tag, sorted(attributes)) for tag, attributes in self.tags]
 
 
 def cookie(token: str) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 import pytest
 
+from app import APP
 from inhabited import SCOPES, WEBHOOKS, Inhabited
 from ways import LINKS
 from web import bearer
@@ -17,8 +18,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def site(make_site):
     """A server that believes this machine about who is asking, so that one test's failures slow down nobody else."""
-    return make_site({"log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend",
-                                   "apple.bundleIDs": ["com.example.app"], **WEBHOOKS, **LINKS})
+    return make_site({
+        "log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend",
+        "apple.bundleIDs": [APP], **WEBHOOKS, **LINKS})
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,18 @@ def inhabited(site):
 
 
 @pytest.fixture(scope="module")
+def keys(inhabited):
+    """A link belongs to the key that began it: that one is among them."""
+    return {scope: inhabited.key(scope) for scope in SCOPES}
+
+
+@pytest.fixture(scope="module")
 def key(inhabited):
     """What a backend sends that may do everything."""
     return bearer(inhabited.make_key(*SCOPES))
+
+
+@pytest.fixture(scope="module")
+def keys(inhabited):
+    """One for each scope. A link belongs to the key that began it: that one is among them."""
+    return {scope: inhabited.key(scope) for scope in SCOPES}

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from attacker import FORM
-
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
 JSON = ("Content-Type", "application/json")
 # server.limits.body by default.
 BODY = 524_288
@@ -50,12 +49,19 @@ class Route:
 NATIVE = dict(takes=JSON, most=65_536)
 API = dict(strict=True)
 TABLE = {
+    **{("GET", path): Route() for path in (
+        "/link/{id}", "/link/{id}/attempt", "/account/deleted", "/assets/{path...}", "/.well-known/jwks.json",
+        "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+        "/.well-known/apple-app-site-association", "/healthz", "/metrics", "/readyz")},
+    **{("GET", path): Route("page") for path in (
+        "/account/export", "/account/delete", "/operator", "/operator/doctor", "/operator/users/{id}",
+        "/operator/users/{id}/export", "/operator/clients/{id}")},
+    **{("GET", path): Route("page", once=("after",)) for path in (
+        "/account", "/operator/clients", "/operator/webhooks", "/operator/api-keys")},
     ("GET", "/"): Route("page", good=303),
     ("GET", "/login"): Route(once=("return_to", "error_return")),
     ("GET", "/login/attempt"): Route(once=("return_to", "error_return")),
     ("GET", "/login/apple"): Route(once=("return_to", "error_return"), good=303),
-    ("GET", "/link/{id}"): Route(),
-    ("GET", "/link/{id}/attempt"): Route(),
     ("GET", "/link/{id}/apple"): Route(good=303),
     ("POST", "/link/{id}"): Route("browser", own_pages=True, good=303),
     ("POST", "/login/existing"): Route(
@@ -64,18 +70,14 @@ TABLE = {
         takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
     ("POST", "/apple/notifications"): Route(
         takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
-    ("GET", "/account"): Route("page", once=("after",)),
     ("POST", "/account/sessions/revoke"): Route(
         "page", FORM, ("session",), most=4096, ignores_others=True, own_pages=True, good=303),
     ("POST", "/account/sessions/revoke-all"): Route(
         "page", FORM, most=4096, ignores_others=True, own_pages=True, good=303),
-    ("GET", "/account/export"): Route("page"),
-    ("GET", "/account/delete"): Route("page"),
     # Back to the page, which says what is missing.
     ("POST", "/account/delete"): Route(
         "page", FORM, ("confirm", "account"), most=4096, refuses=(303, 400), unknown=(303,), ignores_others=True,
         own_pages=True, good=303),
-    ("GET", "/account/deleted"): Route(),
     ("GET", "/logout"): Route("page", once=("return_to",)),
     ("POST", "/logout"): Route(
         "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True, good=303),
@@ -83,17 +85,9 @@ TABLE = {
     ("POST", "/logout/switch"): Route(
         "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True,
         elsewhere=303, good=303),
-    ("GET", "/operator"): Route("page"),
-    ("GET", "/operator/doctor"): Route("page"),
     ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "after")),
-    ("GET", "/operator/users/{id}"): Route("page"),
-    ("GET", "/operator/users/{id}/export"): Route("page"),
     ("GET", "/operator/sessions"): Route("page", once=("q", "after")),
-    ("GET", "/operator/clients"): Route("page", once=("after",)),
-    ("GET", "/operator/clients/{id}"): Route("page"),
-    ("GET", "/operator/webhooks"): Route("page", once=("after",)),
     ("GET", "/operator/notifications"): Route("page", once=("outcome", "after")),
-    ("GET", "/operator/api-keys"): Route("page", once=("after",)),
     ("GET", "/operator/audit"): Route("page", once=("q", "type", "after")),
     # Without an action it asks about nothing.
     ("GET", "/operator/change"): Route("page", once=("action", "target"), good=400),
@@ -110,7 +104,6 @@ TABLE = {
     ("GET", "/api/v1/session"): Route("session"),
     ("DELETE", "/api/v1/session"): Route("session", own_pages=True, good=204),
     ("GET", "/api/v1/session/assertion"): Route("session", once=("audience",)),
-    ("GET", "/.well-known/jwks.json"): Route(),
     ("DELETE", "/api/v1/account"): Route(
         "app", needs=("authorizationCode",), may=("identityToken", "nonce"), null=("identityToken", "nonce"),
         may_be_empty=True, good=202, **NATIVE, **API),
@@ -131,10 +124,7 @@ TABLE = {
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),
     ("POST", "/oidc/revoke"): Route(takes=FORM, most=16_384, refuses=(400, 401), twice=(400, 401), ignores_others=True, good=401),
-    ("GET", "/.well-known/openid-configuration"): Route(),
-    ("GET", "/.well-known/oauth-authorization-server"): Route(),
     ("GET", "/.well-known/change-password"): Route(good=303),
-    ("GET", "/.well-known/apple-app-site-association"): Route(),
     ("POST", "/api/v1/introspect"): Route(
         "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
     ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "email", "limit", "after", "cursor"), **API),
@@ -158,9 +148,5 @@ TABLE = {
     ("DELETE", "/api/v1/clients/{id}"): Route("clients:write", good=204, **API),
     ("POST", "/api/v1/clients/{id}/secret"): Route("clients:write", JSON, most=16_384, **API),
     ("POST", "/api/v1/webhooks/test"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
-    ("GET", "/assets/{path...}"): Route(),
-    ("GET", "/healthz"): Route(),
-    ("GET", "/metrics"): Route(),
-    ("GET", "/readyz"): Route(),
 }
 ADMIN = {"/healthz", "/metrics", "/readyz"}

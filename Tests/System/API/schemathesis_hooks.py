@@ -16,11 +16,9 @@ OWNED = {
     "POST /api/v1/links/{id}/complete": ("linkCodes", "code"),
 }
 WELL_FORMED = re.compile("lnk_[0-9a-hjkmnp-tv-z]{26}")
-# Whose secrets the configuration names.
-FIRST = {"tickets": next(iter(PLACE["tickets"]))}
+# What the configuration names.
+FIRST_TICKET = next(iter(PLACE["tickets"].values()))
 turns = {label: itertools.cycle(PLACE[name].items()) for label, (name, _) in OWNED.items()}
-
-
 BOUNDED = {"PATCH /api/v1/users/{id}", "POST /api/v1/links"}
 
 
@@ -28,8 +26,7 @@ def fits_the_database(patch) -> bool:
     """JSON Schema counts characters, the server bytes: the one rule of the description that is in words only."""
     if not isinstance(patch, dict):
         return True
-    texts = [(patch.get("externalID"), 255)]
-    texts += [(patch.get(name), most) for name, most in (("displayName", 128),)]
+    texts = [(patch.get("externalID"), 255), (patch.get("displayName"), 128)]
     if isinstance(patch.get("groups"), list):
         texts += [(group, 64) for group in patch["groups"]]
     return all(len(text.encode("utf-8", "surrogatepass")) <= most for text, most in texts if isinstance(text, str))
@@ -58,7 +55,7 @@ def bring_what_belongs(case, name: str, where: str) -> None:
     if where == "code":
         if isinstance(case.body, dict) and case.body.get("code") == PLACE["code"]:
             case.body["code"] = secret
-    elif case.headers.get("Authorization") in [f"Bearer {PLACE[which][first]}" for which, first in FIRST.items()]:
+    elif case.headers.get("Authorization") == f"Bearer {FIRST_TICKET}":
         case.headers["Authorization"] = f"Bearer {secret}"
 
 
@@ -79,18 +76,17 @@ def before_call(context, case, kwargs) -> None:
 @schemathesis.hook
 def filter_failure(context, failure, case, response) -> bool:
     """Ending all sessions of a user empties their list, and the list stays. A secret that is not this link's is answered
-    as a link that there is not. What an address may be, and that a public client
-    has no secret, is more than a schema says; and 39.0 is written
-    as no integer."""
-    if type(failure).__name__ == "RejectedPositiveData" and isinstance(case.body, dict) \
-            and isinstance(case.body.get("keepOldDays"), float):
+    as a link that there is not. What an address may be, and that a public client has no secret, is more than a schema
+    says; and 39.0 is written as no integer."""
+    kind = type(failure).__name__
+    if kind == "RejectedPositiveData" and isinstance(case.body, dict) and isinstance(case.body.get("keepOldDays"), float):
         return False
-    if type(failure).__name__ == "RejectedPositiveData" and case.operation.label == "PUT /api/v1/clients/{id}":
+    if kind == "RejectedPositiveData" and case.operation.label == "PUT /api/v1/clients/{id}":
         return not re.search("URI:|a public client has no secret|clientID|group:|name:", response.json()["detail"])
-    if type(failure).__name__ == "IgnoredAuth" and OWNED.get(case.operation.label, ("", ""))[1] == "Authorization":
+    if kind == "IgnoredAuth" and OWNED.get(case.operation.label, ("", ""))[1] == "Authorization":
         # The response here is that to the right one.
         return "got `404" not in failure.message or "invalid credentials" not in failure.message
-    return not (type(failure).__name__ == "UseAfterFree" and failure.free.endswith("/sessions"))
+    return not (kind == "UseAfterFree" and failure.free.endswith("/sessions"))
 
 
 @schemathesis.hook

@@ -5,25 +5,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from attacker import FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
-from ways import APP, LINKS
+from app import APP
+from attacker import BACKENDS, DOCUMENTED, OPERATORS, PROXIES, SAME_ORIGIN, Person, cookie, send
+from routes import FORM, JSON, TABLE
+from ways import LINKS
 from web import bearer, call
 
 ALLOWED = "https://app.example.com"
-JSON = ("Content-Type", "application/json")
 # Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
-OWN_PAGES = {
-    ("POST", "/logout"): 303,
-    ("POST", "/logout/switch"): 303,
-    ("POST", "/account/sessions/revoke"): 303,
-    ("POST", "/account/sessions/revoke-all"): 303,
-    ("POST", "/account/delete"): 303,
-    ("POST", "/operator/change"): 303,
-    ("POST", "/link/{id}"): 303,
-    ("POST", "/login/existing"): 303,
-    ("DELETE", "/api/v1/session"): 204,
-    ("DELETE", "/api/v1/account"): 202,
-}
+OWN_PAGES = {place: route.good for place, route in TABLE.items() if route.own_pages} | {("DELETE", "/api/v1/account"): 202}
+# What a page may send elsewhere without asking first.
+SIMPLE = [FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
 # From elsewhere it does nothing and leads to the page with the button.
 ELSEWHERE = {"/logout/switch": "/logout"}
 FROM_ALLOWED = [[("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)], [("Origin", ALLOWED)]]
@@ -32,7 +24,6 @@ APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST",
          ("POST", "/api/v1/native/sessions")}
 # For who has the secret of a link. What it takes is JSON, which no page of another site sends.
 SECRETS = {("POST", "/api/v1/links/{id}/authorize")}
-
 # Of programs: two go on as a GET, the others take no cookie.
 PROGRAMS = {("POST", f"/oidc/{name}") for name in ("authorize", "logout", "token", "userinfo", "revoke")}
 
@@ -47,8 +38,8 @@ def site(make_shared_site):
 
 
 def test_every_route_that_changes_something_is_in_these_tables():
-    changing = {(method, path) for method, path, _ in documented() if method not in ("GET", "HEAD", "OPTIONS")}
-    backends = {(method, path) for method, path, _ in backend_routes() if method != "GET"}
+    changing = {place for place in DOCUMENTED if place[0] not in ("GET", "HEAD", "OPTIONS")}
+    backends = {place for place in BACKENDS if place[0] != "GET"}
     assert changing == set(OWN_PAGES) | APPLE | SECRETS | PROGRAMS | backends
     assert len(changing) == len(OWN_PAGES) + len(APPLE) + len(SECRETS) + len(PROGRAMS) + len(backends)
 
@@ -56,44 +47,29 @@ def test_every_route_that_changes_something_is_in_these_tables():
 def origins(site) -> list[list[tuple[str, str]]]:
     """What browsers, and those who know them, send with a request of another site."""
     own, port = site.origin, site.port
+    evil = "https://evil.example"
     return [
-        [("Sec-Fetch-Site", "cross-site")],
-        [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://evil.example")],
-        [("Sec-Fetch-Site", "cross-site"), ("Origin", own)],
-        [("Sec-Fetch-Site", "same-site"), ("Origin", f"http://app.localhost:{port}")],
-        [("Sec-Fetch-Site", "same-site"), ("Origin", own)],
-        [("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)],
-        [("Sec-Fetch-Site", "none")],
-        [("Sec-Fetch-Site", "none"), ("Origin", own)],
-        [("Sec-Fetch-Site", "")],
-        [("Sec-Fetch-Site", "Same-Origin")],
-        [("Sec-Fetch-Site", "same-origin, same-origin")],
-        [("Sec-Fetch-Site", "same-origin;x")],
+        *[[("Sec-Fetch-Site", value)] for value in (
+            "cross-site", "none", "", "Same-Origin", "same-origin, same-origin", "same-origin;x")],
+        *[[("Sec-Fetch-Site", value), ("Origin", origin)] for value, origin in (
+            ("cross-site", evil), ("cross-site", own), ("same-site", f"http://app.localhost:{port}"),
+            ("same-site", own), ("same-site", ALLOWED), ("none", own))],
         [SAME_ORIGIN, SAME_ORIGIN],
         [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")],
         [("Sec-Fetch-Site", "cross-site"), SAME_ORIGIN],
         [],
         [("Referer", own + "/account")],
-        [("Origin", "null")],
-        [("Origin", "")],
-        [("Origin", ALLOWED)],
-        [("Origin", "https://evil.example")],
-        [("Origin", f"http://evil.localhost:{port}")],
-        [("Origin", f"http://localhost:{port}.evil.example")],
-        [("Origin", f"http://localhost.evil.example:{port}")],
-        [("Origin", f"https://localhost:{port}")],
-        [("Origin", "http://localhost")],
-        [("Origin", f"http://LOCALHOST:{port}")],
-        [("Origin", f"http://localhost.:{port}")],
-        [("Origin", f"http://127.0.0.1:{port}")],
-        [("Origin", own + "/")],
-        [("Origin", f"{own} https://evil.example")],
+        *[[("Origin", origin)] for origin in (
+            "null", "", ALLOWED, evil, f"http://evil.localhost:{port}", f"http://localhost:{port}.evil.example",
+            f"http://localhost.evil.example:{port}", f"https://localhost:{port}", "http://localhost",
+            f"http://LOCALHOST:{port}", f"http://localhost.:{port}", f"http://127.0.0.1:{port}", own + "/",
+            f"{own} {evil}")],
         [("Origin", own), ("Origin", own)],
-        [("Origin", own), ("Origin", "https://evil.example")],
+        [("Origin", own), ("Origin", evil)],
         [("Origin", "http://evil.example"), ("Host", "evil.example")],
-        [("Origin", "https://evil.example"), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "https")],
-        [("Origin", "https://evil.example"), ("Forwarded", "host=evil.example;proto=https")],
-        [("Origin", "https://evil.example"), ("X-Requested-With", "XMLHttpRequest")],
+        [("Origin", evil), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "https")],
+        [("Origin", evil), ("Forwarded", "host=evil.example;proto=https")],
+        [("Origin", evil), ("X-Requested-With", "XMLHttpRequest")],
     ]
 
 
@@ -102,8 +78,7 @@ def test_a_forged_request_changes_nothing(site, inhabited, method, path):
     person = Person(inhabited, path)
     before = person.kept()
     place, body = person.fill(path), person.form(path) if method == "POST" else ""
-    kinds = [FORM] if method == "DELETE" else [
-        FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
+    kinds = [FORM] if method == "DELETE" else SIMPLE
     for fields in origins(site):
         # It is for the pages of this origin too: below.
         if path in ELSEWHERE and fields in FROM_ALLOWED:
@@ -132,7 +107,7 @@ def test_a_page_the_operator_vouches_for_switches_accounts(site, inhabited, fiel
 @pytest.mark.parametrize("path", [
     path for method, path in OWN_PAGES if path.startswith(("/account/", "/login/", "/operator/"))])
 @pytest.mark.parametrize("kind", [
-    ("Content-Type", "text/plain"), ("Content-Type", "application/json"), ("X-No-Type", ""),
+    ("Content-Type", "text/plain"), JSON, ("X-No-Type", ""),
     ("Content-Type", "multipart/form-data; boundary=x"), ("Content-Type", "application/x-www-form-urlencodedx")])
 def test_only_form_bodies_are_accepted(site, inhabited, path, kind):
     person = Person(inhabited, path)
@@ -163,7 +138,7 @@ def test_method_overrides_and_other_methods_change_nothing(site, inhabited, meth
     assert person.kept() == before
 
 
-@pytest.mark.parametrize("method, path", [route[:2] for route in backend_routes()], ids=lambda value: value)
+@pytest.mark.parametrize("method, path", BACKENDS, ids=lambda value: value)
 def test_cookies_and_pages_do_not_open_backend_routes(site, inhabited, method, path):
     person = Person(inhabited, path)
     before = person.kept()
@@ -190,8 +165,7 @@ def test_pages_cannot_send_what_app_routes_take(site, inhabited, method, path):
     secret = [("Authorization", f"Bearer {person.way.bearer}")] if person.way.bearer else []
     cookies = [cookie(person.token), ("Cookie", f"__Host-bramley-login={person.token}")]
     for fields in origins(site):
-        for kind in (FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"),
-                     ("X-No-Type", "")):
+        for kind in SIMPLE:
             answer = send(site, method, place, [*fields, kind, *secret, *cookies], content)
             assert answer.status == 415, (fields, kind)
             assert "Access-Control-Allow-Origin" not in answer.headers, fields
@@ -224,14 +198,17 @@ def test_links_and_questions_are_bound_to_the_browser_that_began_them(site, inha
 
 def test_forged_posts_in_apples_name_sign_nobody_in(site, inhabited):
     """The two posts that take requests of other sites believe only what Apple has signed."""
-    people = inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user")
-    for path, kind in (("/apple/callback", FORM), ("/apple/notifications", ("Content-Type", "application/json"))):
+    def people() -> list[list[tuple]]:
+        return [inhabited.read(f"SELECT count(*) FROM {table}") for table in ("session", "user")]
+
+    before = people()
+    for path, kind in (("/apple/callback", FORM), ("/apple/notifications", JSON)):
         for fields in origins(site):
             answer = send(site, "POST", path, [*fields, kind],
                           "state=x&code=y&id_token=a.b.c" if kind == FORM else '{"payload":"a.b.c"}')
             assert answer.status in (400, 403, 429, 503), (path, fields)
             assert "__Host-bramley=" not in (answer.headers.get("Set-Cookie") or "")
-    assert people == (inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user"))
+    assert people() == before
 
 
 def test_app_tokens_work_without_a_page_and_browser_tokens_do_not(site, inhabited):

@@ -5,18 +5,15 @@ import json
 
 import pytest
 
-from attacker import COOKIE, FORM, OPERATORS, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
-from inhabited import ENDPOINT, SCOPES, WEBHOOKS, make_token
-from ways import APP, LINKS
-from web import bearer, call, sign_in
+from attacker import BACKENDS, COOKIE, DOCUMENTED, SAME_ORIGIN, SETTINGS, Person, cookie, send
+from inhabited import ENDPOINT, SCOPES, make_token
+from routes import FORM, JSON, TABLE
+from web import Browser, bearer, call, new_address, sign_in
 
 
 @pytest.fixture(scope="module")
 def site(make_shared_site):
-    return make_shared_site({
-        **LINKS, **OPERATORS, "apple.bundleIDs": [APP],
-        "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
-        **WEBHOOKS})
+    return make_shared_site(SETTINGS)
 
 
 # Routes that say or do something for whoever is signed in: every one that is not in the second table.
@@ -28,11 +25,10 @@ NOBODYS = {
     ("GET", "/link/{id}/attempt"), ("GET", "/link/{id}/apple"), ("POST", "/link/{id}"), ("POST", "/login/existing"),
     ("GET", "/.well-known/change-password"), ("POST", "/api/v1/links/{id}/authorize"),
     # Without a program's request they say nothing: Tests/System/OpenID.
-    *((method, path) for method, path, _ in documented() if path.startswith("/oidc/")),
+    *(place for place in DOCUMENTED if place[1].startswith("/oidc/")),
     ("GET", "/.well-known/openid-configuration"), ("GET", "/.well-known/oauth-authorization-server"),
 }
-BACKENDS = {(method, path) for method, path, _ in backend_routes()}
-PEOPLES = [(method, path) for method, path, _ in documented() if (method, path) not in NOBODYS | BACKENDS]
+PEOPLES = [place for place in DOCUMENTED if place not in NOBODYS | set(BACKENDS)]
 
 
 def outcome(site, person, method, path, fields):
@@ -46,7 +42,7 @@ def outcome(site, person, method, path, fields):
 
 def test_every_route_is_in_a_table():
     assert ("GET", "/api/v1/session/assertion") in PEOPLES and ("GET", "/auth/verify") in PEOPLES
-    assert NOBODYS <= {(method, path) for method, path, _ in documented()}
+    assert NOBODYS <= set(DOCUMENTED)
     assert len(PEOPLES) >= 17
 
 
@@ -56,25 +52,24 @@ def test_doubled_renamed_or_altered_cookies_sign_nobody_in(site, inhabited, meth
     mine, theirs = person.token, attacker.token
     out = outcome(site, person, method, path, [])
     before = person.kept(), attacker.kept()
-    for fields in [
-        # Twice: two sessions, one and nonsense, twice the same; in one field and in two.
-        [("Cookie", f"{COOKIE}={mine}; {COOKIE}={theirs}")], [("Cookie", f"{COOKIE}={theirs}; {COOKIE}={mine}")],
-        [("Cookie", f"{COOKIE}={mine}; {COOKIE}=")], [("Cookie", f"{COOKIE}=; {COOKIE}={mine}")],
-        [("Cookie", f"{COOKIE}={mine}; {COOKIE}={mine}")], [("Cookie", f"{COOKIE}={mine};{COOKIE} ={theirs}")],
-        [("Cookie", f"{COOKIE}={mine}; a=b;\t{COOKIE}\t={theirs}")],
-        [cookie(mine), cookie(theirs)], [cookie(theirs), cookie(mine)], [cookie(mine), cookie(mine)],
+    cookies = [
+        # Twice: two sessions, one and nonsense, twice the same.
+        f"{COOKIE}={mine}; {COOKIE}={theirs}", f"{COOKIE}={theirs}; {COOKIE}={mine}", f"{COOKIE}={mine}; {COOKIE}=",
+        f"{COOKIE}=; {COOKIE}={mine}", f"{COOKIE}={mine}; {COOKIE}={mine}", f"{COOKIE}={mine};{COOKIE} ={theirs}",
+        f"{COOKIE}={mine}; a=b;\t{COOKIE}\t={theirs}", f"$Version=1; {COOKIE}={mine}; {COOKIE}={theirs}",
         # Other names: what a sibling host can set, and what only looks like ours.
-        [("Cookie", f"bramley={mine}")], [("Cookie", f"__host-bramley={mine}")], [("Cookie", f"__HOST-BRAMLEY={mine}")],
-        [("Cookie", f"__Secure-bramley={mine}")], [("Cookie", f"__Host-bramley-login={mine}")],
-        [("Cookie", f"x__Host-bramley={mine}")], [("Cookie", f"__Host-bramley[0]={mine}")], [("Cookie", f"={COOKIE}={mine}")],
-        [("Cookie", f"__Host%2Dbramley={mine}")], [("Cookie2", f"{COOKIE}={mine}")],
+        f"bramley={mine}", f"__host-bramley={mine}", f"__HOST-BRAMLEY={mine}", f"__Secure-bramley={mine}",
+        f"__Host-bramley-login={mine}", f"x__Host-bramley={mine}", f"__Host-bramley[0]={mine}", f"={COOKIE}={mine}",
+        f"__Host%2Dbramley={mine}",
         # Other values.
-        [("Cookie", f'{COOKIE}="{mine}"')], [("Cookie", f"{COOKIE}={mine},{COOKIE}={mine}")],
-        [("Cookie", f"{COOKIE}={mine}=")], [("Cookie", f"{COOKIE}={mine}%00")], [("Cookie", f"{COOKIE}= {mine} x")],
-        [("Cookie", f"{COOKIE}={mine[:-1]}")], [("Cookie", f"{COOKIE}={mine.upper()}")], [("Cookie", f"{COOKIE}")],
-        [("Cookie", f"$Version=1; {COOKIE}={mine}; {COOKIE}={theirs}")],
-        # Elsewhere.
-        [("Authorization", f"Bearer {mine}")], [("Authorization", f"Basic {mine}")], [("X-Session", mine)],
+        f'{COOKIE}="{mine}"', f"{COOKIE}={mine},{COOKIE}={mine}", f"{COOKIE}={mine}=", f"{COOKIE}={mine}%00",
+        f"{COOKIE}= {mine} x", f"{COOKIE}={mine[:-1]}", f"{COOKIE}={mine.upper()}", COOKIE]
+    for fields in [
+        *[[("Cookie", text)] for text in cookies],
+        # In two fields, and elsewhere.
+        [cookie(mine), cookie(theirs)], [cookie(theirs), cookie(mine)], [cookie(mine), cookie(mine)],
+        [("Cookie2", f"{COOKIE}={mine}")], [("Authorization", f"Bearer {mine}")], [("Authorization", f"Basic {mine}")],
+        [("X-Session", mine)],
         # A Bearer of ours decides alone.
         [("Authorization", "Bearer brs_" + "A" * 43), cookie(mine)],
         [("Authorization", "Bearer brs_x"), ("Authorization", "Bearer other"), cookie(mine)],
@@ -96,46 +91,43 @@ def test_a_session_planted_before_sign_in_is_replaced(site, inhabited):
     sign_in(site, "ada")
     invented, _ = make_token("brs_")
     for planted in (attacker.token, invented, "brs_", "x" * 4000):
-        start = send(site, "GET", "/login/apple", [cookie(planted)])
-        assert start.status == 303
-        binding = start.headers["Set-Cookie"].split(";")[0]
-        form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.headers["Location"]})["form"]
-        done = send(site, "POST", "/apple/callback", [FORM, ("Cookie", f"{binding}; {COOKIE}={planted}")], form)
+        browser = Browser(site, new_address(), {COOKIE: planted})
+        done = browser.comes_back(browser.goes_to_apple("ada"))
         assert done.status == 303, done.body
         new, = [value for value in done.headers.get_all("Set-Cookie") if value.startswith(COOKIE + "=")]
-        token = new.split(";")[0].partition("=")[2]
+        token = browser.cookies[COOKIE]
         assert token != planted and token.startswith("brs_")
         assert {"Secure", "HttpOnly", "SameSite=Lax", "Path=/"} <= set(new.split("; ")) and "Domain" not in new
-        ada = call(site, "GET", "/api/v1/session", {"Cookie": f"{COOKIE}={token}"}).json()["user"]
-        assert ada["id"] != attacker.user
+        assert browser.session()["user"]["id"] != attacker.user
         after = send(site, "GET", "/api/v1/session", [cookie(planted)])
         assert after.status == 401 or after.json()["user"]["id"] == attacker.user
 
 
-@pytest.mark.parametrize("method, path, scope", backend_routes(), ids=lambda value: value)
-def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, method, path, scope):
-    person = Person(inhabited, path)
-    kind, body = ("Content-Type", "application/json"), ""
+@pytest.mark.parametrize("method, path", BACKENDS, ids=lambda value: value)
+def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, method, path):
+    person, scope = Person(inhabited, path), TABLE[method, path].asker
+    kind, content = JSON, person.way.content
     if method == "PATCH":
-        body = '{"groups":["admin"]}'
+        content = {"groups": ["admin"]}
     elif path == "/api/v1/clients/{id}/secret":
-        body = "{}"
-    elif person.way.content:
-        body = json.dumps(person.way.content)
-    elif path.startswith("/api/v1/webhooks/") and method == "POST":
-        body = json.dumps({"endpoint": ENDPOINT})
-    elif method == "POST":
+        content = {}
+    elif path in ("/api/v1/webhooks/retry", "/api/v1/webhooks/test"):
+        content = {"endpoint": ENDPOINT}
+    body = json.dumps(content) if TABLE[method, path].takes else ""
+    if path == "/api/v1/introspect":
         kind, body = FORM, f"token={person.token}"
     before = person.kept()
 
     def ask(*fields):
         return send(site, method, person.fill(path), [kind, *fields], body)
 
-    basic = base64.b64encode
+    def basic(text: str) -> str:
+        return "Basic " + base64.b64encode(text.encode()).decode()
+
     for name, key in keys.items():
         if name == scope:
             continue
-        for credential in (f"Bearer {key}", "Basic " + basic(f"x:{key}".encode()).decode()):
+        for credential in (f"Bearer {key}", basic(f"x:{key}")):
             answer = ask(("Authorization", credential))
             assert answer.status == 403 and answer.json()["code"] == "insufficient_scope", name
             # Nothing else in the request widens it.
@@ -143,25 +135,17 @@ def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, metho
             assert ask(("Authorization", credential), ("X-Scope", scope)).status == 403
     good = keys[scope]
     for fields in [
-        [("Authorization", f"Bearer {good}"), ("Authorization", "Basic " + basic(f"x:{good}".encode()).decode())],
+        [("Authorization", f"Bearer {good}"), ("Authorization", basic(f"x:{good}"))],
         [("Authorization", f"Bearer {good}"), ("Authorization", f"Bearer {good}")],
-        [("Authorization", f"Bearer {good}, Bearer {good}")], [("Authorization", good)],
-        [("Authorization", f"Bearer {good}x")], [("Authorization", f"Bearer {good[:-1]}")],
-        [("Authorization", f"Bearer {good.upper()}")], [("Authorization", f"Bearer\t{good}")],
-        [("Authorization", "Basic " + basic(f"{good}:".encode()).decode())],
-        [("Authorization", "Basic " + basic(good.encode()).decode())], [("Proxy-Authorization", f"Bearer {good}")],
-        [("Cookie", f"{COOKIE}={good}"), SAME_ORIGIN], [("Authorization", f"Bearer {person.token}")],
+        *[[("Authorization", text)] for text in (
+            f"Bearer {good}, Bearer {good}", good, f"Bearer {good}x", f"Bearer {good[:-1]}", f"Bearer {good.upper()}",
+            f"Bearer\t{good}", basic(f"{good}:"), basic(good), f"Bearer {person.token}")],
+        [("Proxy-Authorization", f"Bearer {good}")], [("Cookie", f"{COOKIE}={good}"), SAME_ORIGIN],
     ]:
         assert ask(*fields).status == 401, fields
     assert send(site, method, person.fill(path) + "?access_token=" + good, [kind], body).status == 401
     assert person.kept() == before
     assert ask(("Authorization", f"Bearer {good}")).status in (200, 201, 202, 204)
-
-
-@pytest.fixture(scope="module")
-def keys(inhabited):
-    """A link belongs to the key that began it: that one is among them."""
-    return {scope: inhabited.key(scope) for scope in SCOPES}
 
 
 @pytest.mark.parametrize("method, path", PEOPLES, ids=lambda value: value)
@@ -180,7 +164,7 @@ def test_a_revoked_api_key_is_refused_at_once(site, inhabited):
     newest = inhabited.read("SELECT id FROM api_key ORDER BY created_at DESC LIMIT 1")[0][0]
     site.operator.bramley("api-keys", "revoke", newest, "--yes")
     person = Person(inhabited)
-    for method, path, _ in backend_routes():
+    for method, path in BACKENDS:
         answer = send(site, method, person.fill(path), [("Authorization", f"Bearer {key}")])
         assert answer.status == 401 and answer.json()["code"] == "invalid_token", path
 
@@ -193,14 +177,13 @@ def test_no_assertion_is_given_for_ended_or_disabled_sessions(site, inhabited):
             kept = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
             assert kept.status == 204 and kept.headers["X-Auth-Request-Assertion"].count(".") == 2
         assert send(site, "GET", "/api/v1/session/assertion", [cookie(person.token)]).status == 200
-        key = bearer(inhabited.make_key(*SCOPES))
+        key, user = bearer(inhabited.make_key(*SCOPES)), f"/api/v1/users/{person.user}"
         if end == "revoke":
-            assert call(site, "DELETE", f"/api/v1/users/{person.user}/sessions", key).status == 204
+            assert call(site, "DELETE", user + "/sessions", key).status == 204
         elif end == "delete":
-            assert call(site, "DELETE", f"/api/v1/users/{person.user}", key).status == 202
+            assert call(site, "DELETE", user, key).status == 202
         else:
-            assert call(site, "PATCH", f"/api/v1/users/{person.user}", key | {"Content-Type": "application/json"},
-                        f'{{"state":"{end}"}}').status == 200
+            assert call(site, "PATCH", user, key, {"state": end}).status == 200
         for path in ("/auth/verify?assertion=true", "/oauth2/auth?assertion=true", "/api/v1/session/assertion"):
             answer = send(site, "GET", path, [cookie(person.token)])
             assert answer.status in (401, 403), (end, path)

@@ -1,33 +1,36 @@
 """Other people's ids, made-up cursors, members that are not to be set, deletions at the same time; and what leaks."""
 
 import base64
+import contextlib
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from attacker import FORM, PROXIES, SAME_ORIGIN, Person, cookie, documented, send
+from attacker import DOCUMENTED, PROXIES, SAME_ORIGIN, Person, cookie, send
 from inhabited import SCOPES, make_id, make_token
 from operating import Operator
 from patience import PATIENCE
-from programs import Site, write_private
+from programs import write_private
+from routes import FORM
 from web import bearer, call, sign_in
 
 
+WEBHOOK_SECRET = "whsec_" + base64.b64encode(b"canary-of-the-webhooks-32-bytes!").decode()
+
+
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory):
+def site(make_shared_site, tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    secret = "whsec_" + base64.b64encode(b"canary-of-the-webhooks-32-bytes!").decode()
-    write_private(folder / "webhook.secret", secret.encode())
-    site = Site(binaries, folder, {
+    write_private(folder / "webhook.secret", WEBHOOK_SECRET.encode())
+    return make_shared_site({
         "log.level": "trace", "log.format": "json", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
         # Nobody listens there: failures are logged.
         "webhooks.url": ["http://127.0.0.1:9/canary-path"], "webhooks.secretFile": str(folder / "webhook.secret")})
-    yield site.start()
-    site.end()
 
 
 def test_sessions_of_other_people_cannot_be_ended_or_probed(site, inhabited, key):
@@ -87,33 +90,26 @@ def test_forged_cursors_show_nothing_else(site, inhabited, key):
 
 def together(count, act):
     """The answers to the same thing done at the same time."""
-    gate, answers = threading.Barrier(count), [None] * count
+    gate = threading.Barrier(count)
 
     def one(index):
         gate.wait()
-        answers[index] = act(index)
-    threads = [threading.Thread(target=one, args=(index,)) for index in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+        return act(index)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(one, range(count)))
 
 
 def test_deleted_twice_at_once_is_deleted_once(site, inhabited, key):
     for ways in (["page"] * 8, ["api"] * 8, ["page", "api", "backend", "page", "api", "backend", "page", "revoke"]):
         person = Person(inhabited)
         own = [SAME_ORIGIN, FORM, cookie(person.token)]
-
-        def act(index, ways=ways, person=person, own=own):
-            if ways[index] == "page":
-                return send(site, "POST", "/account/delete", own, person.form("/account/delete")).status
-            if ways[index] == "revoke":
-                return send(site, "POST", "/account/sessions/revoke-all", own).status
-            if ways[index] == "api":
-                return send(site, "DELETE", "/api/v1/account", own).status
-            return call(site, "DELETE", f"/api/v1/users/{person.user}", key).status
-        answers = together(8, act)
+        acts = {
+            "page": lambda: send(site, "POST", "/account/delete", own, person.form("/account/delete")),
+            "revoke": lambda: send(site, "POST", "/account/sessions/revoke-all", own),
+            "api": lambda: send(site, "DELETE", "/api/v1/account", own),
+            "backend": lambda: call(site, "DELETE", f"/api/v1/users/{person.user}", key)}
+        answers = together(8, lambda index: acts[ways[index]]().status)
         assert set(answers) <= {202, 303, 401, 404}, answers
         _, sessions, events, identities, _ = person.kept()
         assert (sessions, identities) == ([], [])
@@ -123,39 +119,40 @@ def test_deleted_twice_at_once_is_deleted_once(site, inhabited, key):
             assert send(site, "GET", "/auth/verify", [cookie(token)]).status == 401
 
 
+def session_of(site, token: str):
+    return send(site, "GET", "/api/v1/session", [cookie(token)])
+
+
 def test_deleting_during_a_sign_in_leaves_no_partial_user(site, inhabited, key):
     """Whoever signs in meanwhile is there whole, or not at all."""
     for _ in range(6):
-        token = sign_in(site, "boris")
-        user = call(site, "GET", "/api/v1/session", {"Cookie": f"__Host-bramley={token}"}).json()["user"]["id"]
+        user = session_of(site, sign_in(site, "boris")).json()["user"]["id"]
 
         def act(index, user=user):
             if index == 0:
                 return call(site, "DELETE", f"/api/v1/users/{user}", key).status
-            try:
+            with contextlib.suppress(AssertionError):
                 return sign_in(site, "boris")
-            except AssertionError:
-                return None
+
         deleted, *tokens = together(3, act)
         assert deleted == 202
         for new in filter(None, tokens):
-            answer = call(site, "GET", "/api/v1/session", {"Cookie": f"__Host-bramley={new}"})
+            answer = session_of(site, new)
             assert answer.status == 401 or answer.json()["user"]["id"] != user
         assert inhabited.read("SELECT count(*) FROM session WHERE user NOT IN (SELECT id FROM user)") == [(0,)]
         assert inhabited.read(f"SELECT count(*) FROM user WHERE id = '{user}'") == [(0,)]
-        left = inhabited.read("SELECT u.id FROM user u LEFT JOIN apple_identity i ON i.user = u.id WHERE i.id IS NULL")
-        assert left == []
+        assert inhabited.read(
+            "SELECT u.id FROM user u LEFT JOIN apple_identity i ON i.user = u.id WHERE i.id IS NULL") == []
 
 
-@pytest.mark.parametrize("state, status", [("pending", 403), ("disabled", 403)])
-def test_disabled_and_pending_people_cannot_delete(site, inhabited, state, status):
+@pytest.mark.parametrize("state", ["pending", "disabled"])
+def test_disabled_and_pending_people_cannot_delete(site, inhabited, state):
     person = Person(inhabited)
     inhabited.write("UPDATE user SET state = ? WHERE id = ?", [(state, person.user)])
     before = person.kept()
     own = [SAME_ORIGIN, FORM, cookie(person.token)]
-    assert send(site, "POST", "/account/delete", own, person.form("/account/delete")).status == status
-    assert send(site, "DELETE", "/api/v1/account", own).status == status
-    assert send(site, "GET", "/account/export", own).status == status
+    for method, path in (("POST", "/account/delete"), ("DELETE", "/api/v1/account"), ("GET", "/account/export")):
+        assert send(site, method, path, own, person.form(path)).status == 403
     assert person.kept() == before
 
 
@@ -177,11 +174,11 @@ def test_no_secret_is_in_logs_answers_or_files(site, inhabited):
     person = Person(inhabited)
     inhabited.write("UPDATE user SET email = 'canary@mail.example', email_verified = 1, family_name = 'Canaryname' WHERE id = ?",
                     [(person.user,)])
-    secrets = [key, unknown, token, person.token, person.other, (site.folder / "webhook.secret").read_text()[6:],
+    secrets = [key, unknown, token, person.token, person.other, WEBHOOK_SECRET[6:],
                (site.folder / "data" / "sealing.key").read_text().strip()[-24:]]
     private = ["canary@mail.example", "Canaryname", "ada@example.com", "canary-path"]
     bodies = []
-    for method, path, _ in documented():
+    for method, path in DOCUMENTED:
         for credential in ([cookie(person.token)], [cookie(token)], [("Authorization", f"Bearer {key}")],
                            [("Authorization", f"Bearer {unknown}")], [("Authorization", f"Bearer {person.token}")],
                            [cookie(f"{person.token}x")], [("Referer", f"https://x/?{token}"), ("User-Agent", token)]):
@@ -222,7 +219,6 @@ def test_no_secret_is_in_logs_answers_or_files(site, inhabited):
         assert not any(secret in text for secret in [*secrets, *private])
     told = str(inhabited.read("SELECT type, actor, reason, object, api_key, network, subject FROM audit"))
     assert "sign_in" in told
-    # Nobody's id either.
     assert not any(text in told for text in [*secrets, *private, person.user, "usr_", "ses_"])
 
 

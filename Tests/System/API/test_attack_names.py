@@ -1,6 +1,5 @@
 """A person with any name: on every page, in every document, field, table and log line a name goes to."""
 
-import html.parser
 import json
 import os
 import pty
@@ -10,9 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from attacker import FORM, PROXIES, Person, cookie, send
+from attacker import PROXIES, Page, Person, cookie, send
 from patience import PATIENCE
-from web import call, part_of
+from routes import FORM
+from web import Browser, call, new_address, part_of
 
 NAMES = {
     "admin": "admin", "chinese": "李雷", "quotes": "\"'`><", "entity": "&lt;b&gt;&amp;&#60;",
@@ -31,23 +31,7 @@ TOLD_ON_PAGES = ("/account", "/account/delete", "/logout", "/login")
 
 @pytest.fixture(scope="module")
 def site(make_shared_site):
-    return make_shared_site({
-        "log.level": "debug", "server.trustedProxies": PROXIES, "assertion.audience": "backend"})
-
-
-class Text(html.parser.HTMLParser):
-    """What a browser makes of a page: its tags, and all text and values in it."""
-
-    def __init__(self, page: bytes):
-        super().__init__()
-        self.tags, self.text = [], ""
-        self.feed(page.decode())
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, tuple(sorted(name for name, _ in attributes))))
-
-    def handle_data(self, data):
-        self.text += data
+    return make_shared_site({"log.level": "debug", "server.trustedProxies": PROXIES, "assertion.audience": "backend"})
 
 
 def seen(name: str) -> str:
@@ -66,7 +50,7 @@ def stored(inhabited, name: str) -> Person:
 def plain(site, inhabited):
     """The tags of each page for somebody with a name that is one."""
     person = stored(inhabited, "Ada")
-    return {path: Text(send(site, "GET", path, [cookie(person.token), ("Accept-Language", "en")]).body).tags
+    return {path: Page(send(site, "GET", path, [cookie(person.token), ("Accept-Language", "en")]).body).shape
             for path in TOLD_ON_PAGES}
 
 
@@ -76,14 +60,14 @@ def test_hostile_names_are_text_on_pages(site, inhabited, plain, name):
     for path in TOLD_ON_PAGES:
         answer = send(site, "GET", path, [cookie(person.token), ("Accept-Language", "en")])
         assert answer.status == 200
-        page = Text(answer.body)
-        assert page.tags == plain[path], path
+        page = Page(answer.body)
+        assert page.shape == plain[path], path
         # With marks of direction around it, perhaps; in one piece.
         assert f"{seen(name)} {seen(name)}" in page.text, path
         assert "\x1b" not in page.text
     for language in ("ar", "ja"):
         answer = send(site, "GET", "/logout", [cookie(person.token), ("Accept-Language", language)])
-        assert Text(answer.body).tags == plain["/logout"]
+        assert Page(answer.body).shape == plain["/logout"]
 
 
 @pytest.mark.parametrize("name", STORED.values(), ids=STORED.keys())
@@ -96,19 +80,17 @@ def test_hostile_names_are_values_in_json_and_headers(site, inhabited, key, name
     assert call(site, "GET", f"/api/v1/users/{person.user}", key).json()["name"] == both
     listed = call(site, "GET", f"/api/v1/users?appleSubject=001.{person.user}", key).json()["items"]
     assert [user["name"] for user in listed] == [both]
-    patched = call(site, "PATCH", f"/api/v1/users/{person.user}", key | {"Content-Type": "application/json"}, '{"groups":["a"]}')
+    patched = call(site, "PATCH", f"/api/v1/users/{person.user}", key, {"groups": ["a"]})
     assert patched.json()["name"] == both
     introspected = call(site, "POST", "/api/v1/introspect", key | dict([FORM]), f"token={person.token}").json()
-    # A name is nobody's user name.
     assert introspected["active"] and introspected["sub"] == person.user and "username" not in introspected
     if len(name.encode()) > 5000:
         return
     told = part_of(call(site, "GET", "/api/v1/session/assertion", own).json()["assertion"])
     assert (told["given_name"], told["family_name"], told["name"]) == (name, name, f"{name} {name}")
     assert told["sub"] == person.user and "preferred_username" not in told
-    verified = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
-    again = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
-    for answer in (verified, again):
+    for _ in range(2):
+        answer = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
         assert answer.status == 204
         assert unquote(answer.headers["X-Auth-Request-Name"], errors="strict") == f"{name} {name}"
         assert answer.headers["X-Auth-Request-Name"].isascii() and answer.headers["X-Auth-Request-Name"].isprintable()
@@ -151,11 +133,11 @@ def test_hostile_names_send_no_control_sequences_to_a_terminal(site, inhabited):
         for command in commands:
             for line in run(site, *command, terminal=terminal).split("\n"):
                 safe(line)
-    both = {user["id"]: user["name"]["given"] for user in json.loads(run(site, "users", "list", "--limit", "200", "--json"))["items"]}
+    both = {user["id"]: user["name"]["given"] for user in site.operator.json("users", "list", "--limit", "200")["items"]}
     assert {user: both[user] for user in people} == people
     for user, name in people.items():
         assert json.loads(run(site, "users", "export", user))["user"]["name"]["family"] == name
-        assert json.loads(run(site, "users", "show", user, "--json"))["name"]["family"] == name
+        assert site.operator.json("users", "show", user)["name"]["family"] == name
 
 
 def safe(line: str) -> None:
@@ -170,23 +152,17 @@ def test_a_sign_in_stores_a_cleaned_name(site, inhabited, name):
     name = name[:1000]  # What the simulated Apple still takes, and more than what is kept.
     visitor = f"p{len(inhabited.read('SELECT id FROM user'))}"
     site.apple.call("POST", "people", {"id": visitor, "givenName": "x", "familyName": "y", "email": f"{visitor}@example.com"})
-    start = send(site, "GET", "/login/apple")
-    form = site.apple.call("POST", "authorize", {
-        "person": visitor, "authorize_url": start.headers["Location"], "given_name": name, "family_name": name})["form"]
-    done = send(site, "POST", "/apple/callback",
-                [FORM, ("Cookie", start.headers["Set-Cookie"].split(";")[0])], form)
+    browser = Browser(site, new_address())
+    done = browser.comes_back(browser.goes_to_apple(visitor, given_name=name, family_name=name))
     assert done.status == 303, done.body[:300]
-    token = done.headers["Set-Cookie"].split(";")[0].partition("=")[2]
-    user = send(site, "GET", "/api/v1/session", [cookie(token)]).json()["user"]
+    user = browser.session()["user"]
     for kept in user["name"].values():
-        if kept is None:
-            continue
-        assert len(kept) <= 400 and kept.strip() == kept
-        assert not [c for c in kept if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
-        assert not [c for c in kept if unicodedata.category(c) == "Cf" and c not in "\u200c\u200d"]
+        if kept is not None:
+            assert len(kept) <= 400 and kept.strip() == kept
+            assert not [c for c in kept if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+            assert not [c for c in kept if unicodedata.category(c) == "Cf" and c not in "\u200c\u200d"]
     if name in ("admin", "李雷", "\"'`><", NAMES["script"], NAMES["json"], NAMES["template"]):
         assert user["name"] == {"given": name, "family": name}
-    # The name makes nobody anybody else.
     assert user["groups"] == [] and user["externalID"] is None
 
 

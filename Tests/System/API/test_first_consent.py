@@ -3,13 +3,11 @@
 import contextlib
 import http.client
 import itertools
-import sqlite3
 import threading
 from urllib.parse import parse_qsl
 
 import pytest
 
-import postgres
 from patience import PATIENCE, eventually
 from web import Browser, new_address
 
@@ -21,38 +19,38 @@ def shared_site(make_shared_site):
     return make_shared_site({"log.level": "info", "server.trustedProxies": ["127.0.0.1"]})
 
 
+def heal(apple) -> None:
+    """Ends whatever was wrong with Apple."""
+    apple.call("POST", "faults/reset")
+    apple.call("DELETE", "tokens")
+    apple.call("PUT", "keys", {"mode": "normal"})
+    apple.call("PUT", "clock", {"offset": 0})
+
+
 @pytest.fixture
 def site(shared_site):
     """The server as it is, and an Apple that is well."""
     yield shared_site
-    shared_site.apple.call("POST", "faults/reset")
-    shared_site.apple.call("DELETE", "tokens")
-    shared_site.apple.call("PUT", "keys", {"mode": "normal"})
-    shared_site.apple.call("PUT", "clock", {"offset": 0})
+    heal(shared_site.apple)
     if shared_site.server.process.poll() is not None:
         shared_site.start()
 
 
-class Person:
-    def __init__(self, site):
-        self.number = next(numbers)
-        self.id = f"person{self.number}"
-        self.name = {"given": f"Grace{self.number}", "family": "Hopper"}
-        site.apple.call("POST", "people", {
-            "id": self.id, "givenName": self.name["given"], "familyName": self.name["family"],
-            "email": f"{self.id}@example.com"})
-
-
 class Visit(Browser):
-    """A browser without a window: what a person's keeps between two tries."""
+    """The browser of somebody new to Apple, with what it keeps between two tries."""
 
-    def __init__(self, site, person: Person):
+    def __init__(self, site):
         # From an address of its own, so that one test's tries do not count against the next.
         super().__init__(site, new_address())
-        self.person = person
+        number = next(numbers)
+        self.person = f"person{number}"
+        self.name = {"given": f"Grace{number}", "family": "Hopper"}
+        site.apple.call("POST", "people", {
+            "id": self.person, "givenName": self.name["given"], "familyName": self.name["family"],
+            "email": f"{self.person}@example.com"})
 
-    def leaves(self, **changes) -> str:
-        return self.goes_to_apple(self.person.id, **changes)
+    def leaves(self) -> str:
+        return self.goes_to_apple(self.person)
 
     def signs_in_anew(self) -> None:
         form = self.leaves()
@@ -62,7 +60,7 @@ class Visit(Browser):
         assert done.status == 303, done.body
 
     def is_named(self) -> bool:
-        return self.session()["user"]["name"] == self.person.name
+        return self.session()["user"]["name"] == self.name
 
 
 def has_name(form: str) -> bool:
@@ -71,7 +69,7 @@ def has_name(form: str) -> bool:
 
 @pytest.fixture
 def browser(site) -> Visit:
-    return Visit(site, Person(site))
+    return Visit(site)
 
 
 def restart(site) -> None:
@@ -80,8 +78,6 @@ def restart(site) -> None:
         assert site.stop() == 0
     site.start()
 
-
-# Apple fails at each step in turn
 
 NEEDS_KEYS = {
     "503": ("faults/keys", {"status": 503}),
@@ -116,9 +112,10 @@ def fails(browser: Visit, form: str) -> None:
     assert not browser.is_signed_in()
 
 
-def is_written(site, person: Person) -> bool:
+def is_written(browser: Visit) -> bool:
     """Whether the database holds the name, before there is a user."""
-    return bool(site.operator.database("SELECT 1 FROM first_consent WHERE given_name = ?", person.name["given"]))
+    return bool(browser.site.operator.database(
+        "SELECT 1 FROM first_consent WHERE given_name = ?", browser.name["given"]))
 
 
 @pytest.mark.parametrize("name", NEEDS_KEYS)
@@ -130,9 +127,8 @@ def test_the_name_survives_when_apples_keys_cannot_be_fetched(site, browser, nam
     form = browser.leaves()
     fails(browser, form)
     # Nobody vouched for it: nothing was written.
-    assert not is_written(site, browser.person)
-    site.apple.call("POST", "faults/reset")
-    site.apple.call("PUT", "keys", {"mode": "normal"})
+    assert not is_written(browser)
+    heal(site.apple)
     restart(site)
     if again == "anew":
         browser.signs_in_anew()
@@ -142,159 +138,124 @@ def test_the_name_survives_when_apples_keys_cannot_be_fetched(site, browser, nam
     assert "__Host-bramley-name" not in browser.cookies
 
 
-@pytest.mark.parametrize("name", FRONT)
-def test_an_invalid_token_beside_the_code_stores_no_name(site, browser, name):
-    site.apple.call("PUT", *FRONT[name])
+@pytest.mark.parametrize("name", FRONT | EXCHANGE)
+def test_the_name_survives_an_invalid_token_and_a_failed_code_exchange(site, browser, name):
+    site.apple.call("PUT", *(FRONT | EXCHANGE)[name])
     fails(browser, browser.leaves())
-    assert not is_written(site, browser.person)
-    site.apple.call("DELETE", "tokens")
-    site.apple.call("PUT", "clock", {"offset": 0})
+    # The token beside the code vouches for the name.
+    assert is_written(browser) == (name in EXCHANGE)
+    heal(site.apple)
+    if name in EXCHANGE:
+        # In another browser: the name is here by now.
+        browser.cookies.clear()
     browser.signs_in_anew()
     assert browser.is_named()
 
-
-@pytest.mark.parametrize("name", EXCHANGE)
-def test_the_name_survives_a_failed_code_exchange(site, browser, name):
-    site.apple.call("PUT", *EXCHANGE[name])
-    fails(browser, browser.leaves())
-    assert is_written(site, browser.person)
-    site.apple.call("POST", "faults/reset")
-    site.apple.call("DELETE", "tokens")
-    # In another browser: the name is here by now.
-    browser.cookies.clear()
-    browser.signs_in_anew()
-    assert browser.is_named()
-
-
-# The process is killed at each step
 
 class Post:
     """A callback that is under way while the test goes on."""
 
     def __init__(self, browser: Visit, form: str):
-        self.answer = None
-        self.thread = threading.Thread(target=self.run, args=(browser, form))
+        self.browser, self.form, self.answer = browser, form, None
+        self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
-    def run(self, browser: Visit, form: str) -> None:
+    def run(self) -> None:
         # The server is killed meanwhile: nothing comes, or half of it.
         with contextlib.suppress(OSError, http.client.HTTPException):
-            self.answer = browser.comes_back(form)
+            self.answer = self.browser.comes_back(self.form)
 
-    def is_killed(self, site) -> None:
-        site.server.kill()
+    def is_killed(self) -> None:
+        self.browser.site.server.kill()
         self.thread.join(PATIENCE)
         # A machine that is slow enough lets the server give up first: then it has said so.
         assert self.answer is None or self.answer.status == 503, self.answer.body
 
 
-def asked(site, endpoint: str) -> int:
-    return site.apple.call("GET", "counters").get(endpoint, {}).get("requests", 0)
+def hung(browser: Visit, form: str, endpoint: str) -> Post:
+    """One that waits for Apple."""
+    apple = browser.site.apple
 
+    def asked() -> int:
+        return apple.call("GET", "counters").get(endpoint, {}).get("requests", 0)
 
-class Lock:
-    """Holds the database's one place for writers, as a slow disk would."""
-
-    def __init__(self, site):
-        if url := site.operator.url:
-            self.connection = postgres.connect(url)
-            self.connection.cursor().execute("SELECT id FROM store_lock FOR UPDATE")
-        else:
-            self.connection = sqlite3.connect(
-                site.folder / "data" / "bramley.db", timeout=PATIENCE, isolation_level=None)
-            self.connection.execute("BEGIN IMMEDIATE")
-
-    def release(self) -> None:
-        self.connection.rollback()
-        self.connection.close()
-
-
-def killed_while_keys_are_fetched(site, browser, form) -> str:
-    site.apple.call("PUT", "faults/keys", {"hang": True})
-    before = asked(site, "keys")
+    apple.call("PUT", f"faults/{endpoint}", {"hang": True})
+    before = asked()
     post = Post(browser, form)
-    eventually(lambda: asked(site, "keys") > before, "the request for the keys")
-    post.is_killed(site)
-    return "reload"
+    eventually(lambda: asked() > before, f"the request to {endpoint}")
+    return post
 
 
-def killed_while_the_name_is_written(site, browser, form) -> str:
-    lock = Lock(site)
-    post = Post(browser, form)
-    # Whenever the kill comes while the lock is held, the name cannot have been written.
-    eventually(lambda: established(site), "the connection")
-    post.is_killed(site)
-    lock.release()
-    return "reload"
+def wait_for_the_exchange(browser: Visit) -> None:
+    eventually(lambda: "authorization_code" in str(browser.site.apple.call("GET", "journal")), "the exchange")
 
 
-def killed_before_apple_took_the_code(site, browser, form) -> str:
-    site.apple.call("PUT", "faults/token", {"hang": True})
-    before = asked(site, "token")
-    post = Post(browser, form)
-    eventually(lambda: asked(site, "token") > before, "the exchange")
-    post.is_killed(site)
-    return "anew"
-
-
-def killed_after_apple_took_the_code(site, browser, form) -> str:
-    site.apple.call("PUT", "faults/token", {"stall": True})
-    post = Post(browser, form)
-    eventually(lambda: "authorization_code" in str(site.apple.call("GET", "journal")), "the exchange")
-    post.is_killed(site)
-    return "refused"
-
-
-def killed_while_the_session_is_written(site, browser, form) -> str:
-    site.apple.call("PUT", "faults/token", {"hang": True})
-    before = asked(site, "token")
-    post = Post(browser, form)
-    eventually(lambda: asked(site, "token") > before, "the exchange")
-    lock = Lock(site)
-    site.apple.call("POST", "faults/reset")
-    eventually(lambda: "authorization_code" in str(site.apple.call("GET", "journal")), "the exchange's end")
-    post.is_killed(site)
-    lock.release()
-    return "refused"
-
-
-def killed_after_the_answer(site, browser, form) -> str:
-    assert browser.comes_back(form).status == 303
-    site.server.kill()
-    return "signed in"
-
-
-def established(site) -> bool:
-    """Whether somebody is connected to the server."""
+def is_connected_to(site) -> bool:
     port = f":{site.port:04X}"
     with open("/proc/net/tcp", encoding="ascii") as lines:
         return any(line.split()[1].endswith(port) and line.split()[3] == "01" for line in lines)
 
 
-@pytest.mark.parametrize("kill", [
-    killed_while_keys_are_fetched, killed_while_the_name_is_written, killed_before_apple_took_the_code,
-    killed_after_apple_took_the_code, killed_while_the_session_is_written, killed_after_the_answer,
-], ids=lambda kill: kill.__name__)
-def test_the_name_survives_a_kill_at_each_step(site, browser, kill):
+def kill_while_the_name_is_written(browser: Visit, form: str) -> None:
+    with browser.site.operator.locked():
+        post = Post(browser, form)
+        # Whenever the kill comes while the lock is held, the name cannot have been written.
+        eventually(lambda: is_connected_to(browser.site), "the connection")
+        post.is_killed()
+
+
+def kill_after_apple_took_the_code(browser: Visit, form: str) -> None:
+    browser.site.apple.call("PUT", "faults/token", {"stall": True})
+    post = Post(browser, form)
+    wait_for_the_exchange(browser)
+    post.is_killed()
+
+
+def kill_while_the_session_is_written(browser: Visit, form: str) -> None:
+    post = hung(browser, form, "token")
+    with browser.site.operator.locked():
+        browser.site.apple.call("POST", "faults/reset")
+        wait_for_the_exchange(browser)
+        post.is_killed()
+
+
+def kill_after_the_answer(browser: Visit, form: str) -> None:
+    assert browser.comes_back(form).status == 303
+    browser.site.server.kill()
+
+
+# Each with what becomes of the same form when the browser, which had no answer, sends it again.
+KILLS = {
+    "while Apple's keys are fetched": (lambda browser, form: hung(browser, form, "keys").is_killed(), "sign-in"),
+    "while the name is written": (kill_while_the_name_is_written, "sign-in"),
+    "before Apple took the code": (lambda browser, form: hung(browser, form, "token").is_killed(), "untried"),
+    "after Apple took the code": (kill_after_apple_took_the_code, "refusal"),
+    "while the session is written": (kill_while_the_session_is_written, "refusal"),
+    "after the answer": (kill_after_the_answer, "signed in"),
+}
+
+
+@pytest.mark.parametrize("moment", KILLS)
+def test_the_name_survives_a_kill_at_each_step(site, moment):
+    kill, then = KILLS[moment]
     site.apple.call("POST", "reset")
     restart(site)
-    browser = Visit(site, Person(site))
-    if kill is killed_while_keys_are_fetched:
+    browser = Visit(site)
+    if moment == "while Apple's keys are fetched":
         # A key the server has not seen.
         site.apple.call("POST", "keys/rotate", {"dropOld": True})
     form = browser.leaves()
     assert has_name(form)
-    then = kill(site, browser, form)
+    kill(browser, form)
     site.apple.call("POST", "faults/reset")
     site.start()
-    if then == "reload":
-        # What a browser offers that was given no answer.
+    if then == "sign-in":
         assert browser.comes_back(form).status == 303
-    elif then == "refused":
+    elif then == "refusal":
         # Apple takes a code once.
         assert browser.comes_back(form).status == 400
         browser.signs_in_anew()
-    elif then == "anew":
+    elif then == "untried":
         browser.cookies.clear()
         browser.signs_in_anew()
     assert browser.is_named()

@@ -33,13 +33,15 @@ def package(tmp_path_factory):
     sys.path.remove(str(folder))
 
 
+def reached(site) -> dict:
+    """The options of a client. The time limit of a test's machine is not the client's to set."""
+    return {"base_url": f"http://127.0.0.1:{site.port}", "headers": {"Host": site.origin.split("//")[1]},
+            "timeout": httpx.Timeout(60)}
+
+
 @pytest.fixture
 def backend(site, package):
-    client = package("client").AuthenticatedClient(
-        base_url=f"http://127.0.0.1:{site.port}", token=Inhabited(site).make_key(*SCOPES),
-        headers={"Host": site.origin.split("//")[1]})
-    # The time limit of a test's machine is not the client's to set.
-    return client.with_timeout(httpx.Timeout(60))
+    return package("client").AuthenticatedClient(**reached(site), token=Inhabited(site).make_key(*SCOPES))
 
 
 def test_every_operation_can_be_called(package):
@@ -64,21 +66,17 @@ def test_a_generated_client_reads_typed_answers(site, package, backend):
         user.id, client=backend, body=models.UserPatch(external_id="shop-77", groups=["staff"]))
     assert (changed.external_id, changed.groups) == ("shop-77", ["staff"])
 
-    told = package("api.session.introspect").sync(
-        client=backend, body=models.IntrospectBody(token=token))
+    told = package("api.session.introspect").sync(client=backend, body=models.IntrospectBody(token=token))
     assert told.active is True and told.sub == user.id and told.external_id == "shop-77"
     unknown = package("api.session.introspect").sync(client=backend, body=models.IntrospectBody(token="brs_nobody's"))
     assert unknown.active is False
 
     # A browser's session, by its cookie.
-    page_client = package("client").Client(
-        base_url=f"http://127.0.0.1:{site.port}", cookies={"__Host-bramley": token},
-        headers={"Host": site.origin.split("//")[1]}, timeout=httpx.Timeout(60))
-    mine = package("api.session.get_session").sync(client=page_client)
+    Client, get_session = package("client").Client, package("api.session.get_session").sync
+    mine = get_session(client=Client(**reached(site), cookies={"__Host-bramley": token}))
     assert isinstance(mine, models.SignedIn) and mine.user.id == user.id
     assert isinstance(mine.session.expires_at, datetime.datetime)
-    signed_out = package("api.session.get_session").sync(
-        client=package("client").Client(base_url=f"http://127.0.0.1:{site.port}", headers=page_client._headers))
+    signed_out = get_session(client=Client(**reached(site)))
     assert (signed_out.status, signed_out.code) == (401, "signed_out")
 
     package("api.users.delete_user").sync(user.id, client=backend)

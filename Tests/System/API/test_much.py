@@ -10,14 +10,17 @@ import secrets
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from operators import SETTINGS, make_operator, user_of
 from patience import PATIENCE
 from processes import memory
-from programs import SERVICES_ID, Site
-from routes import TABLE
+from programs import SERVICES_ID
+from routes import ADMIN, TABLE
+from secure_site import get
+from web import SAME_ORIGIN, bearer, cookie_field
 
 # What one piece of an answer may have.
 PIECE = 65_536
@@ -32,11 +35,11 @@ def number(prefix: str, n: int) -> str:
 class Wealth:
     """A site, and in it Ada, an operator with a hundred times of everything."""
 
-    def __init__(self, binaries, folder):
-        self.site = Site(binaries, folder, SETTINGS | {
+    def __init__(self, make_site):
+        self.site = make_site(SETTINGS | {
             "log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend",
             "apple.bundleIDs": ["com.example.app"], "webhooks.url": ["http://localhost:1/hook"],
-            "webhooks.secret": "whsec_" + "A" * 44}).start()
+            "webhooks.secret": "whsec_" + "A" * 44})
         self.ada = make_operator(self.site)
         self.user = user_of(self.ada)
         self.operator = self.site.operator
@@ -51,79 +54,76 @@ class Wealth:
         names = ", ".join(f'"{name}"' for name in columns)
         return [dict(zip(columns, row)) for row in self.operator.database(f"SELECT {names} FROM {table} {condition}")]
 
-    def insert(self, table: str, rows: list[dict]) -> None:
-        names = ", ".join(f'"{name}"' for name in rows[0])
-        marks = ", ".join("?" for _ in rows[0])
-        self.operator.write(f"INSERT INTO {table} ({names}) VALUES ({marks})", [tuple(row.values()) for row in rows])
-
     def fill(self) -> None:
-        now = int(time.time() * 1000)
+        insert, now = self.operator.insert, int(time.time() * 1000)
         agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/129.0.0.0 " * 2
         session = self.rows("session")[0]
-        self.insert("session", [session | {
+        insert("session", *[session | {
             "token_hash": os.urandom(32), "id": number("ses_", n), "user_agent": agent[:256],
             "address": "2001:db8:1234:5678:9abc:def0:1234:5678", "last_seen_at": now - n, "created_at": now - n}
             for n in range(1, 501)])
         user = self.rows("user", f"WHERE id = '{self.user}'")[0]
-        self.insert("user", [user | {
+        insert("user", *[user | {
             "id": number("usr_", n), "email": f"{'a' * 60}.{n}@example.com", "given_name": "G" * 40, "family_name": "F" * 40,
             "groups": json.dumps([f"group-{g}-{'x' * 40}" for g in range(5)])} for n in range(1, 501)])
         identity = self.rows("apple_identity")[0]
         first = 1 << 40
-        self.insert("apple_identity", [identity | {
+        insert("apple_identity", *[identity | {
             "id": first + n, "subject": f"{n:06d}.{'b' * 32}.0001", "created_at": now, "user": number("usr_", n)}
             for n in range(1, 501)])
-        self.insert("apple_identity", [identity | {"id": first + 1000 + n, "subject": f"{n:06d}.{'c' * 32}.0002"}
-                                       for n in range(1, 101)])
+        insert("apple_identity", *[identity | {"id": first + 1000 + n, "subject": f"{n:06d}.{'c' * 32}.0002"}
+            for n in range(1, 101)])
         credential = self.rows("apple_credential")[0]
-        self.insert("apple_credential", [credential | {"identity": first + 1000 + n, "next_check_at": now + 10**9}
-                                         for n in range(1, 101)])
-        self.insert("notification", [{
+        insert("apple_credential", *[credential | {"identity": first + 1000 + n, "next_check_at": now + 10**9}
+            for n in range(1, 101)])
+        insert("notification", *[{
             "jti": f"jti-{n:05d}", "type": "email-enabled", "client_id": SERVICES_ID, "subject": identity["subject"],
             "event_time": now, "received_at": now + n, "payload": None, "outcome": "applied"} for n in range(500)])
         event = {"type": "user.updated", "time": now, "user": self.user, "fields": json.dumps(["email", "name.given"])}
-        self.insert("event", [event | {"salt": os.urandom(10)} for _ in range(2_000)])
-        self.insert("audit", [self.rows("audit")[0] | {"sequence": first + n, "time": now} for n in range(2_000)])
+        insert("event", *[event | {"salt": os.urandom(10)} for _ in range(2_000)])
+        line = self.rows("audit")[0]
+        insert("audit", *[line | {"sequence": first + n, "time": now} for n in range(2_000)])
         key = self.rows("api_key")[0]
-        self.insert("api_key", [key | {"id": number("key_", n), "hash": os.urandom(32), "name": f"backend {n} {'n' * 60}"}
+        insert("api_key", *[key | {"id": number("key_", n), "hash": os.urandom(32), "name": f"backend {n} {'n' * 60}"}
                                 for n in range(1, 301)])
         client = self.rows("openid_client")[0]
-        self.insert("openid_client", [client | {
+        insert("openid_client", *[client | {
             "id": f"program-{n:04d}", "redirect_uris": json.dumps([f"{CALLBACK}/{n}/{u}" for u in range(3)])}
             for n in range(1, 301)])
         endpoint = self.rows("webhook_endpoint", "WHERE url LIKE 'client:%'")[0]
-        self.insert("webhook_endpoint", [endpoint | {"id": 1_000 + n, "url": f"client:program-{n:04d}"}
-                                         for n in range(1, 301)])
+        insert("webhook_endpoint", *[endpoint | {"id": 1_000 + n, "url": f"client:program-{n:04d}"}
+            for n in range(1, 301)])
         sequences = [row["sequence"] for row in self.rows("event", "ORDER BY sequence DESC LIMIT 500")]
-        self.insert("webhook_delivery", [{
+        insert("webhook_delivery", *[{
             "endpoint": endpoint["id"], "sequence": sequence, "user": self.user, "queued_at": now, "attempts": 10,
             "failure": "TLS: certificate: certificate has expired", "dead_at": now} for sequence in sequences])
-        self.insert("openid_grant", [{
+        insert("openid_grant", *[{
             "id": secrets.token_bytes(16), "client": f"program-{n % 300:04d}", "user": self.user, "session": session["id"],
             "redirect_uri": CALLBACK, "scopes": json.dumps(["openid", "email"]), "authenticated_at": now,
             "code_hash": os.urandom(32), "code_expires_at": now, "is_code_used": 1, "expires_at": now + 10**9}
             for n in range(500)])
-        self.insert("openid_participant", [{"session": session["id"], "client": f"program-{n:04d}"} for n in range(300)])
+        insert("openid_participant", *[{"session": session["id"], "client": f"program-{n:04d}"} for n in range(300)])
 
     def fields(self, asker: str) -> dict[str, str]:
         if ":" in asker:
-            return {"Authorization": f"Bearer {self.key}"}
-        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.ada.cookies.items()),
-                "Sec-Fetch-Site": "same-origin"}
+            return bearer(self.key)
+        return cookie_field(self.ada.cookies) | SAME_ORIGIN
 
 
 @pytest.fixture(scope="module")
-def wealth(binaries, tmp_path_factory):
-    made = Wealth(binaries, tmp_path_factory.mktemp("much"))
-    yield made
-    made.site.end()
+def wealth(make_shared_site):
+    return Wealth(make_shared_site)
+
+
+def request(site, path: str, fields: dict[str, str]) -> bytes:
+    fields = {"Host": f"localhost:{site.port}"} | fields | {"Connection": "close"}
+    return "\r\n".join([f"GET {path} HTTP/1.1", *(f"{name}: {fields[name]}" for name in fields), "", ""]).encode()
 
 
 def pieces(site, path: str, fields: dict[str, str]) -> tuple[int, list[int], bytes]:
     """The status of an answer, how long each part is that came as one, and the whole."""
     with socket.create_connection(("127.0.0.1", site.port), PATIENCE) as connection:
-        lines = [f"GET {path} HTTP/1.1", f"Host: localhost:{site.port}", *(f"{name}: {value}" for name, value in fields.items())]
-        connection.sendall("\r\n".join(lines + ["Connection: close", "", ""]).encode())
+        connection.sendall(request(site, path, fields))
         answer = b"".join(iter(lambda: connection.recv(1 << 20), b""))
     head, content = answer.split(b"\r\n\r\n", 1)
     status = int(head.split()[1])
@@ -146,12 +146,10 @@ def paths() -> list[tuple[str, str, str]]:
             "/oidc/authorize": ["?client_id=program-0000"]}
     for name in ("users", "sessions", "clients", "webhooks", "notifications", "api-keys", "audit"):
         more[f"/operator/{name}"] = ["", "?format=csv"]
-    found = []
-    for (method, path), route in TABLE.items():
-        # The files of pages are made when the server starts.
-        if method == "GET" and not path.startswith("/assets/") and not path.endswith(("/healthz", "/readyz", "/metrics")):
-            found += [(path, query, route.asker) for query in more.get(path, [""])]
-    return found
+    # The files of pages are made when the server starts.
+    return [(path, query, route.asker) for (method, path), route in TABLE.items()
+            if method == "GET" and path not in ADMIN and not path.startswith("/assets/")
+            for query in more.get(path, [""])]
 
 
 @pytest.mark.parametrize("path, query, asker", paths(), ids=lambda value: value)
@@ -195,60 +193,41 @@ def test_paged_lists_hold_everything_exactly_once(wealth):
     assert content.count(b"action=end-session&") == 50
 
 
-def resident(site) -> int:
-    """MiB."""
-    return memory(site.server.process.pid) >> 20
+def verify_until(over: threading.Event, site) -> list[float]:
+    """Asks about nobody, as a proxy does; how long each answer took, the longest last."""
+    times = []
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
+    while not over.is_set():
+        begun = time.monotonic()
+        get(connection, "/auth/verify", Host=f"localhost:{site.port}")
+        times.append(time.monotonic() - begun)
+        time.sleep(0.005)
+    connection.close()
+    return sorted(times)
 
 
-class Verifying(threading.Thread):
-    """Asks about nobody, as a proxy does, until it is told to stop; and how long each answer took."""
-
-    def __init__(self, site):
-        super().__init__()
-        self.site, self.times, self.ends = site, [], threading.Event()
-        self.start()
-
-    def run(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=PATIENCE)
-        while not self.ends.is_set():
-            begun = time.monotonic()
-            connection.request("GET", "/auth/verify", headers={"Host": f"localhost:{self.site.port}"})
-            connection.getresponse().read()
-            self.times.append(time.monotonic() - begun)
-            time.sleep(0.005)
-        connection.close()
-
-    def stop(self) -> list[float]:
-        self.ends.set()
-        self.join()
-        return sorted(self.times)
-
-
-def download(site, ada, rate: float | None, sizes: list[int]) -> None:
-    """Reads the file of people, at most `rate` bytes a second."""
+def download(site, ada, rate: float | None = None) -> int:
+    """Reads the file of people, at most `rate` bytes a second; how many are in it."""
     with socket.socket() as connection:
         connection.settimeout(PATIENCE)
         if rate:
             # As from far away: little waits in the kernel.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         connection.connect(("127.0.0.1", site.port))
-        cookie = "; ".join(f"{name}={value}" for name, value in ada.cookies.items())
-        connection.sendall((f"GET /operator/users?format=csv HTTP/1.1\r\nHost: localhost:{site.port}\r\nCookie: {cookie}\r\n"
-                            "Sec-Fetch-Site: same-origin\r\nConnection: close\r\n\r\n").encode())
-        content = b""
-        count = 0
+        connection.sendall(request(site, "/operator/users?format=csv", cookie_field(ada.cookies) | SAME_ORIGIN))
+        content, count = b"", 0
         while piece := connection.recv(65_536):
             count += piece.count(b"@example.com")
             content = (content + piece)[-16:]
             if rate:
                 time.sleep(len(piece) / rate)
         assert content.endswith(b"\r\n0\r\n\r\n"), "cut off"
-        sizes.append(count)
+        return count
 
 
 @pytest.mark.long
-def test_files_of_a_hundred_thousand_people(binaries, tmp_path):
-    site = Site(binaries, tmp_path, SETTINGS | {"log.level": "info"}).start()
+def test_files_of_a_hundred_thousand_people(make_site, tmp_path):
+    site = make_site(SETTINGS | {"log.level": "info"})
     ada = make_operator(site)
     people = tmp_path / "people.jsonl"
     with people.open("w") as output:
@@ -257,19 +236,20 @@ def test_files_of_a_hundred_thousand_people(binaries, tmp_path):
                 "appleSubject": f"{n:06d}.{n * 7919:032x}.{n % 9999:04d}", "email": f"p{n}@example.com",
                 "emailVerified": True, "name": {"given": f"Given{n}", "family": "Family"}}) + "\n")
     site.operator.bramley("users", "import", str(people))
-    before = resident(site)
-    verifying, sizes = Verifying(site), []
-    download(site, ada, None, sizes)
-    # Slower than the server could make it, and for longer than one answer may wait: it is not reset.
-    readers = [threading.Thread(target=download, args=(site, ada, 2_000_000 if n else None, sizes)) for n in range(12)]
-    for reader in readers:
-        reader.start()
-    most = before
-    while any(reader.is_alive() for reader in readers):
-        most = max(most, resident(site))
-        time.sleep(0.05)
-    times = verifying.stop()
-    assert len(sizes) == 13 and set(sizes) == {sizes[0]} and sizes[0] >= 99_000
-    assert most - before < 48, (before, most)
+    process, over = site.server.process.pid, threading.Event()
+    before = most = memory(process)
+    with ThreadPoolExecutor(13) as pool:
+        try:
+            verifying = pool.submit(verify_until, over, site)
+            count = download(site, ada)
+            # Slower than the server could make it, and for longer than one answer may wait: it is not reset.
+            readers = [pool.submit(download, site, ada, 2_000_000 if n else None) for n in range(12)]
+            while not all(reader.done() for reader in readers):
+                most = max(most, memory(process))
+                time.sleep(0.05)
+        finally:
+            over.set()
+    times = verifying.result()
+    assert count >= 99_000 and {reader.result() for reader in readers} == {count}
+    assert most - before < 48 << 20, (before, most)
     assert times[len(times) // 2] < 0.02 and times[int(len(times) * 0.99)] < 0.1, times[-20:]
-    site.end()

@@ -6,10 +6,10 @@ import json
 import re
 from urllib.parse import urlsplit
 
+from app import hashed, sheet
 from inhabited import Inhabited
 from web import SAME_ORIGIN, Answer, Browser, bearer, cookie_field, new_address
 
-APP = "com.example.app"
 # Leads nowhere: these suites look at where they are sent, and do not go.
 SIGN_IN = "https://accounts.example.com/sign-in"
 # What a site with links is told.
@@ -107,8 +107,8 @@ class Way:
     def sheet(self, nonce: str) -> dict:
         """What the system gives an app with this nonce."""
         settings = json.loads((self.site.folder / "config.json").read_text())
-        claim = nonce if settings["apple"].get("nativeNonce") == "raw" else hashlib.sha256(nonce.encode()).hexdigest()
-        given = self.site.apple.call("POST", "native", {"person": self.stranger(), "client_id": APP, "nonce": claim})
+        claim = nonce if settings["apple"].get("nativeNonce") == "raw" else hashed(nonce)
+        given = sheet(self.site, self.stranger(), claim)
         return {name: given[name] for name in ("identityToken", "authorizationCode")}
 
     def waits(self) -> str:

@@ -1,25 +1,31 @@
 """The server as an operator starts it, with the second Apple (apple.py) in place of the first."""
 
+import hashlib
+import json
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
-from apple import Account, Apple, Client
+from apple import Account, Apple, Client, Refused
 from patience import eventually
-from programs import Site, write_private
+from programs import Site, new_key, write_private
 from web import SESSION, Answer, call, cookie_field
 
 TEAM, KEY_ID, WEB, APP = "TEAMABCDE1", "KEYABCDEF1", "org.example.second", "org.example.second.app"
+NILS = Account("nils", email="nils@example.org")
+MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
+
+
+def refusal(error: str, description: str | None = None) -> tuple[int, str, bytes]:
+    """An OAuth error of Apple's."""
+    return 400, "application/json", json.dumps(Refused(error, description).body).encode()
 
 
 def team_key() -> tuple[bytes, bytes]:
     """A .p8 and its public half."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return private, key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    private = new_key()
+    public = serialization.load_pem_private_key(private, None).public_key()
+    return private, public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
 class AppSite(Site):
@@ -83,8 +89,10 @@ class AppSite(Site):
         assert answer.status == 200, answer.text
         return answer.json()["nonce"]
 
-    def taps(self, account: Account, nonce: str, claim: str) -> dict:
-        """What an app sends once the person said yes: `claim` is what it gave Apple of the nonce."""
+    def taps(self, account: Account) -> dict:
+        """What an app sends once the person said yes: Apple was given the nonce's hash."""
+        nonce = self.challenge()
+        claim = hashlib.sha256(nonce.encode()).hexdigest()
         code, token, first = self.apple.allows(account, self.apple.clients[APP], claim, names_redirect=False)
         content = {"identityToken": token, "authorizationCode": code, "nonce": nonce}
         return content | ({"user": {"givenName": account.given, "familyName": account.family}} if first else {})
@@ -101,6 +109,10 @@ class AppSite(Site):
         answer = self.ask("DELETE", "/api/v1/account", {
             "Cookie": f"__Host-bramley={cookie}", "Sec-Fetch-Site": "same-origin"})
         assert answer.status == 202, answer.text
+
+    def told(self, kind: str, event_time: int | None = None) -> str:
+        """Apple's word about Nils."""
+        return self.apple.notification(kind, NILS, self.apple.clients[WEB], event_time)
 
     def notifies(self, content: str) -> int:
         return self.ask("POST", "/apple/notifications", {"Content-Type": "application/json"}, content).status

@@ -1,28 +1,19 @@
 """Apps at the second Apple: the bundle ID is the client, there is no redirect URI, and the nonce travels hashed."""
 
-import hashlib
-
 from apple import Account
 from patience import eventually
-from site_of_apple import APP, TEAM, WEB
-
-NILS = Account("nils", email="nils@example.org")
-
-
-def hashed(nonce: str) -> str:
-    return hashlib.sha256(nonce.encode()).hexdigest()
+from site_of_apple import APP, MAJA, NILS, TEAM, WEB
+from web import Answer
 
 
-def signs_in(site, account: Account = NILS) -> dict:
-    nonce = site.challenge()
-    answer = site.sends("POST", "/api/v1/native/sessions", site.taps(account, nonce, hashed(nonce)))
+def signs_in(site) -> dict:
+    answer = site.sends("POST", "/api/v1/native/sessions", site.taps(NILS))
     assert answer.status == 200, (answer.text, site.server.text())
     return answer.json()
 
 
 def test_a_code_is_redeemed_as_the_app_and_once(site):
-    nonce = site.challenge()
-    content = site.taps(NILS, nonce, hashed(nonce))
+    content = site.taps(NILS)
     answers = [site.sends("POST", "/api/v1/native/sessions", content) for _ in range(3)]
     assert [answer.status for answer in answers] == [200] * 3
     assert len({answer.text for answer in answers}) == 1
@@ -30,23 +21,6 @@ def test_a_code_is_redeemed_as_the_app_and_once(site):
     assert found["name"] == {"given": "Nils", "family": "Ångström"} and found["realUserStatus"] == "likelyReal"
     (form,) = site.asked("/auth/token")
     assert form["client_id"] == APP and "redirect_uri" not in form
-
-
-def test_a_raw_nonce_in_the_token_is_refused(site):
-    nonce = site.challenge()
-    refused = site.sends("POST", "/api/v1/native/sessions", site.taps(NILS, nonce, nonce))
-    assert refused.json()["code"] == "identity_token"
-    assert site.asked("/auth/token") == []
-    assert site.operator.database("SELECT count(*) FROM user") == [(0,)]
-
-
-def test_a_web_token_is_refused_as_an_apps(site):
-    nonce = site.challenge()
-    code, token, _ = site.apple.allows(NILS, site.apple.clients[WEB], hashed(nonce), True)
-    refused = site.sends("POST", "/api/v1/native/sessions", {
-        "identityToken": token, "authorizationCode": code, "nonce": nonce})
-    assert refused.json()["code"] == "identity_token"
-    assert site.asked("/auth/token") == []
 
 
 def test_the_web_and_the_app_are_one_person_and_each_token_is_checked_as_its_client(site):
@@ -63,13 +37,17 @@ def test_the_web_and_the_app_are_one_person_and_each_token_is_checked_as_its_cli
     assert site.sends("GET", "/api/v1/session", {}, app["token"]).status == 401
 
 
+def deletes(site, account: Account, app: dict) -> Answer:
+    """By a fresh code of this account's."""
+    fresh = site.taps(account)
+    content = {name: fresh[name] for name in ("authorizationCode", "nonce")}
+    return site.sends("DELETE", "/api/v1/account", content, app["token"])
+
+
 def test_a_fresh_code_deletes_where_no_token_is_stored(site):
     app = signs_in(site)
     site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL, next_check_at = NULL")
-    nonce = site.challenge()
-    fresh = site.taps(NILS, nonce, hashed(nonce))
-    content = {name: fresh[name] for name in ("authorizationCode", "nonce")}
-    answer = site.sends("DELETE", "/api/v1/account", content, app["token"])
+    answer = deletes(site, NILS, app)
     assert answer.status == 202, (answer.text, site.server.text())
     eventually(lambda: site.asked("/auth/revoke"), "the revocation", site.server.text)
     (form,) = site.asked("/auth/revoke")
@@ -80,11 +58,7 @@ def test_a_fresh_code_deletes_where_no_token_is_stored(site):
 
 def test_a_code_of_somebody_else_deletes_nobody(site):
     app = signs_in(site)
-    maja = Account("maja", email="maja@example.org")
-    nonce = site.challenge()
-    fresh = site.taps(maja, nonce, hashed(nonce))
-    answer = site.sends(
-        "DELETE", "/api/v1/account", {name: fresh[name] for name in ("authorizationCode", "nonce")}, app["token"])
+    answer = deletes(site, MAJA, app)
     assert answer.status == 400, answer.text
     assert site.sends("GET", "/api/v1/session", {}, app["token"]).status == 200
     assert site.asked("/auth/revoke") == []

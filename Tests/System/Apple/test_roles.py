@@ -1,28 +1,20 @@
 """The second Apple in each of its roles at the token, revocation and migration endpoints; and that it checks who asks."""
 
-import base64
-import hmac
 import json
 import time
+from functools import partial
 
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 
-from apple import CUT, HANG, ISSUER, Account, Apple, Client
+from apple import CUT, HANG, ISSUER, Apple, Client
 from patience import eventually
-from site_of_apple import APP, KEY_ID, TEAM, WEB, team_key
+from site_of_apple import APP, KEY_ID, MAJA, NILS, TEAM, WEB, refusal, team_key
 from test_transfer import NEW, changes_hands
 from web import call
 
-NILS = Account("nils", email="nils@example.org")
-MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
 PAGE = b"<html>Please try again later.</html>"
-
-
-def error(name: str, description: str | None = None, status: int = 400, kind: str = "application/json"):
-    body = {"error": name} | ({"error_description": description} if description else {})
-    return status, kind, json.dumps(body).encode()
 
 
 # Who asks: this Apple by itself
@@ -50,21 +42,11 @@ def ask(apple, path: str, **form: str) -> tuple[int, dict]:
     return answer.status, answer.json() if answer.body else {}
 
 
-PASSWORD = OctKey.generate_key(256)
-
-
-def by_password(text: str, apple) -> str:
-    """A libraries' classic: what verifies signatures, taken for a shared secret."""
-    signed = text.rpartition(".")[0]
-    digest = hmac.digest(apple.team_keys[TEAM][KEY_ID], signed.encode(), "sha256")
-    return f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
-
-
 FORGED = {
     "another's key": lambda apple: secret(apple, key=ECKey.generate_key("P-256")),
     "an unknown key ID": lambda apple: secret(apple, {"kid": "OTHERKEY01"}),
     "no key ID": lambda apple: secret(apple, {"kid": ""}),
-    "the public key as a password": lambda apple: by_password(secret(apple, {"alg": "HS256"}, PASSWORD), apple),
+    "a shared secret": lambda apple: secret(apple, {"alg": "HS256"}, OctKey.generate_key(256)),
     "another curve": lambda apple: secret(apple, {"alg": "ES384"}, ECKey.generate_key("P-384")),
     "cut": lambda apple: secret(apple)[:-4],
     "no signature": lambda apple: secret(apple).rpartition(".")[0] + ".",
@@ -82,31 +64,30 @@ FORGED = {
 @pytest.mark.parametrize("forged", FORGED)
 def test_the_second_apple_refuses_forged_client_secrets(apple, forged):
     text = FORGED[forged](apple)
-    refused = (400, {"error": "invalid_client"})
     code, _, _ = apple.allows(NILS, apple.clients[WEB], None, True)
-    redeem = {"grant_type": "authorization_code", "code": code, "redirect_uri": apple.clients[WEB].redirect_uri, "client_id": WEB}
-    assert ask(apple, "/auth/token", client_secret=text, **redeem) == refused
-    assert ask(apple, "/auth/revoke", client_secret=text, client_id=WEB, token="r", token_type_hint="refresh_token") == refused
-    migration = {"grant_type": "client_credentials", "scope": "user.migration", "client_id": WEB}
-    assert ask(apple, "/auth/token", client_secret=text, **migration) == refused
-    assert ask(apple, "/auth/usermigrationinfo", client_secret=text, client_id=WEB, sub="s", target=NEW) == refused
+    redeem = {"grant_type": "authorization_code", "code": code, "redirect_uri": apple.clients[WEB].redirect_uri}
+    revoke = {"token": "r", "token_type_hint": "refresh_token"}
+    for path, form in (
+            ("token", redeem), ("revoke", revoke), ("usermigrationinfo", {"sub": "s", "target": NEW}),
+            ("token", {"grant_type": "client_credentials", "scope": "user.migration"})):
+        refused = ask(apple, f"/auth/{path}", client_secret=text, client_id=WEB, **form)
+        assert refused == (400, {"error": "invalid_client"}), path
     assert (NILS.id, TEAM) in apple.consents
     # The good one is taken, with the very code that was refused before, and by no other client.
-    good = secret(apple)
-    assert ask(apple, "/auth/token", client_secret=good, **redeem | {"client_id": "theirs"})[1]["error"] == "invalid_client"
-    status, tokens = ask(apple, "/auth/token", client_secret=good, **redeem)
+    by = partial(ask, apple, client_secret=secret(apple))
+    assert by("/auth/token", client_id="theirs", **redeem)[1]["error"] == "invalid_client"
+    status, tokens = by("/auth/token", client_id=WEB, **redeem)
     assert status == 200 and tokens["refresh_token"] in apple.refresh_tokens
-    assert ask(apple, "/auth/revoke", client_secret=good, client_id=WEB, token=tokens["refresh_token"],
-               token_type_hint="refresh_token") == (200, {})
+    assert by("/auth/revoke", client_id=WEB, **revoke | {"token": tokens["refresh_token"]}) == (200, {})
     assert (NILS.id, TEAM) not in apple.consents
 
 
 # The code
 
 @pytest.mark.parametrize("answer", [
-    error("invalid_grant", "The code has expired or has been revoked."), error("invalid_client"),
-    error("invalid_grant", f"client_id mismatch. The code was not issued to {WEB}."),
-    error("invalid_grant", "redirect_uri mismatch. The code was not issued to it."), error("invalid_request"),
+    refusal("invalid_grant", "The code has expired or has been revoked."), refusal("invalid_client"),
+    refusal("invalid_grant", f"client_id mismatch. The code was not issued to {WEB}."),
+    refusal("invalid_grant", "redirect_uri mismatch. The code was not issued to it."), refusal("invalid_request"),
     (429, "", b""), (503, "text/html", PAGE), (200, "text/html", PAGE), (400, "text/html", PAGE),
     (200, "application/json", b"{}"), CUT,
 ], ids=["grant", "client", "client_id", "redirect_uri", "request", "429", "503", "page", "page of 400", "empty", "cut"])
@@ -129,16 +110,6 @@ def kept(site) -> list[tuple]:
         " JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
 
 
-def test_a_token_of_another_client_is_our_mistake_and_ends_nothing(site):
-    """Not a canned answer: Apple finds it out by itself."""
-    cookie = site.signs_in(NILS)
-    sign, = site.apple.refresh_tokens.values()
-    sign.client = site.apple.clients[APP]
-    site.a_day_passes()
-    assert kept(site) == [("authorized", 1)]
-    assert site.session(cookie) is not None
-
-
 def test_token_checks_and_revocations_time_out(site):
     nils, maja = site.signs_in(NILS), site.signs_in(MAJA)
     site.apple.instead["/auth/revoke"] = [HANG]
@@ -157,14 +128,19 @@ def test_token_checks_and_revocations_time_out(site):
 
 # The migration
 
+def sign_in_both(site) -> dict[str, str]:
+    """Their users' IDs."""
+    return {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
+
+
 @pytest.mark.parametrize("path, answer", [
-    ("/auth/token", error("invalid_client")), ("/auth/token", (200, "text/html", PAGE)),
-    ("/auth/usermigrationinfo", error("invalid_client")), ("/auth/usermigrationinfo", (401, "", b"")),
+    ("/auth/token", refusal("invalid_client")), ("/auth/token", (200, "text/html", PAGE)),
+    ("/auth/usermigrationinfo", refusal("invalid_client")), ("/auth/usermigrationinfo", (401, "", b"")),
     ("/auth/usermigrationinfo", (429, "", b"")), ("/auth/usermigrationinfo", (200, "text/html", PAGE)),
-    ("/auth/usermigrationinfo", CUT),
-], ids=["token: client", "token: page", "client", "401", "429", "page", "cut"])
+    ("/auth/usermigrationinfo", CUT), ("/auth/usermigrationinfo", HANG),
+], ids=["token: client", "token: page", "client", "401", "429", "page", "cut", "hang"])
 def test_a_migration_that_is_not_answered_is_asked_for_again(site, path, answer):
-    users = {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
+    users = sign_in_both(site)
 
     def until_done(*command: str) -> None:
         # Whether it gives up at once or tries again is its own choice; nobody is lost by either.
@@ -181,17 +157,9 @@ def test_a_migration_that_is_not_answered_is_asked_for_again(site, path, answer)
         assert site.session(site.signs_in(account))["user"]["id"] == users[account.id]
 
 
-def test_a_migration_times_out(site):
-    site.signs_in(NILS)
-    site.apple.instead["/auth/usermigrationinfo"] = [HANG]
-    if site.operator.run("transfer", "export", "--to", NEW).returncode != 0:
-        site.operator.bramley("transfer", "export", "--to", NEW)
-    assert [account for account, _, _ in site.apple.transfers.values()] == [NILS]
-
-
 def test_people_apple_refuses_to_migrate_are_listed(site):
-    users = {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
-    site.apple.instead["/auth/usermigrationinfo"] = [error("invalid_request")]
+    users = sign_in_both(site)
+    site.apple.instead["/auth/usermigrationinfo"] = [refusal("invalid_request")]
     site.operator.run("transfer", "export", "--to", NEW)
     changes_hands(site)
     site.operator.bramley("transfer", "import")

@@ -4,11 +4,9 @@ import json
 
 from apple import Account
 from programs import write_private
-from site_of_apple import TEAM, WEB, team_key
+from site_of_apple import MAJA, NILS, TEAM, WEB, team_key
 
 NEW, NEW_KEY = "TEAMABCDE2", "KEYABCDEF2"
-NILS = Account("nils", email="nils@example.org")
-MAJA = Account("maja", given="Maja", family="Ek", email="maja@example.org", is_private=True)
 LEFT = Account("left", given="Lisa", family="Gone", email="lisa@example.org")
 
 
@@ -20,15 +18,12 @@ def changes_hands(site) -> None:
     site.apple.hands_over(site.apple.clients[WEB], NEW)
     assert site.server.stop() == 0
     site.configure({
-        "apple.teamID": NEW, "apple.keyID": NEW_KEY, "apple.privateKeyFile": str(site.folder / "NewKey.p8"), "apple.bundleIDs": []})
+        "apple.teamID": NEW, "apple.keyID": NEW_KEY, "apple.bundleIDs": [],
+        "apple.privateKeyFile": str(site.folder / "NewKey.p8")})
     site.start()
 
 
-def by_subject(site, subject: str) -> dict:
-    return site.operator.json("users", "show", "--apple-subject", subject)
-
-
-def test_everybody_is_who_they_were_under_either_subject(site):
+def test_a_transfer_keeps_every_user(site):
     cookies = {account.id: site.signs_in(account) for account in (NILS, MAJA, LEFT)}
     before = {name: site.session(cookie)["user"] for name, cookie in cookies.items()}
     site.apple.end(LEFT, TEAM)
@@ -50,8 +45,8 @@ def test_everybody_is_who_they_were_under_either_subject(site):
     assert site.session(cookies["maja"])["user"]["email"] == site.apple.relay(MAJA, NEW)
     assert site.session(cookies["nils"])["user"]["email"] == "nils@example.org"
     for team in (TEAM, NEW):
-        shown = json.dumps(by_subject(site, site.apple.subject(MAJA, team)))
-        assert before["maja"]["id"] in shown
+        shown = site.operator.json("users", "show", "--apple-subject", site.apple.subject(MAJA, team))
+        assert before["maja"]["id"] in json.dumps(shown)
     # Who had left could not move, and is told apart.
     unmoved = site.operator.json("transfer", "status", "--unmoved")
     assert before["left"]["id"] in json.dumps(unmoved)

@@ -26,12 +26,11 @@ def own_browser():
     """A browser that is set up differently; the last one stays for whoever wants the same."""
     kept = {}
 
-    def get(*settings):
+    def get(**settings):
         key = repr(settings)
         if key not in kept:
             end()
-            preferences, page_load_strategy, blocks_popups = settings
-            kept[key] = start_browser(preferences, page_load_strategy, blocks_popups=blocks_popups)
+            kept[key] = start_browser(**settings)
         return kept[key]
 
     def end():
@@ -48,10 +47,8 @@ def make_own_visitor(own_browser):
     """A visitor with a browser set up differently: preferences as Chromium stores them. One at a time."""
     visitors = []
 
-    def make(
-        site: Site, preferences: dict | None = None, page_load_strategy: str = "normal", blocks_popups: bool = False,
-    ) -> Visitor:
-        driver = own_browser(preferences, page_load_strategy, blocks_popups)
+    def make(site: Site, preferences: dict | None = None, **settings) -> Visitor:
+        driver = own_browser(preferences=preferences, **settings)
         use_fresh_tab(driver)
         visitors.append(Visitor(driver, site))
         return visitors[-1]

@@ -7,9 +7,9 @@ from selenium.webdriver.common.by import By
 
 from elsewhere import AGENTS, PHONE, Elsewhere
 from patience import eventually
+from visitor import NO_SCRIPTS
 from web import SESSION
 
-NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
 NAMES = {
     "admin": ("admin", ""),
     "chinese": ("雷", "李"),
@@ -169,7 +169,7 @@ def test_deleting_the_account_asks_and_signs_out_everywhere(anyone, site, galler
     anyone.reads("Your account is deleted")
     assert SESSION not in anyone.cookies()
     assert not other.is_signed_in()
-    eventually(lambda: not consented(site, "ada"), "Apple to know")
+    eventually(lambda: not site.apple.has_consent("ada"), "Apple to know")
     gallery.shoot(anyone, "account-deleted")
     # Signing in again makes another account, with the name again.
     anyone.open("/account")
@@ -177,11 +177,6 @@ def test_deleting_the_account_asks_and_signs_out_everywhere(anyone, site, galler
     anyone.arrives("/account")
     assert anyone.heading() == "Ada Byron"
     assert len(rows(anyone)) == 1
-
-
-def consented(site, person: str) -> bool:
-    people = site.apple.call("GET", "people")["items"]
-    return next(entry for entry in people if entry["id"] == person)["teams"][0]["consented"]
 
 
 def test_a_double_tap_deletes_once_and_says_so(visitor, site):
@@ -214,26 +209,6 @@ def test_deletion_needs_a_fresh_sign_in_and_comes_back(anyone, site, gallery):
     anyone.arrives("/account/delete")
     anyone.find("[name=confirm]").click()
     anyone.press("button.danger", "/account/deleted")
-
-
-def test_fresh_sign_in_as_somebody_else_deletes_nobody(make_visitor, site):
-    visitor = make_visitor(site)
-    visitor.signs_in("ada")
-    visitor.open("/account/delete")
-    visitor.find("[name=confirm]").click()
-    ada = visitor.driver.current_window_handle
-    visitor.driver.switch_to.new_window("tab")
-    visitor.open("/login/apple?return_to=%2Faccount%2Fdelete")
-    at_apple(visitor, "boris")
-    visitor.arrives("/account/delete")
-    assert visitor.facts()["Name"].startswith("Boris")
-    visitor.driver.close()
-    visitor.driver.switch_to.window(ada)
-    visitor.press("button.danger", "/account/delete")
-    assert "Nothing was deleted" in visitor.text()
-    assert visitor.facts()["Name"].startswith("Boris")
-    assert not visitor.find("[name=confirm]").is_selected()
-    assert visitor.is_signed_in()
 
 
 def age_sessions(site, seconds: int) -> None:

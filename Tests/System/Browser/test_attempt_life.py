@@ -4,10 +4,6 @@ LIFETIME = {"login.attemptLifetime": 6}
 PAST_LIFE = "return performance.now() > 6300"
 
 
-def state(visitor) -> str:
-    return visitor.find("meta[name=appleid-signin-state]").get_attribute("content")
-
-
 def wait_past_its_life(visitor) -> None:
     visitor.wait(lambda driver: driver.execute_script(PAST_LIFE), "the attempt to grow old")
 
@@ -15,12 +11,12 @@ def wait_past_its_life(visitor) -> None:
 def test_open_login_page_renews_its_attempt(make_site, make_visitor):
     visitor = make_visitor(make_site(LIFETIME))
     visitor.open("/login")
-    first = state(visitor)
+    first = visitor.state()
     wait_past_its_life(visitor)
-    visitor.wait(lambda driver: state(visitor) != first, "a renewal")
+    visitor.wait(lambda _: visitor.state() != first, "a renewal")
     # Right after the next one, so that a slow machine has all of the attempt's life.
-    last = state(visitor)
-    visitor.wait(lambda driver: state(visitor) != last, "another renewal")
+    last = visitor.state()
+    visitor.wait(lambda _: visitor.state() != last, "another renewal")
     visitor.goes_through_apple("ada", "/account")
 
 

@@ -11,7 +11,8 @@ import pytest
 from elsewhere import AGENTS, Elsewhere
 from operators import AGENT, SETTINGS, asked, make_operator, user_of
 from patience import eventually
-from test_account import NO_SCRIPTS, sign_in
+from test_account import sign_in
+from visitor import NO_SCRIPTS
 
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
 PAGES = ("", "/users", "/sessions", "/clients", "/webhooks", "/notifications", "/api-keys", "/audit")

@@ -26,8 +26,7 @@ MISTAKES = {
 def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery, name):
     endpoint, fault, heading = MISTAKES[name]
     site.apple.call("PUT", endpoint, fault)
-    visitor.goes_to_apple()
-    visitor.agrees("ada", "/apple/callback")
+    visitor.signs_in("ada", until="/apple/callback")
     assert visitor.heading() == heading
     assert not visitor.is_signed_in()
     number = visitor.find(".error-id code").text
@@ -40,31 +39,11 @@ def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery
     assert visitor.heading() == "Ada Byron"
 
 
-def test_keys_that_cannot_be_had_are_explained(make_site, make_visitor, gallery):
-    site = make_site(start=False)
-    site.apple.call("PUT", "faults/keys", {"status": 503})
-    site.start()
-    visitor = make_visitor(site)
-    visitor.goes_to_apple()
-    visitor.agrees("ada")
-    visitor.reads(NOT_REACHED)
-    gallery.shoot(visitor, "error-keys")
-    assert visitor.cookies()["__Host-bramley-name"]["sameSite"] == "None"
-    site.apple.call("POST", "faults/reset")
-    site.restart()
-    visitor.press("a.button")
-    visitor.goes_through_apple("ada", "/account")
-    # The name came with the answer that nobody could check, and never again.
-    assert visitor.heading() == "Ada Byron"
-    assert "__Host-bramley-name" not in visitor.cookies()
-
-
 @pytest.mark.parametrize("policy, heading, name", [
     ("approval", "Waiting for approval", "pending"), ("closed", "No new accounts at the moment", "closed")])
 def test_sign_up_policy_has_a_page(make_site, make_visitor, gallery, policy, heading, name):
     visitor = make_visitor(make_site({"access.signUp": policy}))
-    visitor.goes_to_apple()
-    visitor.agrees("ada")
+    visitor.signs_in("ada", until=None)
     visitor.reads(heading)
     assert not visitor.is_signed_in()
     gallery.shoot(visitor, f"page-{name}")
@@ -76,8 +55,7 @@ def test_disabled_account_has_a_page(make_site, make_visitor, gallery):
     visitor = make_visitor(site)
     visitor.signs_in("ada")
     site.apple.notify("account-deleted", "ada")
-    visitor.goes_to_apple()
-    visitor.agrees("ada")
+    visitor.signs_in("ada", until=None)
     visitor.reads("This account is switched off")
     gallery.shoot(visitor, "page-disabled")
 
@@ -103,8 +81,7 @@ def test_callback_that_belongs_to_no_attempt_is_explained(visitor, gallery):
 
 def test_unknown_answer_of_apple_is_explained(visitor, gallery):
     visitor.open("/login")
-    state = visitor.find("meta[name=appleid-signin-state]").get_attribute("content")
-    visitor.posts_from_apple({"state": state, "error": "server_error"})
+    visitor.posts_from_apple({"state": visitor.state(), "error": "server_error"})
     visitor.reads("Apple could not sign you in")
     gallery.shoot(visitor, "error-provider")
 
@@ -184,8 +161,7 @@ def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, ga
     assert links("a.button")[1:] == [help_page]
     gallery.shoot(visitor, "error-help")
     # Nothing more can be done here: neither is this page a dead end.
-    visitor.goes_to_apple()
-    visitor.agrees("ada")
+    visitor.signs_in("ada", until=None)
     visitor.reads("Waiting for approval")
     assert links("a.button") == [home, help_page]
     gallery.shoot(visitor, "page-pending-help")

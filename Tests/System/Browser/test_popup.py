@@ -6,6 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from visitor import NO_SCRIPTS
+
 POPUP = {"login.mode": "popup"}
 BINDING = "__Host-bramley-login"
 BUTTON = "#appleid-signin [role=button]"
@@ -70,6 +72,13 @@ def presses(visitor, page: str) -> None:
     apples_window(visitor, page)
 
 
+def opens_window(visitor, path: str = "/login") -> str:
+    """The login page and Apple's window, at which the visitor is then; answers the page's."""
+    page = opens_login(visitor, path)
+    presses(visitor, page)
+    return page
+
+
 def decides(visitor, page: str, decision: str = "continue") -> None:
     """The last tap in Apple's window, which closes by it."""
     visitor.find(f"button[value={decision}]").click()
@@ -95,7 +104,7 @@ def signs_in(visitor, page: str, until: str = "/account") -> None:
 
 def test_the_answer_of_the_window_is_posted_and_signs_in(visitor, gallery):
     page = opens_login(visitor, "/login?return_to=%2Flogout")
-    began_with = state(visitor)
+    began_with = visitor.state()
     gallery.shoot(visitor, "login-popup")
     presses(visitor, page)
     asked = parse_qs(urlsplit(visitor.driver.current_url).query)
@@ -143,8 +152,7 @@ def post_to_the_callback(visitor) -> dict:
     ("popup_closed_by_user", "closed", "choosing"), ("user_cancelled_authorize", "cancelled", "consent"),
 ])
 def test_a_window_that_ends_early_is_said_and_can_be_opened_again(visitor, gallery, name, says_what, step):
-    page = opens_login(visitor)
-    presses(visitor, page)
+    page = opens_window(visitor)
     if step == "consent":
         visitor.chooses("ada")
     if says_what == "closed":
@@ -164,8 +172,7 @@ def test_a_window_that_ends_early_is_said_and_can_be_opened_again(visitor, galle
 
 
 def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
-    page = opens_login(visitor, "/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp%23top")
-    presses(visitor, page)
+    page = opens_window(visitor, "/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp%23top")
     visitor.chooses("ada")
     decides(visitor, page, "cancel")
     visitor.wait(lambda _: visitor.path() == "/logout", "the application's page")
@@ -175,8 +182,7 @@ def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
 
 
 def test_a_second_press_replaces_the_window(visitor):
-    page = opens_login(visitor)
-    presses(visitor, page)
+    page = opens_window(visitor)
     first = parse_qs(urlsplit(visitor.driver.current_url).query)["frame_id"]
     visitor.driver.switch_to.window(page)
     taps(visitor)
@@ -241,7 +247,7 @@ def test_without_apples_script_the_link_redirects(visitor):
 
 
 def test_without_javascript_the_link_redirects(make_site, make_own_visitor):
-    visitor = make_own_visitor(make_site(POPUP), {"profile.managed_default_content_settings.javascript": 2})
+    visitor = make_own_visitor(make_site(POPUP), NO_SCRIPTS)
     visitor.open("/login")
     assert not visitor.find("#here").is_displayed()
     assert visitor.find("#status").text == ""
@@ -264,8 +270,7 @@ def test_the_popup_signs_in_by_keyboard(visitor):
 
 def test_a_window_that_cannot_answer_leaves_the_way_in_this_one(visitor):
     """Some browsers cut the tie between the two windows: the answer never comes."""
-    page = opens_login(visitor, "/login?return_to=%2Flogout")
-    presses(visitor, page)
+    page = opens_window(visitor, "/login?return_to=%2Flogout")
     visitor.driver.switch_to.window(page)
     says(visitor, "opened")
     visitor.press("#here a")
@@ -295,19 +300,15 @@ document.dispatchEvent(new Event("visibilitychange"));
 """
 
 
-def state(visitor) -> str:
-    return visitor.find("meta[name=appleid-signin-state]").get_attribute("content")
-
-
 @pytest.mark.parametrize("outcome", ["success", "closed"])
 def test_renewal_leaves_an_open_window_alone(visitor, outcome):
     page = opens_login(visitor)
-    first = state(visitor)
+    first = visitor.state()
     presses(visitor, page)
     visitor.driver.switch_to.window(page)
     visitor.script(f"window.kept = document.querySelector('{BUTTON}')")
     visitor.script(LATER)
-    visitor.wait(lambda _: state(visitor) != first, "a renewal")
+    visitor.wait(lambda _: visitor.state() != first, "a renewal")
     # Apple's script was not started anew: its button is the same, and it still waits for its window.
     assert visitor.script(f"return window.kept === document.querySelector('{BUTTON}')")
     apples_window(visitor, page)
@@ -330,25 +331,19 @@ def test_renewal_leaves_an_open_window_alone(visitor, outcome):
 
 # What must not work
 
-def test_without_the_binding_cookie_the_popup_signs_nobody_in(visitor, gallery):
-    page = opens_login(visitor)
-    presses(visitor, page)
+@pytest.mark.parametrize("cookie, heading", [
+    (None, "A cookie is missing"), ("C" * 42 + "A", "Started in another browser")], ids=["none", "another attempt's"])
+def test_without_its_binding_cookie_the_popup_signs_nobody_in(visitor, cookie, heading):
+    page = opens_window(visitor)
     visitor.chooses("ada")
-    visitor.delete_cookie(BINDING)
+    if cookie:
+        visitor.keep_cookie(BINDING, cookie, same_site="None")
+    else:
+        visitor.delete_cookie(BINDING)
     decides(visitor, page)
-    visitor.reads("A cookie is missing")
+    visitor.reads(heading)
     assert not visitor.is_signed_in()
     assert "posting it again" not in visitor.site.server.text()
-
-
-def test_another_attempts_cookie_is_refused(visitor):
-    page = opens_login(visitor)
-    presses(visitor, page)
-    visitor.chooses("ada")
-    visitor.keep_cookie(BINDING, "C" * 42 + "A", same_site="None")
-    decides(visitor, page)
-    visitor.reads("Started in another browser")
-    assert not visitor.is_signed_in()
 
 
 def test_the_same_form_from_another_site_is_refused(visitor):
@@ -369,8 +364,7 @@ def test_the_same_form_from_another_site_is_refused(visitor):
 
 
 def test_messages_of_other_origins_or_shapes_are_ignored(visitor):
-    page = opens_login(visitor)
-    presses(visitor, page)
+    page = opens_window(visitor)
     forged = json.dumps({"method": "oauthDone", "data": {"authorization": {"code": "c", "id_token": "t", "state": "s"}}})
     visitor.driver.switch_to.window(page)
     visitor.script("window.postMessage(arguments[0], '*')", forged)

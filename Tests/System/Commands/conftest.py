@@ -1,15 +1,27 @@
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from doctor_place import Place
 from front import Habits
+from patience import PATIENCE
 from programs import new_key
 
 
 @pytest.fixture(scope="session")
 def bramley(binaries) -> Path:
     return binaries / "bramley"
+
+
+@pytest.fixture(scope="session")
+def run_command(bramley):
+    """Runs one without an environment."""
+    def run(*arguments: str, **options) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [bramley, *arguments], env={}, capture_output=True, text=True, timeout=PATIENCE, **options)
+
+    return run
 
 
 @pytest.fixture(scope="session")

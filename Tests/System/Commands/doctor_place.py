@@ -15,7 +15,7 @@ from patience import PATIENCE
 from programs import ROOT, Program, Site, free_port
 
 DOCUMENT = ROOT / "docs/reference/doctor.md"
-DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
+DOCUMENTED = set(re.findall(r"^\| (?:`[a-z_]+`)? \| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
 # Met by Tests/System/PostgreSQL and by DoctorStoreTests.
 ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}
 STATES = {"good", "unsure", "wrong"}
@@ -51,13 +51,11 @@ class Report:
             assert item["detail"]
             # Each finding has a next step, and what is good has neither.
             assert (item["state"] == "good") == (item["finding"] is None) == (item["nextStep"] is None), item
-        wrong = [item for item in self.items if item["state"] == "wrong"]
-        assert document["isHealthy"] == (not wrong)
-        assert run.returncode == (1 if wrong else 0)
-        assert not [secret for secret in secrets if secret in run.stdout]
-        # Words, and no case of an enumeration with what it holds: `broken(111)`, `timeout`.
-        for item in self.items:
+            # Words, and no case of an enumeration with what it holds: `broken(111)`, `timeout`.
             assert not re.search(r"\b[a-z]+[A-Za-z]*\(", f"{item['detail']} {item['nextStep']}"), item
+        assert document["isHealthy"] == (not self.wrong)
+        assert run.returncode == (1 if self.wrong else 0)
+        assert not [secret for secret in secrets if secret in run.stdout]
         met.update(self.kinds)
 
     @property
@@ -78,11 +76,19 @@ class Report:
         assert self.wrong == [finding], json.dumps(self.items, indent=1)
         return self.one(finding)
 
+    def doubt(self, finding: str) -> dict:
+        """The same, where nothing is wrong."""
+        assert self.wrong == [], json.dumps(self.items, indent=1)
+        return self.one(finding)
+
+    def about(self, check: str, state: str | None = None) -> list[dict]:
+        """What looks of this kind brought, or those of them with this state."""
+        return [item for item in self.items if item["check"] == check and state in (None, item["state"])]
+
     def check(self, name: str) -> str:
         """The state of the only look at something."""
-        states = [item["state"] for item in self.items if item["check"] == name]
-        assert len(states) == 1, (name, states)
-        return states[0]
+        item, = self.about(name)
+        return item["state"]
 
 
 @contextlib.contextmanager
@@ -130,10 +136,6 @@ class Place:
     def at(self, port: int, **environment) -> Report:
         """With publicURL at another port of this machine."""
         return self.doctor(PUBLIC_URL=f"https://localhost:{port}", **environment)
-
-    @property
-    def admin_port(self) -> int:
-        return self.site.admin_port
 
     def fault(self, endpoint: str, fault: dict) -> None:
         self.site.apple.call("PUT", f"faults/{endpoint}", fault)

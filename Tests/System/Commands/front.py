@@ -58,8 +58,7 @@ class Front(Answering):
         method = habits.method(asked.command, asked.path)
         if method == "POST":
             fields.append(("Content-Length", str(len(body))))
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self.target, timeout=60, source_address=(habits.source, 0))
+        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=60, source_address=(habits.source, 0))
         connection.putrequest(method, habits.path(asked.path), skip_host=True, skip_accept_encoding=True)
         for name, value in [("Host", habits.host or asked.headers["Host"]), *habits.request(fields)]:
             connection.putheader(name, value)

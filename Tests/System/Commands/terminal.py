@@ -90,25 +90,18 @@ class Terminal:
     @property
     def screen(self) -> str:
         """What stands there at the end: the lines, with what was written over left out."""
-        lines, column = [""], 0
-        text = self.written.decode()
-        index = 0
-        while index < len(text):
-            if text.startswith("\x1b[K", index):
-                lines[-1] = lines[-1][:column]
-                index += 3
-                continue
-            character = text[index]
-            if character == "\r":
+        lines = []
+        for line in self.written.decode().split("\n"):
+            shown = ""
+            for piece in line.split("\r"):
                 column = 0
-            elif character == "\n":
-                lines.append("")
-            else:
-                assert character >= " ", repr(text[index:index + 10])
-                lines[-1] = lines[-1][:column] + character + lines[-1][column + 1:]
-                column += 1
-            index += 1
-        return "\n".join(line.rstrip() for line in lines)
+                for number, part in enumerate(piece.split("\x1b[K")):
+                    assert min(part, default=" ") >= " ", repr(part)
+                    rest = "" if number else shown[column + len(part):]
+                    shown = shown[:column] + part + rest
+                    column += len(part)
+            lines.append(shown.rstrip())
+        return "\n".join(lines)
 
 
 def stop_when(terminal: Terminal, condition) -> bool:

@@ -1,9 +1,9 @@
 """`bramley audit list` from the command line, and the keys that change beside a running server."""
 
-import json
 import signal
 
 import pytest
+
 from patience import eventually
 from programs import new_key, write_private
 
@@ -29,7 +29,7 @@ def house(make_shared_site):
 
 
 def listed(house, *arguments: str) -> list[str]:
-    return [item["object"] for item in json.loads(house.bramley("audit", "list", "--json", *arguments))["items"]]
+    return [item["object"] for item in house.json("audit", "list", *arguments)["items"]]
 
 
 def lines(numbers) -> list[str]:
@@ -53,7 +53,6 @@ def lines(numbers) -> list[str]:
 ])
 def test_audit_list_filters_by_since_and_until(house, arguments, objects):
     assert listed(house, *arguments) == objects
-    # The same in a pipe: time first, tabs between.
     rows = [line.split("\t") for line in house.bramley("audit", "list", *arguments).splitlines()]
     assert [row[4] for row in rows] == objects
     assert all(row[0].endswith("Z") for row in rows)
@@ -61,24 +60,15 @@ def test_audit_list_filters_by_since_and_until(house, arguments, objects):
 
 def test_pages_stay_within_the_bounds(house):
     bounds = ["--since", "2026-01-01T12:00:00Z", "--until", "2026-01-02T12:00:00Z", "--type", "command"]
-    found, cursor = [], []
-    for _ in range(10):
-        page = json.loads(house.bramley("audit", "list", "--json", "--limit", "5", *bounds, *cursor))
-        found += [item["object"] for item in page["items"]]
-        if page["next"] is None:
-            break
-        cursor = ["--cursor", page["next"]]
-    assert found == lines(range(34, 11, -2))
+    found = house.pages("audit", "list", "--limit", "5", *bounds)
+    assert [item["object"] for item in found] == lines(range(34, 11, -2))
 
 
 @pytest.mark.parametrize("option", ["--since", "--until"])
-@pytest.mark.parametrize("value", ["yesterday", "2026-02-30", "7w", "2026-01-02T03:04:05", ""])
-def test_an_invalid_time_is_a_usage_error(house, option, value):
-    done = house.run("audit", "list", option, value)
+def test_an_invalid_time_is_a_usage_error(house, option):
+    done = house.run("audit", "list", option, "yesterday")
     assert done.returncode == 64 and option in done.stderr and done.stdout == ""
 
-
-# MARK: Keys that change
 
 def test_changed_apple_keys_are_audited_after_sighup_and_restart(make_site):
     site = make_site({"log.level": "info"})
@@ -87,37 +77,37 @@ def test_changed_apple_keys_are_audited_after_sighup_and_restart(make_site):
     def changes() -> list[tuple]:
         return operator.database("SELECT object, actor FROM audit WHERE type = 'apple_key.changed' ORDER BY sequence")
 
-    def noted() -> bytes | None:
-        rows = operator.database("SELECT value FROM meta WHERE key = 'audited-apple_key.changed'")
-        return rows[0][0] if rows else None
+    def noted() -> list[tuple]:
+        return operator.database("SELECT value FROM meta WHERE key = 'audited-apple_key.changed'")
 
-    eventually(lambda: noted(), "the first look", site.server.text)
+    def reload() -> None:
+        site.server.process.send_signal(signal.SIGHUP)
+
+    eventually(noted, "the first look", site.server.text)
     assert changes() == [], "there was nothing to change from"
     # The same ID, another key: as when the wrong file was put right.
     write_private(folder / "AuthKey.p8", new_key())
-    site.server.process.send_signal(signal.SIGHUP)
+    reload()
     eventually(lambda: len(changes()) == 1, "the line", site.server.text)
-    # A second one beside it.
     write_private(folder / "next.p8", new_key())
     site.configure({"apple.nextKeyID": "TESTKEY002", "apple.nextPrivateKeyFile": str(folder / "next.p8")})
-    site.server.process.send_signal(signal.SIGHUP)
+    reload()
     eventually(lambda: len(changes()) == 2, "the line", site.server.text)
     # Nothing new, and nothing usable, is no change.
     before = noted()
-    site.server.process.send_signal(signal.SIGHUP)
+    reload()
     eventually(lambda: site.server.text().count("Apple client keys reloaded") == 3, "the reload")
     write_private(folder / "next.p8", b"not a key")
-    site.server.process.send_signal(signal.SIGHUP)
+    reload()
     eventually(lambda: "Apple client keys not reloaded" in site.server.text(), "the refusal")
     site.stop()
     assert noted() == before
     site.configure({"apple.nextKeyID": None, "apple.nextPrivateKeyFile": None, "apple.keyID": "TESTKEY003"})
     site.start()
     eventually(lambda: len(changes()) == 3, "the line of the start", site.server.text)
-    assert changes() == [
-        ("TESTKEY001", "operator"), ("TESTKEY001,TESTKEY002", "operator"), ("TESTKEY003", "operator")]
-    listed = operator.json("audit", "list", "--type", "apple_key.changed")["items"]
-    assert [item["object"] for item in listed][0] == "TESTKEY003" and len(listed) == 3
+    assert changes() == [("TESTKEY001", "operator"), ("TESTKEY001,TESTKEY002", "operator"), ("TESTKEY003", "operator")]
+    shown = [item["object"] for item in operator.json("audit", "list", "--type", "apple_key.changed")["items"]]
+    assert shown == ["TESTKEY003", "TESTKEY001,TESTKEY002", "TESTKEY001"]
     # Nothing of a key is in the file but its ID and a hash.
     content = (folder / "data/bramley.db").read_bytes() + (folder / "data/bramley.db-wal").read_bytes()
     for line in (folder / "AuthKey.p8").read_text().splitlines()[1:-1]:

@@ -1,8 +1,9 @@
 """A crowd checked at the simulated Apple, the server killed half-way: Benchmarks/credential_checks.py, small."""
 
 import importlib.util
-import json
 import sys
+
+import pytest
 
 from patience import eventually
 from programs import ROOT
@@ -10,89 +11,84 @@ from programs import ROOT
 PEOPLE = 300
 
 
-def load():
-    path = ROOT / "Benchmarks/credential_checks.py"
-    spec = importlib.util.spec_from_file_location("credential_checks", path)
+@pytest.fixture
+def checks():
+    spec = importlib.util.spec_from_file_location("credential_checks", ROOT / "Benchmarks/credential_checks.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["credential_checks"] = module
     spec.loader.exec_module(module)
     return module
 
 
-def test_every_credential_is_checked_once_despite_kills(binaries, tmp_path):
-    checks = load()
-    run = checks.Run(binaries, tmp_path, PEOPLE, rate=100)
-    try:
-        run.move_in()
-        found = run.measure()
-    finally:
-        run.site.end()
-    checks.judge(found, PEOPLE)
+@pytest.fixture
+def make_run(checks, binaries, tmp_path):
+    """A site into which so many have moved."""
+    made = []
+
+    def make(people: int):
+        made.append(checks.Run(binaries, tmp_path, people, rate=100))
+        made[0].move_in()
+        return made[0]
+
+    yield make
+    made[0].site.end()
 
 
-def test_many_dead_tokens_stop_the_checks_until_the_operator_decides(binaries, tmp_path):
-    checks = load()
-    run = checks.Run(binaries, tmp_path, 60, rate=100)
-    try:
-        run.move_in()
-        # Every answer says that the token is dead: a mistake of Apple's, or the end of everybody.
-        run.site.apple.call("PUT", "faults/token", {"error": "invalid_grant"})
-        run.site.start()
-
-        def status() -> dict:
-            return json.loads(run.bramley("credentials", "status", "--json"))
-
-        eventually(lambda: status()["checks"] == "stopped", "the checks stop")
-        # The log has it from the next look at the database.
-        eventually(lambda: "daily checks stopped" in run.site.server.text(), "the log says so")
-        run.site.stop()
-        found = status()
-        assert found["checks"] == "stopped"
-        assert found["brake"]["dead"] == 20
-        ended = run.database("SELECT count(*) FROM apple_credential WHERE cause = 'token_dead'")[0][0]
-        assert ended == 19
-        assert 1 <= found["heldBack"] <= 16
-        # A restart does not forget, and asks nobody.
-        asked = run.asked()
-        run.site.start()
-        run.site.stop()
-        assert run.asked() == asked
-        # Nobody can be asked here, so nothing is done without a word.
-        refused = run.site.operator.run("credentials", "resume", "--accept")
-        assert refused.returncode == 64
-        assert status()["checks"] == "stopped"
-        done = json.loads(run.bramley("credentials", "resume", "--accept", "--yes", "--json"))
-        assert done["wasStopped"] and done["ended"] == found["heldBack"] and done["forgotten"] == 0
-        assert status()["checks"] == "running"
-        assert status()["wavesAcceptedUntil"]
-        # Nothing is stopped any more: there is no wave to accept, and no second day without a brake.
-        again = run.site.operator.run("credentials", "resume", "--accept", "--yes")
-        assert again.returncode == 1 and "nothing to accept" in again.stderr
-    finally:
-        run.site.end()
+def test_every_credential_is_checked_once_despite_kills(checks, make_run):
+    checks.judge(make_run(PEOPLE).measure(), PEOPLE)
 
 
-def test_a_refused_client_waits_and_nobody_is_signed_out(binaries, tmp_path):
-    checks = load()
-    run = checks.Run(binaries, tmp_path, 40, rate=100)
-    try:
-        run.move_in()
-        run.site.apple.call("PUT", "faults/token", {"error": "invalid_client"})
-        run.site.start()
-        eventually(lambda: "Apple rejected our client" in run.site.server.text(), "the log says so")
-        run.site.stop()
-        found = json.loads(run.bramley("credentials", "status", "--json"))
-        assert found["checks"] == "refused"
-        assert [pause["attempts"] for pause in found["refused"]] == [1]
-        assert found["live"] == 40 and found["lastHourDead"] == 0
-        assert run.asked() <= 16
-        run.site.apple.call("DELETE", "faults")
-        assert "the checks go on" in run.bramley("credentials", "resume")
-        run.site.start()
-        # All but those that were refused, who are tried again within hours.
-        run.check_until(16)
-        run.site.stop()
-        found = json.loads(run.bramley("credentials", "status", "--json"))
-        assert found["checks"] == "running" and found["live"] == 40 and found["lastHourDead"] == 0
-    finally:
-        run.site.end()
+def test_many_dead_tokens_stop_the_checks_until_the_operator_decides(make_run):
+    run = make_run(60)
+    # Every answer says that the token is dead: a mistake of Apple's, or the end of everybody.
+    run.site.apple.call("PUT", "faults/token", {"error": "invalid_grant"})
+    run.site.start()
+
+    def status() -> dict:
+        return run.json("credentials", "status")
+
+    eventually(lambda: status()["checks"] == "stopped", "the checks stop")
+    # The log has it from the next look at the database.
+    eventually(lambda: "daily checks stopped" in run.site.server.text(), "the log says so")
+    run.site.stop()
+    found = status()
+    assert found["checks"] == "stopped"
+    assert found["brake"]["dead"] == 20
+    assert run.database("SELECT count(*) FROM apple_credential WHERE cause = 'token_dead'") == [(19,)]
+    assert 1 <= found["heldBack"] <= 16
+    # A restart does not forget, and asks nobody.
+    asked = run.asked()
+    run.site.start()
+    run.site.stop()
+    assert run.asked() == asked
+    # Nobody can be asked here, so nothing is done without a word.
+    assert run.run("credentials", "resume", "--accept").returncode == 64
+    assert status()["checks"] == "stopped"
+    done = run.json("credentials", "resume", "--accept", "--yes")
+    assert done["wasStopped"] and done["ended"] == found["heldBack"] and done["forgotten"] == 0
+    assert status()["checks"] == "running"
+    assert status()["wavesAcceptedUntil"]
+    # Nothing is stopped any more: there is no wave to accept, and no second day without a brake.
+    again = run.run("credentials", "resume", "--accept", "--yes")
+    assert again.returncode == 1 and "nothing to accept" in again.stderr
+
+
+def test_a_refused_client_waits_and_nobody_is_signed_out(make_run):
+    run = make_run(40)
+    run.site.apple.call("PUT", "faults/token", {"error": "invalid_client"})
+    run.site.start()
+    eventually(lambda: "Apple rejected our client" in run.site.server.text(), "the log says so")
+    run.site.stop()
+    found = run.json("credentials", "status")
+    assert found["checks"] == "refused"
+    assert [pause["attempts"] for pause in found["refused"]] == [1]
+    assert found["live"] == 40 and found["lastHourDead"] == 0
+    assert run.asked() <= 16
+    run.site.apple.call("DELETE", "faults")
+    assert "the checks go on" in run.bramley("credentials", "resume")
+    run.site.start()
+    # All but those that were refused, who are tried again within hours.
+    run.check_until(16)
+    run.site.stop()
+    found = run.json("credentials", "status")
+    assert found["checks"] == "running" and found["live"] == 40 and found["lastHourDead"] == 0

@@ -3,7 +3,6 @@
 import http.client
 import os
 import shutil
-import sqlite3
 import time
 from pathlib import Path
 
@@ -18,17 +17,13 @@ WITHOUT_PRIVILEGE = (
     ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"] if os.geteuid() == 0 else [])
 
 
-# All is well
-
 def test_a_healthy_server_has_no_findings(place):
     report = place.doctor()
-    assert report.wrong == []
-    # Nothing of a healthy server is doubted.
-    assert report.kinds == set()
+    assert report.kinds == set(), "something of a healthy server is doubted"
     for check in ("database", "server", "apple_key_set", "clock", "apple_key", "tls", "callback", "notifications",
                   "cookies", "headers", "proxy", "traffic"):
         assert report.check(check) == "good", check
-    client, app = [item for item in report.items if item["check"] == "client"]
+    client, app = report.about("client")
     assert SERVICES_ID in client["about"] and KEY_ID in client["about"] and "com.example.app" in app["about"]
     assert "accepts this client and the key" in client["detail"]
 
@@ -51,13 +46,10 @@ def test_the_text_output_names_findings_and_next_steps(place):
     assert run.returncode == 1
     lines = run.stdout.splitlines()
     assert lines[-1].startswith("1 wrong, ")
-    wrong = [number for number, line in enumerate(lines) if line.startswith("wrong   client ")]
-    assert len(wrong) == 1
-    assert lines[wrong[0] + 1].startswith("        next: ")
+    wrong, = [number for number, line in enumerate(lines) if line.startswith("wrong   client ")]
+    assert lines[wrong + 1].startswith("        next: ")
     assert all(line.isprintable() for line in lines)
 
-
-# What is here
 
 def test_an_invalid_configuration_is_reported(place):
     report = place.doctor(SERVER_PORT=0, ACCESS_SIGN_UP="maybe")
@@ -71,9 +63,7 @@ def test_a_configuration_readable_by_others_is_reported(place, tmp_path):
     copy = tmp_path / "config.json"
     shutil.copy(place.folder / "config.json", copy)
     copy.chmod(0o640)
-    report = place.doctor("--config", str(copy))
-    assert report.wrong == []
-    assert "chmod 600" in report.one("configuration_doubtful")["nextStep"]
+    assert "chmod 600" in place.doctor("--config", str(copy)).doubt("configuration_doubtful")["nextStep"]
 
 
 def unreadable(file: Path, key: bytes) -> None:
@@ -103,9 +93,7 @@ def test_a_missing_or_wrong_key_file_is_reported(place, tmp_path, key, make, wor
 def test_a_key_file_named_for_another_key_is_reported(place, tmp_path):
     named = tmp_path / "AuthKey_AAAAAAAAAA.p8"
     shutil.copy(place.folder / "AuthKey.p8", named)
-    report = place.doctor(APPLE_PRIVATE_KEY_FILE=named)
-    assert report.wrong == []
-    assert "AAAAAAAAAA" in report.one("apple_key_id_doubtful")["nextStep"]
+    assert "AAAAAAAAAA" in place.doctor(APPLE_PRIVATE_KEY_FILE=named).doubt("apple_key_id_doubtful")["nextStep"]
 
 
 def test_a_missing_database_and_a_stopped_server_are_reported(place, tmp_path):
@@ -121,27 +109,23 @@ def test_a_wrong_sealing_key_is_reported(place):
 
 
 def test_a_locked_database_is_reported(place):
-    with sqlite3.connect(place.folder / "data/bramley.db", isolation_level=None) as database:
-        database.execute("BEGIN IMMEDIATE")
+    with place.site.operator.locked():
         # A write that waits for the lock already: the doctor's waits behind it, and for as long again.
-        earlier = http.client.HTTPConnection("127.0.0.1", place.admin_port, timeout=60)
+        earlier = http.client.HTTPConnection("127.0.0.1", place.site.admin_port, timeout=60)
         earlier.request("GET", "/readyz")
         report = place.doctor()
-        database.execute("ROLLBACK")
     assert earlier.getresponse().status == 503
     earlier.close()
     assert "does not take writes" in report.only("server_not_ready")["detail"]
 
-
-# What Apple told
 
 def test_the_time_of_the_last_notification_is_shown(place):
     place.site.apple.notify("email-disabled", "ada")
     assert place.doctor().check("last_notification") == "good"
     place.site.operator.database("UPDATE notification SET received_at = ?", int((time.time() - 20 * 86_400) * 1000))
     # Where nobody withdraws their consent there is nothing to tell.
-    found = [item for item in place.doctor().items if item["check"] == "last_notification"]
-    assert [item["state"] for item in found] == ["good"] and "20 days" in found[0]["detail"]
+    found, = place.doctor().about("last_notification")
+    assert found["state"] == "good" and "20 days" in found["detail"]
 
 
 def test_missing_notifications_are_reported(place):
@@ -159,8 +143,7 @@ def test_missing_notifications_are_reported(place):
 
 def test_without_an_app_notifications_are_refused(place):
     """Regression: all was good while every notification of Apple's was refused."""
-    report = place.doctor(APPLE_BUNDLE_IDS="")
-    found = report.one("notifications_unlisted")
+    found = place.doctor(APPLE_BUNDLE_IDS="").one("notifications_unlisted")
     assert found["state"] == "unsure", "a simulated Apple needs no app"
     assert found["about"] == "apple.bundleIDs" and "will be refused" in found["detail"]
 
@@ -180,8 +163,6 @@ def test_a_refused_notification_is_reported(place):
     place.site.restart()
 
 
-# A stranger on the admin port
-
 @pytest.mark.parametrize("body", [
     b"ready\n", b"<html>hello</html>", b'{"status":"ready","checks":[]}',
     b'{"status":"ready","checks":[{"name":"storage","ok":true,"problem":null}]}', b"", b"x" * 100_000])
@@ -189,10 +170,8 @@ def test_another_program_on_the_admin_port_is_reported(place, body):
     """Regression: whoever answered 200 and `ready` there was taken for the server."""
     # What it was sent is all it has to show.
     stranger = Answering(lambda asked, _: (200, {"Bramley-Doctor": asked.headers["Bramley-Doctor"]}, body))
-    try:
-        found = place.doctor(ADMIN_PORT=stranger.port).only("server_elsewhere")
-    finally:
-        stranger.stop()
+    found = place.doctor(ADMIN_PORT=stranger.port).only("server_elsewhere")
+    stranger.stop()
     assert f"127.0.0.1:{stranger.port}" in found["detail"]
 
 

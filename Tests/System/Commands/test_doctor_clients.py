@@ -1,6 +1,5 @@
 """`bramley doctor` and `check` about the programs that speak OpenID Connect."""
 
-import json
 import time
 
 import pytest
@@ -20,8 +19,7 @@ def client(place: Place):
 
     def add(name: str, *options: str, redirect_uri: str = CALLBACK) -> dict:
         made.append(name)
-        return json.loads(place.site.operator.bramley(
-            "clients", "add", name, "--redirect-uri", redirect_uri, "--json", *options))
+        return place.site.operator.json("clients", "add", name, "--redirect-uri", redirect_uri, *options)
 
     yield add
     for name in made:
@@ -30,7 +28,7 @@ def client(place: Place):
 
 def findings(place: Place, **environment) -> dict[str, str]:
     """By client, what was found; empty when there is nothing to say."""
-    items = [item for item in place.doctor(**environment).items if item["check"] == "openid_client"]
+    items = place.doctor(**environment).about("openid_client")
     return {item["about"]: item["finding"] for item in items if item["about"]}
 
 
@@ -44,14 +42,14 @@ def change(place: Place, name: str, column: str, value: int) -> None:
 
 
 def test_without_clients_the_doctor_says_nothing_of_them(place):
-    assert not [item for item in place.doctor().items if item["check"] == "openid_client"]
+    assert place.doctor().about("openid_client") == []
 
 
 def test_working_clients_have_no_findings(place, client):
     client("one")
     client("two", redirect_uri="https://two.example.com/")
-    said = [item for item in place.doctor().items if item["check"] == "openid_client"]
-    assert [(item["state"], item["detail"]) for item in said] == [("good", "2 clients.")]
+    said, = place.doctor().about("openid_client")
+    assert (said["state"], said["detail"]) == ("good", "2 clients.")
 
 
 def test_a_client_named_like_an_assertion_audience_is_reported(place, client):

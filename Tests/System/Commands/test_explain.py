@@ -1,37 +1,40 @@
-"""What `bramley explain` says of a code, of all of them, and of none that there is."""
-
-import subprocess
+"""What `bramley explain` says of a name, of all codes, and of no name that there is."""
 
 import pytest
 
-from patience import PATIENCE
 
-
-def explain(bramley, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [bramley, "explain", *arguments], env={}, capture_output=True, text=True, timeout=PATIENCE)
-
-
-@pytest.mark.parametrize("code,words", [
+@pytest.mark.parametrize("code, words", [
     ("stale_state", ["400", "info", "took longer than `login.attemptLifetime`", "retry page", "the clock jumped"]),
     ("external_id_taken", ["409", "debug", "another user has this external ID", "problem", "nothing"]),
     ("storage", ["503", "error", "free or repair the disk (docs/operate/limits.md#the-database-takes-no-writes)"]),
+    ("clock_unknown", ["bramley doctor", "unsure", "no answer of Apple's had a date"]),
+    ("webhook event moved to dead letters", ["warning", "Fix the application"]),
+    ("bramley_store_file_bytes", ["gauge", "Size of the database", "`database`, `wal`"]),
+    ("server.limits.body", ["524288 (32768–16777216 bytes)", "Longest request body"]),
+    # A reason and a finding.
+    ("client_refused", ["what happened  Apple refused you", "check          client"]),
 ])
-def test_a_code_is_explained(bramley, code, words):
-    run = explain(bramley, code)
+def test_a_name_is_explained(run_command, code, words):
+    run = run_command("explain", code)
     assert run.returncode == 0 and run.stderr == ""
     assert run.stdout.splitlines()[0] == code
     for word in words:
         assert word in run.stdout, run.stdout
 
 
-def test_all_codes_are_listed_one_a_line(bramley):
-    lines = [line.split("\t") for line in explain(bramley).stdout.splitlines()]
+def test_all_codes_are_listed_one_a_line(run_command):
+    lines = [line.split("\t") for line in run_command("explain").stdout.splitlines()]
     assert len(lines) > 60 and all(len(line) == 3 for line in lines)
     assert ["stale_state", "400", "the sign-in took longer than `login.attemptLifetime`"] in lines
 
 
-def test_an_unknown_code_is_a_wrong_argument_and_the_nearest_are_named(bramley):
-    run = explain(bramley, "stale_stat")
+def test_an_unknown_name_is_a_wrong_argument_and_the_nearest_are_named(run_command):
+    run = run_command("explain", "stale_stat")
     assert run.returncode == 64 and run.stdout == ""
-    assert "There is no reason code \"stale_stat\"" in run.stderr and "stale_state" in run.stderr
+    assert "There is no name \"stale_stat\" to explain" in run.stderr and "stale_state" in run.stderr
+
+
+def test_an_unknown_page_is_a_wrong_argument_and_the_pages_are_named(run_command):
+    run = run_command("explain", "--reference", "metric")
+    assert run.returncode == 64 and run.stdout == ""
+    assert "There is no page \"metric\"" in run.stderr and "failures, doctor, metrics, log-lines" in run.stderr

@@ -9,21 +9,22 @@ from operating import event_id
 from programs import ROOT, TEAM_ID
 
 PRIVACY = ROOT / "docs/trust/privacy.md"
+DATA = ROOT / "docs/reference/data.md"
 
 # Reasons, by words of the list in docs/trust/privacy.md.
 SECRET = "tokens and hashes"
-ROW = "numbers of rows"
+ROW = "row numbers"
 PAYLOAD = "the `payload` of notifications"
 JTI = "and their `jti`"
-CHECKS = "the plan and the answers of the daily checks"
-TRANSFER = "`transfer_target` and what belongs to it"
-WEBHOOKS = "what waits for webhook endpoints"
+CHECKS = "schedule and results of the daily checks"
+TRANSFER = "`transfer_target` and related columns"
+WEBHOOKS = "undelivered events and logout tokens"
 UNDER_WAY = "sign-ins and links under way"
-AUDIT = "the audit log, which names nobody"
+AUDIT = "the audit log, which names no one"
 SEARCHED = "for searches"
 RETENTION = "when a session is examined next"
-ORDER = "since when Apple's present word on an address stands"
-GONE = "`revocation` and `consent_end`, which are about people who are gone"
+ORDER = "when Apple last reported each"
+GONE = "`revocation` and `consent_end`, which are about deleted people"
 
 # Column → where its value is in the export, or why it is not there.
 USER = {
@@ -82,7 +83,7 @@ LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "authorize_request": UNDER_WAY, "code_exchange": UNDER_WAY,
     "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY,
     "user_word": SEARCHED, "user_group": SEARCHED, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
-# docs/trust/privacy.md: "No data of visitors".
+# docs/reference/data.md: "Not about visitors".
 IMPERSONAL = {
     "api_key", "openid_client", "server", "sign_in_hour", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}
@@ -146,13 +147,16 @@ ROWS = [
 def house(make_shared_site):
     operator = make_shared_site(start=False).rest()
     for table, columns in ROWS:
-        operator.database(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *columns.values())
+        operator.insert(table, columns)
     return operator
 
 
 def schema(house) -> dict[str, list[str]]:
     return {table: columns for table, columns in house.tables().items() if not table.startswith("sqlite_")}
+
+
+def is_reason(place: str) -> bool:
+    return " " in place or place.startswith("`")
 
 
 def test_every_column_is_exported_or_left_out_for_a_reason(house):
@@ -171,11 +175,11 @@ def test_the_document_gives_the_reasons(house):
         place for columns in EXPORTED.values() for place in columns.values() if place in reasons}
     assert used == reasons
     # And of every column what it is for, tables without visitors' data by their name.
-    whole = PRIVACY.read_text()
+    whole = DATA.read_text()
     for table, columns in schema(house).items():
         assert f"`{table}`" in whole, table
     for table in IMPERSONAL:
-        assert f"`{table}`" in whole.split("No data of visitors:")[1].split("\n")[0], table
+        assert f"`{table}`" in whole.split("\n## Not about visitors\n")[1], table
 
 
 def find(document, place: str):
@@ -202,10 +206,9 @@ def test_every_exported_value_is_in_the_document(house):
     for table, values in ROWS:
         for column, value in values.items():
             place = EXPORTED[table][column]
-            if " " in place or place.startswith("`"):
+            if is_reason(place):
                 continue
             if table == "event":
-                # Each in its own entry.
                 number = [row for name, row in ROWS if name == "event"].index(values)
                 rest = place.split(".", 2)[2]
                 place = f"events.{number}.{rest}"
@@ -215,7 +218,6 @@ def test_every_exported_value_is_in_the_document(house):
             checked.add((table, column))
     everything = {
         (table, column) for table, columns in EXPORTED.items() for column, place in columns.items()
-        if " " not in place and not place.startswith("`")}
+        if not is_reason(place)}
     assert checked == everything
-    # And what is not to be there is not.
     assert "canary" not in text and "next" not in text.lower()

@@ -1,4 +1,5 @@
-"""`bramley users import --from`: whole exports of other products, through the commands of docs/operate/import.md."""
+"""`bramley users import --from`: whole exports of other products, through the commands of docs/operate/import.md; nobody
+comes in who was shut out, and nobody is lost without a word."""
 
 import json
 import re
@@ -89,3 +90,43 @@ def test_everybody_moves_in_once(make_site, binaries, product):
     ada = Elsewhere(site, "ada", AGENTS["Firefox on Windows"]).session()["user"]
     assert ada["externalID"] == (f"{prefix}ada" if prefix else f"apple|{subjects['ada']}")
     assert site.operator.database("SELECT count(*) FROM user") == [(2,)]
+
+
+@pytest.fixture(scope="module")
+def site(make_shared_site):
+    return make_shared_site({"access.signUp": "closed"})
+
+
+def take(site, product: str, line: dict) -> subprocess.CompletedProcess:
+    return site.operator.run("users", "import", "-", "--from", product, input=json.dumps(line) + "\n")
+
+
+def state(site, subject: str) -> str:
+    found = site.operator.database(
+        f"SELECT u.state FROM user u JOIN apple_identity i ON i.user = u.id WHERE i.subject = '{subject}'")
+    return found[0][0]
+
+
+def test_an_import_lets_nobody_in_who_was_disabled(site):
+    sub = next(one["teams"][0]["sub"] for one in site.apple.call("GET", "state")["people"] if one["id"] == "ada")
+    done = take(site, "firebase", {"localId": "f", "disabled": True, "providerUserInfo": [
+        {"providerId": "apple.com", "rawId": sub}]})
+    assert done.returncode == 0, done.stderr
+    assert state(site, sub) == "disabled"
+    with pytest.raises(AssertionError):
+        Elsewhere(site, "ada", AGENTS["Firefox on Windows"])
+
+
+def test_an_import_without_people_says_what_to_check(site):
+    done = take(site, "firebase", {"localId": "a", "providerUserInfo": []})
+    assert done.returncode == 65, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("warning: ") and "firebase-tools" in last
+
+
+def test_a_second_apple_identity_is_named(site):
+    done = take(site, "auth0", {"user_id": "auth0|1", "identities": [
+        {"provider": "apple", "user_id": "first"}, {"provider": "apple", "user_id": "second"}]})
+    assert done.returncode == 1
+    assert "line 1: " in done.stderr and "second" in done.stderr
+    assert state(site, "first") == "active"

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pexpect
@@ -50,13 +49,11 @@ def folder(tmp_path, key) -> Path:
 
 
 @pytest.fixture
-def init(bramley, folder):
+def init(run_command, folder):
     """Runs it without a terminal; standard input is what a script would pipe, or nothing."""
-    def run(flags: dict | list, text: str = "", **options):
+    def run(flags: dict | list, text: str = ""):
         arguments = flags if isinstance(flags, list) else words_of(flags)
-        return subprocess.run(
-            [bramley, "init", *arguments], cwd=folder, input=text, text=True, capture_output=True, timeout=PATIENCE,
-            env={}, **options)
+        return run_command("init", *arguments, cwd=folder, input=text)
 
     return run
 
@@ -81,25 +78,28 @@ def files(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if file.name != KEY_FILE)
 
 
-def finish(child: pexpect.spawn) -> str:
-    """What it writes until it ends, and that it ended well."""
+def finish(child: pexpect.spawn, code: int | None = 0) -> str:
+    """What it writes until it ends, with this exit code, or (None) by a signal."""
     child.expect(pexpect.EOF)
     child.wait()
-    assert child.exitstatus == 0, child.before
+    assert child.exitstatus == code, child.before
     return child.before
 
 
-# From flags
+def written(folder: Path) -> dict:
+    """What a file nobody else can read was given."""
+    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+    return json.loads((folder / "config.json").read_text())
 
-def test_writes_what_the_flags_say(init, folder, bramley):
+
+def test_writes_what_the_flags_say(init, folder, run_command):
     run = init(FLAGS)
     assert (run.returncode, run.stderr) == (0, "")
     assert files(folder) == ["config.json", "config.schema.json"]
-    assert json.loads((folder / "config.json").read_text()) == WRITTEN
-    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+    assert written(folder) == WRITTEN
     schema = json.loads((folder / "config.schema.json").read_text())
     Draft202012Validator(schema).validate(WRITTEN)
-    check = subprocess.run([bramley, "check"], cwd=folder, env={}, capture_output=True, text=True, timeout=PATIENCE)
+    check = run_command("check", cwd=folder)
     assert check.returncode == 0
     # One voice: what check prints, init prints.
     assert "apple.bundleIDs" in check.stdout
@@ -108,14 +108,13 @@ def test_writes_what_the_flags_say(init, folder, bramley):
         assert re.search(rf"\s{re.escape(value)}$", run.stdout, re.MULTILINE), value
 
 
-def test_takes_any_other_key(init, folder):
+def test_writes_any_key_that_has_a_flag(init, folder):
     run = init(FLAGS | {
         "--server-port": "8081", "--button-border": "false", "--button-width": "100%", "--button-height": "44",
         "--login-allowed-return-origins": "https://a.example,https://b.example", "--bundle-ids": "",
         "--site-name": 'A & "B" 李雷', "--key-id": "F6G7H8I9J0", "--trusted-proxies": "127.0.0.1"})
     assert run.returncode == 0, run.stderr
-    written = json.loads((folder / "config.json").read_text())
-    assert written == WRITTEN | {
+    assert written(folder) == WRITTEN | {
         "server": {"port": 8081, "trustedProxies": ["127.0.0.1"]},
         "apple": WRITTEN["apple"] | {"bundleIDs": []},
         "button": {"border": False, "width": "100%", "height": 44},
@@ -137,7 +136,7 @@ def test_without_a_terminal_names_the_missing_flags(init, folder, text):
     assert files(folder) == []
 
 
-@pytest.mark.parametrize("flag,value,name", [
+@pytest.mark.parametrize("flag, value, name", [
     ("--public-url", "http://id.example.com", "publicURL"), ("--public-url", "", "publicURL"),
     ("--team-id", "a1b2c3d4e5", "apple.teamID"), ("--scopes", "openid", "apple.scopes"),
     ("--sign-up", "maybe", "access.signUp"), ("--private-key-file", "none.p8", "apple.privateKeyFile"),
@@ -146,7 +145,7 @@ def test_without_a_terminal_names_the_missing_flags(init, folder, text):
     ("--site-name", "a\x1b[31m", "site.name"), ("--apple-private-key", "text", "apple.privateKey"),
     ("--apple-endpoint", "https://evil.example", "apple.endpoint"),
 ])
-def test_refuses_what_check_refuses_in_its_words(init, folder, bramley, flag, value, name):
+def test_refuses_what_check_refuses_in_its_words(init, folder, run_command, flag, value, name):
     run = init(FLAGS | {flag: value})
     assert run.returncode == 1
     assert files(folder) == []
@@ -157,21 +156,12 @@ def test_refuses_what_check_refuses_in_its_words(init, folder, bramley, flag, va
             "--private-key-file": "--apple-private-key-file", "--key-id": "--apple-key-id",
             "--bundle-ids": "--apple-bundle-ids"}
     write_private(folder / "good.json", json.dumps(WRITTEN).encode())
-    check = subprocess.run(
-        [bramley, "check", "--config", "good.json", f"{long.get(flag, flag)}={value}"], cwd=folder, env={},
-        capture_output=True, text=True, timeout=PATIENCE)
+    check = run_command("check", "--config", "good.json", f"{long.get(flag, flag)}={value}", cwd=folder)
     assert said[1] in check.stderr
 
 
-def test_reports_everything_at_once(init):
-    run = init({"--public-url": "https://id.example.com/", "--team-id": "x"})
-    assert "publicURL (--public-url): ends in a slash." in run.stderr
-    assert "apple.teamID (--team-id): is \"x\"" in run.stderr
-    assert "access.signUp (--sign-up): is required." in run.stderr
-
-
 @pytest.mark.parametrize("mode,refused", [(0o600, False), (0o400, False), (0o644, True), (0o660, True)])
-def test_looks_at_the_keys_mode(init, folder, mode, refused):
+def test_refuses_a_key_that_others_can_read(init, folder, mode, refused):
     (folder / KEY_FILE).chmod(mode)
     run = init(FLAGS)
     assert run.returncode == (1 if refused else 0)
@@ -186,43 +176,37 @@ def test_refuses_a_file_without_a_key(init, folder):
     assert "is a certificate, not a private key." in run.stderr
 
 
-def test_a_key_id_that_is_not_the_files_is_doubted(init, folder):
-    run = init(FLAGS | {"--key-id": "AAAAAAAAAA"})
-    assert run.returncode == 0
-    assert f'warning: apple.keyID (config.json): is "AAAAAAAAAA", but the name of "{KEY_FILE}" says F6G7H8I9J0.' in run.stdout
+@pytest.mark.parametrize("flag, value, said", [
+    ("--key-id", "AAAAAAAAAA",
+     f'warning: apple.keyID (config.json): is "AAAAAAAAAA", but the name of "{KEY_FILE}" says F6G7H8I9J0.'),
+    ("--public-url", "http://localhost:8080", "Apple accepts neither http nor a host such as localhost."),
+])
+def test_accepts_what_is_doubtful_and_says_so(init, flag, value, said):
+    run = init(FLAGS | {flag: value})
+    assert run.returncode == 0 and said in run.stdout
 
 
-def test_localhost_is_told_what_apple_thinks_of_it(init):
-    run = init(FLAGS | {"--public-url": "http://localhost:8080"})
-    assert run.returncode == 0
-    assert "Apple accepts neither http nor a host such as localhost." in run.stdout
-
-
-# What is there already
-
-def test_never_overwrites_without_force(init, folder):
-    (folder / "config.json").write_text("precious")
+@pytest.mark.parametrize("name, content", [("config.json", "precious"), ("config.schema.json", "{}")])
+def test_never_overwrites_without_force(init, folder, name, content):
+    (folder / name).write_text(content)
     run = init(FLAGS)
     assert run.returncode == 1
-    assert '"config.json" exists' in run.stderr
-    assert (folder / "config.json").read_text() == "precious"
-    assert files(folder) == ["config.json"]
+    assert f'"{name}" exists' in run.stderr
+    assert (folder / name).read_text() == content
+    assert files(folder) == [name]
+
+
+@pytest.mark.parametrize("content, more, said", [
+    ("precious", ["--force"], ""), ("{}", [], "2. Start the server: bramley serve\n")])
+def test_overwrites_with_force_or_where_nothing_is_set(init, folder, content, more, said):
+    (folder / "config.json").write_text(content)
     (folder / "config.json").chmod(0o644)
-    assert init([*words_of(FLAGS), "--force"]).returncode == 0
-    assert json.loads((folder / "config.json").read_text()) == WRITTEN
-    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
+    run = init([*words_of(FLAGS), *more])
+    assert run.returncode == 0 and said in run.stdout
+    assert written(folder) == WRITTEN
 
 
-def test_a_foreign_schema_stays(init, folder):
-    (folder / "config.schema.json").write_text("{}")
-    run = init(FLAGS)
-    assert run.returncode == 1
-    assert '"config.schema.json" exists' in run.stderr
-    assert (folder / "config.schema.json").read_text() == "{}"
-    assert files(folder) == ["config.schema.json"]
-
-
-def test_its_own_schema_is_no_obstacle(init, folder):
+def test_a_second_configuration_shares_the_schema(init, folder):
     assert init(FLAGS).returncode == 0
     assert init(FLAGS | {"--output": "second.json"}).returncode == 0
     assert files(folder) == ["config.json", "config.schema.json", "second.json"]
@@ -237,14 +221,14 @@ def test_a_link_is_not_followed_to_somebody_elses_file(init, folder):
 
 @pytest.mark.parametrize("path,said", [
     ("missing/config.json", "does not exist"), (".", "is a directory"), ("config.schema.json", "name of the schema")])
-def test_a_folder_that_is_not_writable_is_reported(init, folder, path, said):
+def test_a_path_that_cannot_be_written_is_reported(init, folder, path, said):
     run = init(FLAGS | {"--output": path})
     assert run.returncode == 1
     assert said in run.stderr
     assert files(folder) == []
 
 
-def test_writes_elsewhere(init, folder):
+def test_writes_into_another_folder(init, folder):
     (folder / "etc").mkdir()
     run = init(FLAGS | {"--config": "etc/bramley.json"})
     assert run.returncode == 0
@@ -252,17 +236,6 @@ def test_writes_elsewhere(init, folder):
     assert "2. Start the server: bramley serve --config etc/bramley.json" in run.stdout
     assert "bramley doctor --config etc/bramley.json" in run.stdout
 
-
-def test_a_configuration_without_settings_is_no_obstacle(init, folder):
-    (folder / "config.json").write_text("{}")
-    (folder / "config.json").chmod(0o644)
-    run = init(FLAGS)
-    assert run.returncode == 0 and "2. Start the server: bramley serve\n" in run.stdout
-    assert json.loads((folder / "config.json").read_text()) == WRITTEN
-    assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
-
-
-# On a terminal
 
 def answer(child: pexpect.spawn, key: str, text: str, *said: str, offer: str | None = None) -> None:
     """- said: what it says to that."""
@@ -276,14 +249,6 @@ def answer(child: pexpect.spawn, key: str, text: str, *said: str, offer: str | N
 def answers(child: pexpect.spawn, texts: dict[str, str]) -> None:
     for key, text in texts.items():
         answer(child, key, text)
-
-
-def failed(child: pexpect.spawn) -> str:
-    """What it writes until it ends, and that it failed."""
-    child.expect(pexpect.EOF)
-    child.wait()
-    assert child.exitstatus == 1
-    return child.before
 
 
 def test_asks_and_asks_again(terminal, folder):
@@ -321,7 +286,7 @@ def test_asks_and_asks_again(terminal, folder):
     assert "The configuration is good." in text
     for value in PORTAL:
         assert value in text
-    assert json.loads((folder / "config.json").read_text()) == WRITTEN | {
+    assert written(folder) == WRITTEN | {
         "access": {"signUp": "approval"}, "server": {"trustedProxies": ["127.0.0.1"]},
         "apple": WRITTEN["apple"] | {"bundleIDs": ["com.example.app", "com.example.other"]},
         "sessions": {"cookieDomain": "example.com"},
@@ -337,7 +302,7 @@ def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
     # What stays to be put right is said, and that it holds is not the whole of it.
     assert "apple.bundleIDs" in text and "will be refused" in text
     assert "The configuration can be used, with 2 warnings above." in text
-    assert json.loads((folder / "config.json").read_text())["server"] == {"trustedProxies": []}
+    assert written(folder)["server"] == {"trustedProxies": []}
 
 
 def test_takes_the_empty_list_that_it_suggests(terminal, folder):
@@ -346,9 +311,8 @@ def test_takes_the_empty_list_that_it_suggests(terminal, folder):
     answers(child, {"apple.keyID": "", "apple.bundleIDs": "[]", "server.certificateFile": "",
                     "server.trustedProxies": "[]", "sessions.cookieDomain": "none", "login.allowedReturnOrigins": "[]"})
     finish(child)
-    written = json.loads((folder / "config.json").read_text())
-    assert (written["apple"]["scopes"], written["apple"]["bundleIDs"]) == ([], [])
-    assert written["server"] == {"trustedProxies": []}
+    found = written(folder)
+    assert (found["apple"]["scopes"], found["apple"]["bundleIDs"], found["server"]) == ([], [], {"trustedProxies": []})
 
 
 def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
@@ -365,8 +329,7 @@ def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(termina
     answer(child, "server.trustedProxies", "", offer="none")
     answers(child, {"sessions.cookieDomain": "", "login.allowedReturnOrigins": ""})
     finish(child)
-    assert json.loads((folder / "config.json").read_text())["server"] == {
-        "certificateFile": "own.pem", "privateKeyFile": "own.key"}
+    assert written(folder)["server"] == {"certificateFile": "own.pem", "privateKeyFile": "own.key"}
 
 
 @pytest.mark.parametrize("columns,width", [(60, 60), (120, 120), (0, 80)])
@@ -388,17 +351,16 @@ def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
     assert not [line for line in lines if "`" in line or "](" in line]
     long = [line for line in lines if len(line) > width and " " in line.strip()]
     assert not long, long
-    # They use the width there is.
     assert max(len(line) for line in lines) > width - 20
 
 
 def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):
-    said = failed(terminal("--team-id", "x"))
+    said = finish(terminal("--team-id", "x"), 1)
     assert "apple.teamID (--team-id)" in said and "publicURL" not in said
 
 
 def test_non_interactive_asks_nothing_on_a_terminal(terminal):
-    assert "7 errors" in failed(terminal("--non-interactive"))
+    assert "7 errors" in finish(terminal("--non-interactive"), 1)
 
 
 def test_a_key_others_can_read_is_asked_for_until_it_is_right(terminal, folder):
@@ -416,7 +378,7 @@ def test_the_end_of_input_writes_nothing(terminal, folder, answers):
         answer(child, key, text)
     child.expect_exact(["publicURL: ", "apple.servicesID: ", "apple.teamID: "][answers])
     child.sendeof()
-    assert "Nothing was written." in failed(child)
+    assert "Nothing was written." in finish(child, 1)
     assert files(folder) == []
 
 
@@ -424,13 +386,12 @@ def test_control_c_writes_nothing(terminal, folder):
     child = terminal()
     answer(child, "publicURL", "https://id.example.com", "apple.servicesID: ")
     child.sendintr()
-    child.expect(pexpect.EOF)
-    child.wait()
+    finish(child, None)
     assert child.signalstatus == signal.SIGINT
     assert files(folder) == []
 
 
-def test_two_key_files_are_not_chosen_between(terminal, folder, key):
+def test_suggests_no_key_file_where_there_are_two(terminal, folder, key):
     write_private(folder / "AuthKey_0000000000.p8", key)
     child = terminal("--public-url", "https://id.example.com", "--services-id", "com.example.web", "--team-id", "A1B2C3D4E5")
     answer(child, "apple.privateKeyFile", "AuthKey_0000000000.p8", "apple.keyID [0000000000]: ", offer="")

@@ -1,9 +1,7 @@
 """What takes longer than a second says how far it is, on a terminal alone, and Ctrl-C ends it in order."""
 
-import contextlib
 import re
 import signal
-import sqlite3
 import subprocess
 import time
 
@@ -83,8 +81,7 @@ def test_a_backup_says_how_far_it_is_and_leaves_nothing_of_that(start, house, ta
     for _ in range(5):
         terminal = caught(start, house, target, moment)
         terminal.signal(signal.SIGCONT)
-        terminal.end()
-        assert terminal.code == 0, terminal.screen
+        assert terminal.end().code == 0, terminal.screen
         assert terminal.screen.startswith(f"{target}: ") and "%" not in terminal.screen, terminal.screen
         assert "reading the copy back" not in terminal.screen
         if re.search(line, terminal.written.decode()):
@@ -94,13 +91,17 @@ def test_a_backup_says_how_far_it_is_and_leaves_nothing_of_that(start, house, ta
     raise AssertionError(terminal.written.decode())
 
 
+def interrupted(start, house, target, moment, *options: str) -> Terminal:
+    terminal = caught(start, house, target, moment, *options)
+    terminal.type("\x03")
+    terminal.signal(signal.SIGCONT)
+    return terminal.end()
+
+
 @pytest.mark.parametrize("moment", [moment for moment, _ in MOMENTS])
 def test_ctrl_c_ends_a_backup_and_leaves_no_file(start, house, target, moment):
-    for attempt in range(5):
-        terminal = caught(start, house, target, moment)
-        terminal.type("\x03")
-        terminal.signal(signal.SIGCONT)
-        terminal.end()
+    for _ in range(5):
+        terminal = interrupted(start, house, target, moment)
         if terminal.code != 0:
             break
         # It was done before it heard of it.
@@ -115,10 +116,7 @@ def test_ctrl_c_keeps_the_backup_that_was_there(start, house, target):
     for _ in range(5):
         # One that was done all the same has put another in its place.
         before = target.stat()
-        terminal = caught(start, house, target, is_copying, "--force")
-        terminal.type("\x03")
-        terminal.signal(signal.SIGCONT)
-        terminal.end()
+        terminal = interrupted(start, house, target, is_copying, "--force")
         if terminal.code == 1:
             break
     assert terminal.code == 1, terminal.screen
@@ -135,8 +133,7 @@ def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, tar
     terminal.wait_for("Type yes to go on:")
     assert (house.folder / "data/restoring").exists()
     terminal.type("\x03")
-    terminal.end()
-    assert terminal.code == 1, terminal.screen
+    assert terminal.end().code == 1, terminal.screen
     assert "error: Interrupted. Nothing was done." in terminal.screen
     assert database.stat().st_ino == before and not (house.folder / "data/restoring").exists()
     # And an answer is still an answer, however late.
@@ -151,8 +148,7 @@ def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, tar
 def test_signing_everybody_out_says_for_how_long_while_it_waits(start, house):
     terminal = start("sessions", "revoke", "--all")
     terminal.wait_for("Type yes to go on:")
-    with contextlib.closing(sqlite3.connect(house.folder / "data/bramley.db", isolation_level=None)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
+    with house.locked():
         terminal.type("yes\n")
         terminal.wait_for("signing everybody out  0:01")
     assert terminal.end().code == 0

@@ -5,37 +5,32 @@ import fcntl
 import os
 import sqlite3
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from patience import eventually
-from programs import preloaded
+from programs import ROOT, preloaded
 from terminal import Terminal
-
-SESSION = "ses_" + "1" * 26
 
 
 @pytest.fixture
 def house(make_site):
     """A database with one person and one session, a backup of it, and no server."""
     operator = make_site(start=False).rest()
-    operator.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_kept', 'active', 0, 0)")
-    sign_in(operator)
+    add_user(operator, "usr_kept")
+    operator.insert("apple_identity", {
+        "id": 1, "user": "usr_kept", "team": "TEAM123456", "subject": "subject", "credential_state": "authorized",
+        "last_sign_in_issued_at": 0, "created_at": 0})
+    operator.insert("session", {
+        "token_hash": b"\x01" * 32, "id": "ses_" + "1" * 26, "kind": "browser", "user": "usr_kept",
+        "client_id": "com.example.web", "user_agent": "", "address": "192.0.2.1", "issued_at": 0, "created_at": 0,
+        "last_seen_at": 4_000_000_000_000, "expires_at": 4_000_000_000_000, "identity": 1})
     operator.bramley("backup", str(operator.folder / "backup.db"))
     return operator
 
 
-def sign_in(house) -> None:
-    columns = {
-        "token_hash": b"\x01" * 32, "id": SESSION, "kind": "browser", "user": "usr_kept",
-        "client_id": "com.example.web", "user_agent": "", "address": "192.0.2.1", "issued_at": 0, "created_at": 0, "last_seen_at": 4_000_000_000_000,
-        "expires_at": 4_000_000_000_000, "identity": 1}
-    house.database(
-        "INSERT INTO apple_identity (id, user, team, subject, credential_state, last_sign_in_issued_at, created_at) "
-        "VALUES (1, 'usr_kept', 'TEAM123456', 'subject', 'authorized', 0, 0)")
-    house.database(
-        f"INSERT INTO session ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", *columns.values())
+def add_user(house, user: str) -> None:
+    house.insert("user", {"id": user, "state": "active", "created_at": 0, "updated_at": 0})
 
 
 def data(house):
@@ -52,7 +47,7 @@ def test_an_unfinished_backup_is_not_overwritten(house):
     os.link(target, target.with_name("backup.db.unfinished"))
     os.link(target, kept)
     content = kept.read_bytes()
-    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    add_user(house, "usr_later")
     house.bramley("backup", "--force", str(target))
     assert kept.read_bytes() == content
     assert target.stat().st_ino != kept.stat().st_ino and kept.stat().st_nlink == 1
@@ -130,7 +125,6 @@ def test_another_program_that_has_the_database_open_is_named_and_nothing_is_chan
         assert "Another program has" in done.stderr and "end it first" in done.stderr, done.stderr
         assert len(done.stderr.splitlines()) == 1
         assert untouched(house) == before
-        # And they go on undisturbed.
         assert other.execute("SELECT count(*) FROM user").fetchone() == (1,)
     assert restore(house).returncode == 0
 
@@ -148,7 +142,6 @@ def test_a_restore_waits_for_no_command_and_no_command_for_a_restore(house):
         assert done.returncode == 1
         assert "Another bramley command is using" in done.stderr and len(done.stderr.splitlines()) == 1
         assert untouched(house) == before
-        # Commands do not hinder each other.
         assert house.run("users", "list").returncode == 0
         assert house.run("backup", str(house.folder / "second.db")).returncode == 0
     finally:
@@ -219,25 +212,18 @@ static void step(const char *path) {
     const char *at = getenv("KILL_AT");
     if (at && strstr(path, "/data/") && ++steps == atoi(at)) kill(getpid(), SIGKILL);
 }
-int rename(const char *from, const char *to) {
-    step(to);
-    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
-}
-int link(const char *from, const char *to) {
-    step(to);
-    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "link"))(from, to);
-}
-int unlink(const char *path) {
-    step(path);
-    return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
-}
+#define COUNTED(name, parameters, arguments, path) \\
+    int name parameters { step(path); return ((int (*) parameters)dlsym(RTLD_NEXT, #name)) arguments; }
+COUNTED(rename, (const char *from, const char *to), (from, to), to)
+COUNTED(link, (const char *from, const char *to), (from, to), to)
+COUNTED(unlink, (const char *path), (path), path)
 """, tmp_path / "kill.so")
 
 
 def damage(house) -> dict[str, bytes]:
     """A database with a log that is not moved into it, and with a person whom the backup has not; the bytes of both."""
     path = data(house) / "bramley.db"
-    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    add_user(house, "usr_later")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("UPDATE user SET updated_at = updated_at + 1")
@@ -290,19 +276,22 @@ def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
         done = restore(house, env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
         assert done.returncode == -9, done.stderr
     # The damaged one is all there is yet.
-    house.site.start()
-    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+    serve_again(house)
     assert "interrupted restore completed" in house.site.server.text()
     assert not waiting.exists()
     house.site.stop()
     assert house.database("SELECT id FROM user") == [("usr_kept",)]
 
 
+def serve_again(house) -> None:
+    house.site.start()
+    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+
+
 def age(file) -> None:
     """As an older Bramley has left it."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.executescript(
-            (Path(__file__).parents[2] / "Support/Former/age.sql").read_text() + "VACUUM")
+        connection.executescript((ROOT / "Tests/Support/Former/age.sql").read_text() + "VACUUM")
 
 
 def steps(file) -> list[str]:
@@ -325,8 +314,7 @@ def test_everybody_is_signed_out_in_a_backup_of_an_older_bramley(house):
     # The copy was brought up to date, so commands work without a start of the server between.
     assert "revoked_by_operator" in house.bramley("audit", "list", "--type", "session.ended")
     assert not (data(house) / "restoring").exists()
-    house.site.start()
-    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+    serve_again(house)
     house.site.stop()
     # Without it, the schema stays for the server to bring up to date, and says so.
     done = restore(house)

@@ -9,17 +9,22 @@ def make_service(binaries, tmp_path):
     """A configured server that is not started, and an Apple."""
     made = []
 
-    def make(settings: dict | None = None, program=None) -> Service:
+    def make(settings: dict | None = None, program=None, kind=Site, **options) -> Service:
         folder = tmp_path / f"site{len(made)}"
         folder.mkdir()
-        site = Site(binaries, folder, {"server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2} | (settings or {}))
-        made.append(Service(site, program))
+        settings = {"server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2} | (settings or {})
+        made.append(Service(kind(binaries, folder, settings, **options), program))
         return made[-1]
 
     yield make
     for service in made:
         service.end()
         service.site.apple.program.stop()
+
+
+@pytest.fixture
+def serving(make_service):
+    return make_service().start().wait()
 
 
 @pytest.fixture(params=["path", "abstract"])

@@ -1,9 +1,11 @@
 """People and proxies while servers come and go: no request of theirs may fail."""
 
 import http.client
+import itertools
 import threading
 
-from patience import PATIENCE
+from patience import PATIENCE, eventually
+from processes import is_running
 from programs import Site
 from web import SESSION, Browser
 
@@ -21,12 +23,13 @@ class Load:
         self.session = self.sign_in("keeper", "10.9.0.1")
 
     def __enter__(self) -> "Load":
-        for number in range(3):
-            self.begin("kept", self.ask_on_one_connection)
-            self.begin("fresh", self.ask_on_a_fresh_connection)
-        self.begin("slow", self.ask_now_and_then)
+        for _ in range(3):
+            self.begin("kept", self.ask_on_one_connection())
+            self.begin("fresh", self.ask_on_a_fresh_connection())
+        # A proxy's connection idles at night.
+        self.begin("slow", self.ask_on_one_connection(pause=1.5))
         for number in range(2):
-            self.begin("sign-ins", self.people(number))
+            self.begin("sign-ins", self.sign_people_in(number))
         return self
 
     def __exit__(self, *_) -> None:
@@ -36,10 +39,10 @@ class Load:
         if any(thread.is_alive() for thread in self.threads):
             self.failures.append("a request has neither an answer nor an end")
 
-    def begin(self, name: str, ask) -> None:
+    def begin(self, name: str, requests) -> None:
         def run() -> None:
             try:
-                for _ in ask():
+                for _ in requests:
                     with self.lock:
                         self.counts[name] = self.counts.get(name, 0) + 1
                     if self.stopping.is_set():
@@ -66,11 +69,13 @@ class Load:
         assert answer.status == 204, answer.status
         return not answer.will_close
 
-    def ask_on_one_connection(self):
+    def ask_on_one_connection(self, pause: float = 0):
         while True:
             connection = self.connect()
             while self.verify(connection):
                 yield
+                if self.stopping.wait(pause):
+                    return
             connection.close()
             yield
 
@@ -81,27 +86,33 @@ class Load:
             connection.close()
             yield
 
-    def ask_now_and_then(self):
-        """A connection that idles for some seconds between two requests, as a proxy's does at night."""
-        while True:
-            connection = self.connect()
-            while self.verify(connection):
-                yield
-                if self.stopping.wait(1.5):
-                    return
-            connection.close()
+    def sign_people_in(self, number: int):
+        for count in itertools.count(1):
+            self.sign_in(f"person{number}x{count}", f"10.8.{number}.{count % 250 + 1}")
             yield
-
-    def people(self, number: int):
-        def sign_in():
-            count = 0
-            while True:
-                count += 1
-                self.sign_in(f"person{number}x{count}", f"10.8.{number}.{count % 250 + 1}")
-                yield
-        return sign_in
 
     def sign_in(self, person: str, address: str) -> str:
         self.site.apple.call("POST", "people", {
             "id": person, "givenName": "Ada", "familyName": "Orchard", "email": f"{person}@example.com"})
         return Browser(self.site, {"X-Forwarded-For": address}).sign_in(person)
+
+
+def hand_over_under(load: Load, service, times: int, more: dict[str, int]) -> None:
+    """Hands over this many times, each time after that many more requests of each name. None fails."""
+    processes = [service.process]
+    with load:
+        for _ in range(times):
+            counts = dict(load.counts)
+            processes.append(service.hand_over())
+            # Everybody has asked the new one too.
+            eventually(
+                lambda: load.failures or all(
+                    load.counts.get(name, 0) >= counts.get(name, 0) + number for name, number in more.items()),
+                "more requests", lambda: str(load.counts))
+            assert service.site.admin("/readyz").status == 200
+        eventually(
+            lambda: not any(is_running(process) for process in processes[:-1]), "the end of the others",
+            lambda: service.text()[-3000:])
+    assert load.failures == []
+    assert len(set(processes)) == times + 1
+    assert "critical" not in service.text().lower()

@@ -90,7 +90,7 @@ class SecureLoad(Load):
     def __enter__(self) -> "SecureLoad":
         super().__enter__()
         for _ in range(3):
-            self.begin("http2", self.ask_on_streams)
+            self.begin("http2", self.ask_on_streams())
         return self
 
     def connect(self) -> http.client.HTTPSConnection:

@@ -66,8 +66,10 @@ class Service:
         # Where in the log the last start begins.
         self.beginning = 0
 
-    def start(self, environment: dict[str, str] | None = None, sockets: dict[str, list[socket.socket]] | None = None):
-        """- sockets: what it inherits, by name, as systemd passes it."""
+    def start(self, environment: dict[str, str] | None = None, sockets: dict[str, list[socket.socket]] | None = None,
+              left_open: tuple[int, ...] = ()):
+        """- sockets: what it inherits, by name, as systemd passes it.
+        - left_open: other descriptors that it inherits; not together with sockets."""
         arguments = [str(self.program), "serve", "--config", str(self.site.folder / "config.json")]
         names = [name for name, some in (sockets or {}).items() for _ in some]
         numbers = [one.fileno() for some in (sockets or {}).values() for one in some]
@@ -87,7 +89,7 @@ class Service:
         with self.log.open("ab") as output:
             self.first = subprocess.Popen(
                 arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=variables, close_fds=not numbers,
-                preexec_fn=inherit if numbers else None, start_new_session=True)
+                pass_fds=left_open, preexec_fn=inherit if numbers else None, start_new_session=True)
         self.process = self.first.pid
         return self
 
@@ -112,13 +114,20 @@ class Service:
     def signal(self, number: int) -> None:
         os.kill(self.process, number)
 
-    def hand_over(self) -> int:
+    def line(self, words: str) -> str:
+        """The first line of the log with these words, as soon as it is there."""
+        eventually(lambda: words in self.text(), f"“{words}”", self.text)
+        return next(line for line in self.text().splitlines() if words in line)
+
+    def hand_over(self, until_first_ends: bool = False) -> int:
         """Asks for it, waits until another process serves, and returns its number."""
-        before = len(re.findall("handed over", self.text()))
+        first, before = self.process, len(re.findall("handed over", self.text()))
         self.signal(signal.SIGUSR2)
         eventually(
             lambda: len(re.findall("handed over", self.text())) > before, "the hand-over", lambda: self.text()[-3000:])
         self.process = int(re.findall(r"handed over.*process=(\d+)", self.text())[-1])
+        if until_first_ends:
+            eventually(lambda: not is_running(first), "the end of the first")
         return self.process
 
     def end(self) -> None:

@@ -48,15 +48,8 @@ def offered(shell: str, scripts, words: list[str]) -> set[str]:
             COMP_TYPE=9; COMP_KEY=9
             "$function" bramley '' '{words[-1]}' && printf '%s\\n' "${{COMPREPLY[@]}}"
             """).split())
-    if shell == "fish":
-        text = run("fish", "--no-config", "-c", f"source {scripts}/bramley.fish; complete -C '{' '.join(words)} '")
-        return {line.split("\t")[0] for line in text.splitlines()}
-    raise ValueError(shell)
-
-
-@pytest.mark.parametrize("shell, file", [("bash", "bramley.bash"), ("zsh", "_bramley"), ("fish", "bramley.fish")])
-def test_each_completion_script_is_valid_in_its_shell(scripts, shell, file):
-    run(shell, *([] if shell != "fish" else ["--no-config"]), "-n", str(scripts / file))
+    text = run("fish", "--no-config", "-c", f"source {scripts}/bramley.fish; complete -C '{' '.join(words)} '")
+    return {line.split("\t")[0] for line in text.splitlines()}
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])

@@ -2,20 +2,17 @@
 
 import contextlib
 import fcntl
-import json
 import os
 import secrets
 import shutil
 import signal
 import socket
-import sqlite3
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from load import Load
+from load import Load, hand_over_under
 from patience import PATIENCE, eventually
 from processes import is_running
 from programs import preloaded, write_private
@@ -23,52 +20,29 @@ from service import Manager
 from web import call
 
 
-def admin(service, path: str) -> int:
-    return service.site.admin(path).status
+def readiness(service) -> int:
+    return service.site.admin("/readyz").status
 
 
 def test_under_load_no_request_fails(make_service):
-    service = make_service({"server.drainTimeout": 10})
-    service.start().wait()
-    processes = [service.process]
-    with Load(service.site) as load:
-        for _ in range(4):
-            counts = dict(load.counts)
-            processes.append(service.hand_over())
-            # Everybody has asked the new one too.
-            eventually(
-                lambda: load.failures or all(
-                    load.counts.get(name, 0) >= counts.get(name, 0) + more
-                    for name, more in {"kept": 500, "fresh": 200, "sign-ins": 5, "slow": 1}.items()),
-                "more requests", lambda: str(load.counts))
-            assert admin(service, "/readyz") == 200
-        eventually(
-            lambda: not any(is_running(process) for process in processes[:-1]), "the end of the others",
-            lambda: service.text()[-3000:])
-    print(load.counts)
-    assert load.failures == []
+    service = make_service({"server.drainTimeout": 10}).start().wait()
+    load = Load(service.site)
+    hand_over_under(load, service, 4, {"kept": 500, "fresh": 200, "sign-ins": 5, "slow": 1})
     assert sum(load.counts.values()) > 2500, load.counts
-    assert len(set(processes)) == 5
     assert service.text().count("stopped") == 4
     # A session of the first process, known to the last.
     load.verify(load.connect())
-    assert "critical" not in service.text().lower()
 
 
-def test_the_lock_is_handed_over_too(make_service):
-    service = make_service()
-    service.start().wait()
-    first = service.process
-    service.hand_over()
-    eventually(lambda: not is_running(first), "the end of the first")
+def test_the_lock_is_handed_over_too(make_service, serving):
+    serving.hand_over(until_first_ends=True)
     second = make_service()
-    second.site.configure({"storage.directory": str(service.site.folder / "data")})
+    second.site.configure({"storage.directory": str(serving.site.folder / "data")})
     second.start()
     assert second.first.wait(timeout=60) == 1
     assert "Another bramley serve is running" in second.text()
-    # And let go of at the end.
-    service.end()
-    service.start().wait()
+    serving.end()
+    serving.start().wait()
 
 
 def break_configuration(service) -> None:
@@ -76,45 +50,42 @@ def break_configuration(service) -> None:
     file.write_text(file.read_text().replace('"signUp": "open"', '"signUp": "sometimes"'))
 
 
-def remove_program(service) -> None:
+def replace_program(service, script: str = "exit 9") -> None:
     service.program.unlink()
-
-
-def replace_program(service) -> None:
-    service.program.unlink()
-    service.program.write_text("#!/bin/sh\nexit 9\n")
+    service.program.write_text(f"#!/bin/sh\n{script}\n")
     service.program.chmod(0o755)
 
 
-@pytest.mark.parametrize("spoil, cause", [
-    (break_configuration, "exit code 1"), (remove_program, "exit code 127"), (replace_program, "exit code 9")])
-def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, tmp_path, spoil, cause):
+@pytest.fixture
+def replaceable(make_service, binaries, tmp_path):
+    """A server that serves, from a copy of the program that a test may change."""
     program = tmp_path / "bramley"
     shutil.copy(binaries / "bramley", program)
-    service = make_service(program=program)
-    service.start().wait()
-    with Load(service.site) as load:
-        spoil(service)
-        service.signal(signal.SIGUSR2)
-        eventually(lambda: "new process not ready" in service.text(), "the line", service.text)
+    return make_service(program=program).start().wait()
+
+
+@pytest.mark.parametrize("spoil, cause", [
+    (break_configuration, "exit code 1"), (lambda service: service.program.unlink(), "exit code 127"),
+    (replace_program, "exit code 9")])
+def test_a_successor_that_cannot_serve_changes_nothing(replaceable, spoil, cause):
+    with Load(replaceable.site) as load:
+        spoil(replaceable)
+        said = refused_successor(replaceable)
         counts = dict(load.counts)
-        eventually(
-            lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
+        eventually(lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
     assert load.failures == []
-    line = next(line for line in service.text().splitlines() if "new process not ready" in line)
+    line = next(line for line in said.splitlines() if "new process not ready" in line)
     assert "this one keeps serving" in line and cause in line and "error" in line.lower()
-    assert is_running(service.process) and admin(service, "/readyz") == 200
+    assert is_running(replaceable.process)
 
 
-def sockets_of(process: int) -> dict[int, str]:
-    """Every descriptor of a process that is open, and what it leads to."""
-    found = {}
+def descriptors(process: int) -> list[str]:
+    """What each open one leads to."""
+    found = []
     for entry in Path(f"/proc/{process}/fd").iterdir():
-        try:
-            found[int(entry.name)] = os.readlink(entry)
-        except FileNotFoundError:
-            # Closed since the folder was listed.
-            continue
+        # One may be closed since the folder was listed.
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(entry))
     return found
 
 
@@ -127,23 +98,16 @@ def test_where_the_kernel_closes_no_range_the_successor_has_no_more_than_it_was_
     forgotten = os.open("/dev/zero", os.O_RDONLY)
     os.dup2(forgotten, 60, inheritable=True)
     try:
-        with service.log.open("ab") as output:
-            service.first = subprocess.Popen(
-                [str(service.program), "serve", "--config", str(service.site.folder / "config.json")],
-                stdout=output, stderr=output, stdin=subprocess.DEVNULL, pass_fds=[60], start_new_session=True,
-                env=os.environ | {"LD_PRELOAD": str(library)})
+        service.start({"LD_PRELOAD": str(library)}, left_open=(60,))
     finally:
         os.close(forgotten)
         os.close(60)
-    service.process = service.first.pid
     service.wait()
-    assert "/dev/zero" in sockets_of(service.process).values()
-    listening = [end for end in sockets_of(service.process).values() if end.startswith("socket:")]
-    successor = service.hand_over()
-    found = sockets_of(successor)
-    assert "/dev/zero" not in found.values(), found
-    twice = [end for end in listening if list(found.values()).count(end) > 1]
-    assert not twice, found
+    assert "/dev/zero" in descriptors(service.process)
+    listening = [end for end in descriptors(service.process) if end.startswith("socket:")]
+    found = descriptors(service.hand_over())
+    assert "/dev/zero" not in found, found
+    assert not [end for end in listening if found.count(end) > 1], found
 
 
 def test_cores_beyond_the_first_1024_are_counted(make_service, tmp_path):
@@ -170,27 +134,18 @@ int sched_getaffinity(int process, size_t size, unsigned char *set) {
     assert len(listening) == 3, listening
 
 
-def test_a_successor_that_hangs_ends_with_a_server_that_is_stopped(make_service, binaries, tmp_path):
+def test_a_successor_that_hangs_ends_with_a_server_that_is_stopped(replaceable, tmp_path):
     """It would keep the listening sockets, whose queues nobody empties, and the lock."""
-    program, number = tmp_path / "bramley", tmp_path / "number"
-    shutil.copy(binaries / "bramley", program)
-    service = make_service(program=program)
-    service.start().wait()
-    program.unlink()
-    program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {number}.new\nmv {number}.new {number}\n"
-                       "while :; do sleep 1; done\n")
-    program.chmod(0o755)
-    service.signal(signal.SIGUSR2)
-    eventually(number.exists, "the successor", service.text)
-    service.signal(signal.SIGTERM)
-    assert service.first.wait(timeout=PATIENCE) == 0
+    number = tmp_path / "number"
+    replace_program(
+        replaceable, f"trap '' TERM\necho $$ > {number}.new\nmv {number}.new {number}\nwhile :; do sleep 1; done")
+    replaceable.signal(signal.SIGUSR2)
+    eventually(number.exists, "the successor", replaceable.text)
+    replaceable.signal(signal.SIGTERM)
+    assert replaceable.first.wait(timeout=PATIENCE) == 0
     successor = int(number.read_text())
     eventually(lambda: not is_running(successor), "the end of the successor")
-    assert "this server was stopped meanwhile" in service.text()
-
-
-def database(service) -> sqlite3.Connection:
-    return sqlite3.connect(service.site.folder / "data/bramley.db", isolation_level=None, timeout=PATIENCE)
+    assert "this server was stopped meanwhile" in replaceable.text()
 
 
 def refused_successor(service, ready: int = 200) -> str:
@@ -198,86 +153,68 @@ def refused_successor(service, ready: int = 200) -> str:
     before = len(service.text())
     service.signal(signal.SIGUSR2)
     eventually(lambda: "new process not ready" in service.text()[before:], "the line", service.text)
-    assert is_running(service.process) and admin(service, "/readyz") == ready
+    assert is_running(service.process) and readiness(service) == ready
     return service.text()[before:]
 
 
-def test_a_successor_that_refuses_the_database_leaves_the_lock(make_service):
-    service = make_service()
-    service.start().wait()
-    with contextlib.closing(database(service)) as data:
-        data.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
-        data.execute("UPDATE meta SET value = CAST('9999-later' AS BLOB) WHERE key = 'oldest-admitted'")
-        # A newer version has left this one behind, too: it goes on, but is not ready.
-        assert "9999-later" in refused_successor(service, ready=503)
-        data.execute("DELETE FROM migration WHERE name = '9999-later'")
-        data.execute("DELETE FROM meta WHERE key = 'oldest-admitted'")
-    with (service.site.folder / "data/serve.lock").open() as file, pytest.raises(BlockingIOError):
+def test_a_successor_that_refuses_the_database_leaves_the_lock(serving):
+    execute = serving.site.operator.database
+    execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
+    execute("UPDATE meta SET value = CAST('9999-later' AS BLOB) WHERE key = 'oldest-admitted'")
+    # A newer version has left this one behind, too: it goes on, but is not ready.
+    assert "9999-later" in refused_successor(serving, ready=503)
+    execute("DELETE FROM migration WHERE name = '9999-later'")
+    execute("DELETE FROM meta WHERE key = 'oldest-admitted'")
+    with (serving.site.folder / "data/serve.lock").open() as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    first = service.process
-    service.hand_over()
-    eventually(lambda: not is_running(first), "the end of the first")
+    serving.hand_over(until_first_ends=True)
 
 
-def test_a_successor_with_another_schema_refuses_before_it_copies_anything(make_service):
-    service = make_service()
-    service.start().wait()
-    with contextlib.closing(database(service)) as data:
-        last, applied = data.execute("SELECT name, applied_at FROM migration ORDER BY name DESC").fetchone()
-        # To the successor that is a step it knows and the database lacks.
-        data.execute("DELETE FROM migration WHERE name = ?", (last,))
-        assert "backed up" not in refused_successor(service)
-        data.execute("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (last, applied))
-    assert list((service.site.folder / "data").glob("*.before-*")) == []
+def test_a_successor_with_another_schema_refuses_before_it_copies_anything(serving):
+    execute = serving.site.operator.database
+    (last, applied), *_ = execute("SELECT name, applied_at FROM migration ORDER BY name DESC")
+    # To the successor that is a step it knows and the database lacks.
+    execute("DELETE FROM migration WHERE name = ?", last)
+    assert "backed up" not in refused_successor(serving)
+    execute("INSERT INTO migration (name, applied_at) VALUES (?, ?)", last, applied)
+    assert list((serving.site.folder / "data").glob("*.before-*")) == []
 
 
-def test_a_new_sealing_key_is_taken_and_written_down(make_service):
-    service = make_service()
-    service.start().wait()
-    folder = service.site.folder
+def test_a_new_sealing_key_is_taken_and_written_down(serving):
+    site, folder = serving.site, serving.site.folder
     old = folder / "data/sealing.key.before"
     (folder / "data/sealing.key").rename(old)
     write_private(folder / "data/sealing.key", (secrets.token_hex(32) + "\n").encode())
-    service.site.configure({"secrets.previousSealingKeyFiles": [str(old)]})
-
-    command = service.site.operator.run
+    site.configure({"secrets.previousSealingKeyFiles": [str(old)]})
 
     def key_of_a_backup(name: str) -> str:
-        made = command("backup", str(folder / name), "--json")
-        assert made.returncode == 0, made.stderr
-        return json.loads(made.stdout)["sealingKeyID"]
+        return site.operator.json("backup", str(folder / name))["sealingKeyID"]
 
     before = key_of_a_backup("before.db")
-    first = service.process
-    service.hand_over()
-    eventually(lambda: not is_running(first), "the end of the first")
-    eventually(lambda: key_of_a_backup(f"{time.monotonic_ns()}.db") != before, "the new key in the database", service.text)
-    assert admin(service, "/readyz") == 200
-    resealed = command("credentials", "reseal")
-    assert resealed.returncode == 0, resealed.stderr
-    assert "sealing_key.changed" in command("audit", "list").stdout
+    serving.hand_over(until_first_ends=True)
+    eventually(lambda: key_of_a_backup(f"{time.monotonic_ns()}.db") != before, "the new key", serving.text)
+    assert readiness(serving) == 200
+    site.operator.bramley("credentials", "reseal")
+    assert "sealing_key.changed" in site.operator.bramley("audit", "list")
     # The old key alone opens nothing any more.
-    service.end()
+    serving.end()
     old.replace(folder / "data/sealing.key")
-    service.site.configure({"secrets.previousSealingKeyFiles": None})
-    service.start()
-    assert service.first.wait(timeout=PATIENCE) == 1, service.text()[-2000:]
+    site.configure({"secrets.previousSealingKeyFiles": None})
+    serving.start()
+    assert serving.first.wait(timeout=PATIENCE) == 1, serving.text()[-2000:]
 
 
-def test_after_a_failure_another_can_be_asked_for(make_service):
-    service = make_service()
-    service.start().wait()
-    file = service.site.folder / "config.json"
+def test_after_a_failure_another_can_be_asked_for(serving):
+    file = serving.site.folder / "config.json"
     good = file.read_text()
-    break_configuration(service)
-    service.signal(signal.SIGUSR2)
-    eventually(lambda: "new process not ready" in service.text(), "the line", service.text)
+    break_configuration(serving)
+    refused_successor(serving)
     file.write_text(good.replace("Orchard Club", "Pear Club"))
-    service.hand_over()
-    assert "Pear Club" in call(service.site, "GET", "/login").text, "it has not read the configuration anew"
+    serving.hand_over()
+    assert "Pear Club" in call(serving.site, "GET", "/login").text, "it has not read the configuration anew"
 
 
-def test_the_service_manager_follows(make_service, manager: Manager):
+def test_the_service_manager_follows_the_new_process(make_service, manager: Manager):
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "600000"})
     manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
@@ -297,8 +234,7 @@ def test_the_service_manager_follows(make_service, manager: Manager):
 
 
 def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_service):
-    service = make_service({"server.drainTimeout": 60})
-    service.start().wait()
+    service = make_service({"server.drainTimeout": 60}).start().wait()
     first = service.process
     with socket.create_connection(("127.0.0.1", service.site.port)) as idle:
         idle.sendall(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -310,18 +246,16 @@ def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_servi
         os.kill(first, signal.SIGTERM)
         eventually(lambda: not is_running(first), "its end")
         assert time.monotonic() - start < 45
-    assert admin(service, "/readyz") == 200
+    assert readiness(service) == 200
 
 
-def test_an_idle_connection_gets_one_more_answer_which_says_that_it_is_the_last(make_service):
-    service = make_service()
-    service.start().wait()
-    with socket.create_connection(("127.0.0.1", service.site.port)) as idle:
+def test_an_idle_connection_gets_one_more_answer_which_says_that_it_is_the_last(serving):
+    with socket.create_connection(("127.0.0.1", serving.site.port)) as idle:
         request = b"GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n"
         idle.sendall(request)
         first = idle.recv(65_536)
         assert first.startswith(b"HTTP/1.1 401") and b"onnection: close" not in first
-        service.hand_over()
+        serving.hand_over()
         idle.sendall(request)
         last = b""
         while chunk := idle.recv(65_536):

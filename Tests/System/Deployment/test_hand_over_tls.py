@@ -5,50 +5,24 @@ import socket
 import pytest
 
 from authority import Authority
-from patience import eventually
-from processes import is_running
+from load import hand_over_under
 from secure_load import HTTP2, SecureLoad
 from secure_site import SecureSite
-from service import Service
 from test_inherited import listening
 from web import call
 
 
 @pytest.fixture
-def service(binaries, tmp_path, monkeypatch):
+def service(make_service, tmp_path, monkeypatch):
     authority = Authority()
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.write_root(tmp_path / "trusted.pem")))
-    folder = tmp_path / "site"
-    folder.mkdir()
-    site = SecureSite(binaries, folder, {
-        "server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2, "server.drainTimeout": 10},
-        authority, authority.issue("localhost"))
-    service = Service(site)
-    yield service
-    service.end()
-    site.apple.program.stop()
+    return make_service(
+        {"server.drainTimeout": 10}, kind=SecureSite, authority=authority, issued=authority.issue("localhost"))
 
 
 def test_under_load_no_request_fails(service):
     service.start().wait()
-    processes = [service.process]
-    with SecureLoad(service.site) as load:
-        for _ in range(3):
-            counts = dict(load.counts)
-            processes.append(service.hand_over())
-            # Everybody has asked the new one too.
-            eventually(
-                lambda: load.failures or all(
-                    load.counts.get(name, 0) >= counts.get(name, 0) + more
-                    for name, more in {"http2": 500, "kept": 200, "fresh": 30, "sign-ins": 3}.items()),
-                "more requests", lambda: str(load.counts))
-        eventually(
-            lambda: not any(is_running(process) for process in processes[:-1]), "the end of the others",
-            lambda: service.text()[-3000:])
-    print(load.counts)
-    assert load.failures == []
-    assert len(set(processes)) == 4
-    assert "critical" not in service.text().lower()
+    hand_over_under(SecureLoad(service.site), service, 3, {"http2": 500, "kept": 200, "fresh": 30, "sign-ins": 3})
 
 
 def test_streams_under_way_are_answered_and_the_connection_says_that_it_ends(service):
@@ -101,8 +75,7 @@ def test_a_redirecting_socket_elsewhere_is_used_and_told(service):
     elsewhere = listening(0)
     port = elsewhere[0].getsockname()[1]
     service.start(sockets={"redirects": elsewhere}).wait()
-    eventually(lambda: "inherited socket used" in service.text(), "the line", service.text)
-    line = next(line for line in service.text().splitlines() if "inherited socket used" in line)
+    line = service.line("inherited socket used")
     assert "server.redirectPort" in line and f":{port}" in line and f":{site.redirect_port}" in line
     assert redirected(service, port)[0] == 301
     with pytest.raises(OSError):
@@ -113,7 +86,7 @@ def test_a_redirecting_socket_nobody_wants_is_told(make_service):
     service = make_service()
     unwanted = listening(0)
     service.start(sockets={"visitors": listening(service.site.port), "redirects": unwanted}).wait()
-    eventually(lambda: "inherited socket closed" in service.text(), "the line", service.text)
+    service.line("inherited socket closed")
     port = unwanted[0].getsockname()[1]
     unwanted[0].close()
     with pytest.raises(OSError):

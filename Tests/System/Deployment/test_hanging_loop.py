@@ -52,39 +52,36 @@ def health(service) -> tuple[int, str]:
     return answer.status, answer.text
 
 
-def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, tmp_path):
-    manager = Manager(str(tmp_path / "notify"))
-    try:
-        service = make_service()
-        service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": str(int(2 * INTERVAL * 1_000_000))})
-        manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1")
-        threads = [int(entry.name) for entry in Path(f"/proc/{service.process}/task").iterdir()]
-        loops = []
-        for thread in threads:
-            if thread == service.process:
-                continue
-            try:
-                with held(thread):
-                    if is_silent(manager):
-                        loops.append(thread)
-            except ProcessLookupError:
-                continue
-            # And again as soon as it turns.
-            manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1 again")
-        assert len(loops) == 2, "each of the two loops is missed, and no other thread"
-        assert health(service)[0] == 200
-        # The one that does not answer the operator itself. The other answers when it turns again, and then all is well.
-        problems = []
-        for loop in loops:
-            with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                with held(loop):
-                    answer = pool.submit(health, service)
-                    # The server itself waits for two seconds.
-                    concurrent.futures.wait([answer], timeout=15)
-                status, text = answer.result()
-            assert status in (200, 503), text
-            problems += [text] if status == 503 else []
-            eventually(lambda: health(service)[0] == 200, "recovery")
-        assert len(problems) == 1 and "event loop 1 is not responding" in problems[0], problems
-    finally:
-        manager.close()
+@pytest.mark.parametrize("manager", ["path"], indirect=True)
+def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, manager):
+    service = make_service()
+    service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": str(int(2 * INTERVAL * 1_000_000))})
+    manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1")
+    threads = [int(entry.name) for entry in Path(f"/proc/{service.process}/task").iterdir()]
+    loops = []
+    for thread in threads:
+        if thread == service.process:
+            continue
+        try:
+            with held(thread):
+                if is_silent(manager):
+                    loops.append(thread)
+        except ProcessLookupError:
+            continue
+        # And again as soon as it turns.
+        manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1 again")
+    assert len(loops) == 2, "each of the two loops is missed, and no other thread"
+    assert health(service)[0] == 200
+    # The one that does not answer the operator itself. The other answers when it turns again, and then all is well.
+    problems = []
+    for loop in loops:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            with held(loop):
+                answer = pool.submit(health, service)
+                # The server itself waits for two seconds.
+                concurrent.futures.wait([answer], timeout=15)
+            status, text = answer.result()
+        assert status in (200, 503), text
+        problems += [text] if status == 503 else []
+        eventually(lambda: health(service)[0] == 200, "recovery")
+    assert len(problems) == 1 and "event loop 1 is not responding" in problems[0], problems

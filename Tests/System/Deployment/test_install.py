@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from programs import ROOT
+from test_completions import run
 
 INSTALLED = {
     "bin/bramley": 0o755,
@@ -26,6 +27,10 @@ INSTALLED = {
 def make(*arguments: str, check: bool = True) -> subprocess.CompletedProcess:
     return subprocess.run(
         ["make", "-C", str(ROOT), "--no-print-directory", *arguments], check=check, capture_output=True, text=True)
+
+
+def version(program: Path) -> str:
+    return subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
 
 
 def files(folder: Path) -> set[str]:
@@ -47,7 +52,7 @@ def test_install_puts_every_file_in_its_place(installed, binaries):
     # Without symbols, and it still runs.
     program = prefix / "bin/bramley"
     assert program.stat().st_size < (binaries / "bramley").stat().st_size
-    assert subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.startswith("bramley ")
+    assert version(program).startswith("bramley ")
     unit = (prefix / "lib/systemd/system/bramley.service").read_text()
     assert "ExecStart=/opt/bramley/bin/bramley serve" in unit and "@" not in re.sub("~?@[a-z-]+", "", unit)
 
@@ -59,8 +64,7 @@ def test_completions_know_the_commands(installed, shell, name):
     file = installed / "opt/bramley" / name
     text = file.read_text()
     assert "doctor" in text and "serve" in text
-    if shutil.which(shell):
-        subprocess.run([shell, "-n", str(file)], check=True)
+    run(shell, *(["--no-config"] if shell == "fish" else []), "-n", str(file))
 
 
 def test_a_program_that_runs_is_replaced(binaries, tmp_path):
@@ -91,8 +95,9 @@ def test_without_a_build_nothing_is_installed(tmp_path):
 
 @pytest.mark.parametrize("program", ["bramley", "apple-simulator"])
 def test_the_version_has_commit_and_swift(binaries, program):
-    said = subprocess.run([binaries / program, "--version"], check=True, capture_output=True, text=True).stdout
-    assert re.fullmatch(rf"{program} \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{{40}}(-modified)?), Swift 6\.\d+(\.\d+)?\)\n", said)
+    commit = "(unknown|[0-9a-f]{40}(-modified)?)"
+    assert re.fullmatch(
+        rf"{program} \d+\.\d+\.\d+ \(commit {commit}, Swift 6\.\d+(\.\d+)?\)\n", version(binaries / program))
 
 
 def commit(folder: Path, environment: dict[str, str] | None = None) -> str:

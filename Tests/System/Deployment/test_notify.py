@@ -1,6 +1,5 @@
 """What the service manager hears: sd_notify(3)."""
 
-import json
 import os
 import signal
 import socket
@@ -85,35 +84,28 @@ def test_an_address_nobody_listens_at_does_not_hinder(make_service, tmp_path):
         assert service.first.returncode == 0
 
 
-def test_what_has_changed_and_needs_a_restart_is_named(make_service):
-    service = make_service()
-    service.start().wait()
-    file = service.site.folder / "config.json"
-    before = json.loads(file.read_text())
-    changed = json.loads(file.read_text())
-    changed["server"]["port"] += 1
-    changed["site"]["name"] = "A New Name"
-    # Taken at once.
-    changed["apple"]["keyID"] = "TESTKEY002"
-    # As it was by default.
-    changed["server"]["drainTimeout"] = 25
-    file.write_text(json.dumps(changed))
+def test_what_has_changed_and_needs_a_restart_is_named(serving):
+    file = serving.site.folder / "config.json"
+    before = file.read_text()
+    # The third is taken at once, the last as it was by default.
+    serving.site.configure({
+        "server.port": serving.site.port + 1, "site.name": "A New Name", "apple.keyID": "TESTKEY002",
+        "server.drainTimeout": 25})
 
     def lines() -> list[str]:
-        return [line for line in service.text().splitlines() if "configuration change needs a restart" in line]
+        return [line for line in serving.text().splitlines() if "configuration change needs a restart" in line]
 
     def reload(times: int) -> None:
-        service.signal(signal.SIGHUP)
-        eventually(
-            lambda: service.text().count("Apple client keys reloaded") == times, "the reload", service.text)
+        serving.signal(signal.SIGHUP)
+        eventually(lambda: serving.text().count("Apple client keys reloaded") == times, "the reload", serving.text)
 
     reload(1)
     # The line comes after the one that was waited for.
-    eventually(lambda: len(lines()) == 1, "the line", service.text)
+    eventually(lambda: len(lines()) == 1, "the line", serving.text)
     assert "server.port, site.name" in lines()[0]
     assert "apple." not in lines()[0] and "drainTimeout" not in lines()[0] and "A New Name" not in lines()[0]
-    file.write_text(json.dumps(before))
+    file.write_text(before)
     reload(2)
-    assert "Orchard Club" in call(service.site, "GET", "/login").text
-    service.end()
+    assert "Orchard Club" in call(serving.site, "GET", "/login").text
+    serving.end()
     assert len(lines()) == 1

@@ -17,8 +17,7 @@ EXPOSURE = 1.5
 
 def unit(name: str) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=False, interpolation=None)
-    parser.optionxform = str
-    parser.read_string((UNITS / name).read_text())
+    parser.read(UNITS / name)
     return parser
 
 
@@ -37,32 +36,36 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True)
 
 
+def verify(file: Path) -> subprocess.CompletedProcess:
+    return analyze("verify", "--recursive-errors=no", "--man=no", str(file))
+
+
 def test_systemd_accepts_the_units(folder):
     for name in ["bramley.service", "bramley.socket"]:
-        result = analyze("verify", "--recursive-errors=no", "--man=no", str(folder / name))
+        result = verify(folder / name)
         assert result.returncode == 0 and result.stderr == "", result.stderr
 
 
 def test_systemd_finds_a_planted_mistake(folder):
     file = folder / "bramley.service"
     file.write_text(file.read_text().replace("NoNewPrivileges", "NoNewPrivilege"))
-    assert "NoNewPrivilege" in analyze("verify", "--recursive-errors=no", "--man=no", str(file)).stderr
+    assert "NoNewPrivilege" in verify(file).stderr
+
+
+def exposure(file: Path) -> subprocess.CompletedProcess:
+    """Fails when the service is exposed more than it may be."""
+    return analyze("security", "--offline=true", f"--threshold={round(EXPOSURE * 10)}", "--no-pager", str(file))
 
 
 def test_the_service_is_locked_in(folder):
-    result = analyze(
-        "security", "--offline=true", f"--threshold={round(EXPOSURE * 10)}", "--no-pager",
-        str(folder / "bramley.service"))
+    result = exposure(folder / "bramley.service")
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr
-    level = float(re.search(r"Overall exposure level[^:]*: ([0-9.]+)", result.stdout)[1])
-    assert level <= EXPOSURE
 
 
 def test_the_exposure_threshold_is_effective(folder):
     file = folder / "bramley.service"
     file.write_text(re.sub("(?m)^(Protect|Private|SystemCall|Restrict).*\n", "", file.read_text()))
-    assert analyze(
-        "security", "--offline=true", f"--threshold={round(EXPOSURE * 10)}", "--no-pager", str(file)).returncode != 0
+    assert exposure(file).returncode != 0
 
 
 def test_what_the_server_needs_is_there():
@@ -72,28 +75,25 @@ def test_what_the_server_needs_is_there():
     assert service["StateDirectory"] == "bramley" and service["ProtectSystem"] == "strict"
     assert "AF_UNIX" in service["RestrictAddressFamilies"].split(), "the service manager is told over one"
     # The default of server.drainTimeout, by the reference.
-
-    row = next(line for line in (ROOT / "docs/reference/configuration.md").read_text().splitlines() if "drainTimeout" in line)
-    drain = int(row.split("|")[3])
-    assert int(service["TimeoutStopSec"]) > drain + 5
+    reference = (ROOT / "docs/reference/configuration.md").read_text()
+    drain = re.search(r"^.*drainTimeout.*$", reference, re.MULTILINE)[0].split("|")[2].split()[0]
+    assert int(service["TimeoutStopSec"]) > int(drain) + 5
     socket = unit("bramley.socket")["Socket"]
     assert socket["FileDescriptorName"] == "visitors" and socket["Service"] == "bramley.service"
 
 
-@pytest.mark.parametrize("program, file", [
-    ("systemd-sysusers", "bramley.sysusers.conf"), ("systemd-tmpfiles", "bramley.tmpfiles.conf")])
-def test_users_and_files(program, file, tmp_path):
+@pytest.mark.parametrize("program, options, file", [
+    ("systemd-sysusers", [], "bramley.sysusers.conf"),
+    ("systemd-tmpfiles", ["--create"], "bramley.tmpfiles.conf")])
+def test_users_and_files(program, options, file, tmp_path):
     if not shutil.which(program):
         pytest.skip(f"there is no {program} on this machine")
     (tmp_path / "etc").mkdir()
-    options = ["--root", str(tmp_path)] + (["--create"] if program == "systemd-tmpfiles" else [])
-    text = (UNITS / file).read_text()
-    if program == "systemd-tmpfiles":
-        # The group is made by the other.
-        text = text.replace("root bramley", "- -")
     copy = tmp_path / file
-    copy.write_text(text)
-    result = subprocess.run([program, *options, str(copy)], capture_output=True, text=True)
+    # What owns the files of one is made by the other.
+    copy.write_text((UNITS / file).read_text().replace("root bramley", "- -"))
+    result = subprocess.run(
+        [program, "--root", str(tmp_path), *options, str(copy)], capture_output=True, text=True)
     assert result.returncode == 0 and "Unknown" not in result.stderr, result.stderr
     if program == "systemd-sysusers":
         assert re.search("^bramley:", (tmp_path / "etc/passwd").read_text(), re.MULTILINE)

@@ -17,7 +17,7 @@ SECTIONS = set(json.loads((ROOT / "docs/config.schema.json").read_text())["prope
 MINIMUM = next(fence for fence in fences() if fence.page == "docs/start/getting-started.md" and fence.language == "json").text
 # JSON that is no configuration of Bramley's: page and first member, and who holds it against the server.
 OTHER = {
-    ("docs/start/getting-started.md", "user"): "Tests/System/API/test_openapi.py", ("docs/reference/api.md", "active"): "Tests/System/API/test_openapi.py",
+    ("docs/reference/api.md", "active"): "Tests/System/API/test_openapi.py",
     ("docs/reference/api.md", "type"): "Tests/System/API/test_openapi.py",
     ("docs/reference/api.md", "user"): "Tests/System/Documents/test_answers.py",
     ("docs/reference/api.md", "items"): "Tests/System/Documents/test_answers.py",
@@ -133,14 +133,14 @@ def one(page: str, language: str, part: str = "") -> str:
 
 
 def test_every_other_piece_is_known():
-    known = {("README.md", "caddy"), ("docs/start/getting-started.md", "caddy"), ("docs/operate/network.md", "caddy"),
+    known = {("README.md", "caddy"), ("docs/operate/network.md", "caddy"),
              ("docs/apps/assertion.md", "nginx"), ("docs/operate/network.md", "nginx"), ("docs/operate/backup.md", "ini"), ("docs/operate/backup.md", "yaml"),
              ("docs/operate/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if not fence.page.startswith("docs/clients/") and fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/start/getting-started.md", "docs/operate/network.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/operate/network.md"])
 def test_caddy_takes_the_lines(page, tmp_path):
     (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
     done = subprocess.run(["caddy", "adapt", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],

@@ -35,12 +35,9 @@ def test_one_connection_of_http_client_serves_many(client):
         assert ["x-number", str(number)] in understood["fields"]
 
 
-def test_http_client_sends_content(client):
+def test_http_client_sends_content_and_chunks(client):
     client.request("PUT", "/", body=b"\x00\xffabc")
     assert json.load(client.getresponse())["bodyBase64"] == "AP9hYmM="
-
-
-def test_http_client_sends_chunks(client):
     client.request("POST", "/", body=iter([b"ab", b"c"]), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
     understood = json.load(client.getresponse())
     assert understood["body"] == "abc" and ["transfer-encoding", "chunked"] in understood["fields"]
@@ -60,23 +57,32 @@ def test_curl_reuses_its_connection(echo):
     assert [line for line in out.decode().split("\n") if line in ("0", "1")] == ["1", "0"]
 
 
-def test_curl_posts_a_form(echo):
-    understood = json.loads(curl(echo, "-d", "a=b&c=d"))
-    assert (understood["method"], understood["body"]) == ("POST", "a=b&c=d")
+@pytest.mark.parametrize("arguments, stdin, understood", [
+    (["-d", "a=b&c=d"], None, {"method": "POST", "body": "a=b&c=d"}),
+    (["-T", "-", "-H", "Expect:"], b"x" * 30_000, {"method": "PUT", "bodyLength": 30_000}),
+    (["-X", "OPTIONS", "--request-target", "*"], None, {"method": "OPTIONS", "target": "*"}),
+    (["-X", "BREW"], None, {"method": "BREW"}),
+], ids=["form", "chunks", "the whole server", "a method of its own"])
+def test_curl_is_understood(echo, arguments, stdin, understood):
+    answer = json.loads(curl(echo, *arguments, stdin=stdin))
+    assert {name: answer[name] for name in understood} == understood
 
 
-def test_curl_uploads_in_chunks_with_a_trailing_request(echo):
-    understood = json.loads(curl(echo, "-T", "-", "-H", "Expect:", stdin=b"x" * 30_000))
-    assert (understood["method"], understood["bodyLength"]) == ("PUT", 30_000)
-
-
-def test_curl_waits_for_continue(echo):
-    out = curl(echo, "-i", "-H", "Expect: 100-continue", "--expect100-timeout", "8", "-d", "abc").decode()
-    assert out.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ") and '"body":"abc"' in out
+@pytest.mark.parametrize("arguments, start, part", [
+    (["-i", "-H", "Expect: 100-continue", "--expect100-timeout", "8", "-d", "abc"],
+     b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ", b'"body":"abc"'),
+    (["-i", "--http1.0"], b"HTTP/1.1 200 ", b"\r\nConnection: close\r\n"),
+    (["--http1.0"], b"{", b'"version":"HTTP/1.0"'),
+    (["-I"], b"HTTP/1.1 200 ", b"Content-Length: "),
+], ids=["100-continue", "HTTP/1.0, fields", "HTTP/1.0, content", "HEAD"])
+def test_curl_is_answered(echo, arguments, start, part):
+    out = curl(echo, *arguments)
+    assert out.startswith(start) and part in out
 
 
 def test_curl_reads_the_refusal_of_what_is_too_long(echo):
-    out = curl(echo, "-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect:", "--data-binary", "@-", stdin=b"x" * 200_000)
+    out = curl(echo, "-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect:", "--data-binary", "@-",
+               stdin=b"x" * 200_000)
     assert out == b"413"
 
 
@@ -85,21 +91,3 @@ def test_curl_sends_absolute_targets_to_a_proxy(echo):
         ["curl", "-q", "-sS", "--max-time", "10", "-x", echo.url, "http://other.example:81/a?b"], capture_output=True)
     understood = json.loads(run.stdout)
     assert (understood["authority"], understood["target"]) == ("other.example:81", "/a?b")
-
-
-def test_curl_speaks_http_1_0(echo):
-    out = curl(echo, "-i", "--http1.0").decode()
-    assert '"version":"HTTP/1.0"' in out and "\r\nConnection: close\r\n" in out
-
-
-def test_curl_asks_for_the_whole_server(echo):
-    understood = json.loads(curl(echo, "-X", "OPTIONS", "--request-target", "*"))
-    assert (understood["method"], understood["target"]) == ("OPTIONS", "*")
-
-
-def test_curl_asks_with_a_method_of_its_own(echo):
-    assert json.loads(curl(echo, "-X", "BREW"))["method"] == "BREW"
-
-
-def test_curl_asks_with_head(echo):
-    assert curl(echo, "-I").startswith(b"HTTP/1.1 200 ")

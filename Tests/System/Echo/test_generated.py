@@ -8,7 +8,7 @@ import h11
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from echo import Answers, Echo
+from echo import Answers, Echo, read_all
 
 TOKEN = "!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters
 UNRESERVED = string.ascii_letters + string.digits + "-._~"
@@ -170,9 +170,7 @@ def test_what_is_accepted_means_the_same_to_another_reader(echo: Echo, text):
     with echo.connect() as connection:
         connection.sendall(text)
         connection.shutdown(1)
-        received = b""
-        while piece := connection.recv(65536):
-            received += piece
+        received = read_all(connection)
     other = heard_by_h11(text)
     answers = Answers(received, [method for method, _, _ in other] + ["GET"] * 4)
     understood = answers.understood()

@@ -1,5 +1,7 @@
 import AppleSimulator
+import Certificates
 import Coding
+import IndependentSigning
 import Synchronization
 import Testing
 
@@ -8,7 +10,7 @@ import Testing
     /// A site whose Apple is a stub that publishes the signer's key.
     private static func withStub(_ body: (Site, StubApple) async throws -> Void) async throws {
         let stub = StubApple()
-        let keys: JSON = ["keys": [try await IndependentSigner.shared.jwk(IndependentSigner.kid)]]
+        let keys: JSON = ["keys": [try await IndependentSigner.shared.jwk(IndependentSigner.firstKey)]]
         stub.answers.withLock { $0.keys = keys.text }
         try await stub.serving { endpoint in
             try await withSite(SiteOptions(appleEndpoint: endpoint)) { (site: Site) async throws in
@@ -47,7 +49,7 @@ import Testing
             #expect(sent["code"] == form["code"])
             #expect(sent["redirect_uri"] == site.publicURL + "/apple/callback")
             let secret = try #require(sent["client_secret"])
-            let jwt = try await IndependentSigner.shared.verifyClientSecret(secret, pem: Apple.privateKeyPEM)
+            let jwt = try await IndependentSigner.shared.verifyClientSecret(secret, pem: TestKeys.first)
             #expect(jwt["header"]?["alg"]?.stringValue == "ES256")
             #expect(jwt["header"]?["kid"]?.stringValue == Apple.keyID)
             let claims = try #require(jwt["claims"])

@@ -147,9 +147,7 @@ import Testing
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             let form = try await browser.consent()
-            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com"))
-                .bytes(
-                    host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
+            let bytes = browser.callbackBytes(form)
             let port = site.port
             try await blocking {
                 for cut in stride(from: 0, to: bytes.count, by: 97) {
@@ -168,9 +166,7 @@ import Testing
             let browser = site.browser()
             let form = try await browser.consent()
             try await site.apple.control("PUT", "faults/token", ["delay": 300])
-            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com"))
-                .bytes(
-                    host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
+            let bytes = browser.callbackBytes(form)
             let port = site.port
             try await blocking {
                 let connection = try WireConnection(port: port)

@@ -1,6 +1,8 @@
 import AppleSimulator
+import Certificates
 import Coding
 import Foundation
+import IndependentSigning
 import Testing
 
 /// What never reaches a log, whatever happens.
@@ -107,7 +109,7 @@ import Testing
                 } ?? ""
             #expect(sealing.utf8.count >= 64)
             #expect(!log.contains(sealing.prefix(16)))
-            for line in Apple.privateKeyPEM.split(separator: "\n").dropFirst().dropLast() {
+            for line in TestKeys.first.split(separator: "\n").dropFirst().dropLast() {
                 #expect(!log.contains(line.suffix(20)))
             }
         }

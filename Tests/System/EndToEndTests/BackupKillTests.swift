@@ -1,6 +1,8 @@
 import ChildProcesses
 import Foundation
+import Randomness
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// `kill -9` at random moments of `bramley backup` and `bramley restore`: there is the old file or the new one, whole.

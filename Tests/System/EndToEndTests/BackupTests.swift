@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// `bramley backup` beside a running server and `bramley restore` without one, with the real programs.

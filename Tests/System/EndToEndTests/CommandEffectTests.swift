@@ -5,6 +5,7 @@ import Glibc
 import HTTP
 import HTTPTypes
 import Sockets
+import TemporaryFolders
 import Testing
 
 /// What commands change while a server runs, as the proxy in front of an application sees it.

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import Glibc
 import Strangers
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

@@ -1,6 +1,7 @@
 import Coding
 import Foundation
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// What commands print, ask and refuse, with the real program.

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Coding
 import Foundation
+import TemporaryFolders
 import Testing
 
 /// Where what commands say goes, and does not.

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import HTTP
 import HTTPTypes
+import TemporaryFolders
 import Testing
 
 /// The disk fills up while people sign in and out: 503 pages, no crash, nothing that was acknowledged lost, and all is
@@ -115,7 +116,7 @@ import Testing
 
     /// Whether this process may mount: tried, since being root is not enough in a container.
     static let mayMount: Bool = {
-        guard getuid() == 0, let folder = try? Folder(),
+        guard getuid() == 0, let folder = try? TemporaryFolder(mode: 0o755),
             (try? run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder.path])) == 0
         else { return false }
         return (try? run(["umount", folder.path])) == 0

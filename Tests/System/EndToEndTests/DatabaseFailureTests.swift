@@ -4,6 +4,7 @@ import Glibc
 import HTTP
 import HTTPTypes
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// A data directory that cannot be used: one line for the operator that says what and where, and exit code 1. Never a

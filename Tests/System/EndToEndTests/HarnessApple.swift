@@ -3,7 +3,8 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
-import Logging
+import LogRecording
+import Loops
 import Sockets
 import Synchronization
 
@@ -16,15 +17,6 @@ struct Apple: Sendable {
     static let issuer = "https://appleid.apple.com"
     /// Two for all simulators of this process: making one takes a tenth of a second.
     static let rsaKeys = (0..<2).map { _ in RSASigningKey() }
-    /// Made for these tests alone (`openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`).
-    static let privateKeyPEM = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggmOgOy+PSEYvZcxS
-        tJTjqN/7KnaYBDShs/WQigCgpV+hRANCAARztzMfw5+Q6zipBMUoKRtr3PxAHsPj
-        /orzUXV6CDcmEGN8ZkmTssLJqjS2MK/v+pTaMHLM7/PnywDQefuSz+TH
-        -----END PRIVATE KEY-----
-
-        """
 
     let port: UInt16
     var origin: String { "http://127.0.0.1:\(port)" }
@@ -122,25 +114,19 @@ final class StubApple: RequestHandler, Sendable {
 
     /// Serves on a port of 127.0.0.1 while `body` runs.
     func serving<Value: Sendable>(_ body: (_ origin: String) async throws -> Value) async throws -> Value {
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
-        let logger = Logger(label: "stub") { _ in SwiftLogNoOpLogHandler() }
-        async let running: Void = group.run { loop in
-            let server = HTTPLoop(
-                loop: loop, configuration: HTTPServerConfiguration(), handler: self, wallClock: { 0 }, logger: logger)
-            _ = try? Listener.start(sockets, on: loop, admission: admission)
-            await loop.runRoot { await server.serve($0) }
+        let sockets = try BoundSockets.local()
+        return try await withLoops(
+            isInner: true,
+            servingWith: { loop in
+                let server = HTTPLoop(
+                    loop: loop, configuration: HTTPServerConfiguration(), handler: self, wallClock: { 0 },
+                    logger: .silent)
+                _ = try? Listener.start(
+                    sockets, on: loop, admission: AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000))
+                return { await server.serve($0) }
+            }
+        ) { _ in
+            try await body("http://127.0.0.1:\(sockets.address.port)")
         }
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body("http://127.0.0.1:\(sockets.address.port)"))
-        } catch {
-            result = .failure(error)
-        }
-        group.beginDrain()
-        group.abort()
-        try await running
-        return try result.get()
     }
 }

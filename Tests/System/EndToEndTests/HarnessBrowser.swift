@@ -251,6 +251,12 @@ final class Browser: Sendable {
         try await post("/apple/callback", form, fields, from: context)
     }
 
+    /// The same as it goes over the wire.
+    func callbackBytes(_ form: Form) -> [UInt8] {
+        WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com"))
+            .bytes(host: site.authority, cookies: "\(Self.bindingName)=\(binding ?? "")")
+    }
+
     /// A whole sign-in; throws unless it leads to a session.
     @discardableResult
     func signIn(

@@ -10,26 +10,14 @@ extension Trait where Self == ConditionTrait {
     static var onSQLite: Self { .enabled(if: !SitePostgres.isWanted, "SQLite's own") }
 }
 
-/// One PostgreSQL for all sites of this process, when TEST_STORE says so (`make test-postgres`); stopped when it ends.
+/// One PostgreSQL for all sites of this process, when it is wanted.
 final class SitePostgres: Sendable {
-    static let isWanted = ProcessInfo.processInfo.environment["TEST_STORE"] == "postgres"
+    static let isWanted = PostgresServer.isWanted
     static let shared = Result { try SitePostgres() }
 
-    private let program: SpawnedProgram
-    private let folder: String
+    private let server: PostgresServer
 
-    private init() throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../../scripts/postgres.sh")
-        program = try SpawnedProgram([script.path], input: .pipe, output: .pipe)
-        var said: [UInt8] = []
-        while let output = program.output, said.last != UInt8(ascii: "\n") {
-            let next = output.next()
-            guard !next.isEmpty else { throw SiteError("PostgreSQL does not start") }
-            said += next
-        }
-        folder = String(decoding: said.dropLast(), as: UTF8.self)
-    }
+    private init() throws { server = try PostgresServer() }
 
     /// The connection string of an empty database.
     func makeDatabase() throws -> String {
@@ -56,7 +44,7 @@ final class SitePostgres: Sendable {
         }
     }
 
-    private func url(_ database: String) -> String { "host=\(folder) user=postgres dbname=\(database)" }
+    private func url(_ database: String) -> String { "\(server.address) dbname=\(database)" }
 
     /// One value, read without our own code.
     func query(_ url: String, _ sql: String) throws -> String {

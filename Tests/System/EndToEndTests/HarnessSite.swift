@@ -1,11 +1,16 @@
 import AppleSimulator
+import Certificates
 import Coding
 import Crypto
 import Foundation
+import IndependentSigning
+import LogRecording
 import Logging
+import Loops
 import Sockets
 import Storage
 import Synchronization
+import TemporaryFolders
 
 @testable import Accounts
 @testable import Bramley
@@ -17,7 +22,7 @@ struct SiteError: Error, CustomStringConvertible {
 
 /// The one clock of a site: the server's and Apple's. Starts at the machine's time and stands still until moved.
 final class SiteClock: WallClock {
-    private let value = Mutex(WallTime.milliseconds)
+    private let value = Mutex(SystemClock().now().milliseconds)
 
     func now() -> Timestamp { Timestamp(milliseconds: milliseconds()) }
     func milliseconds() -> Int64 { value.withLock { $0 } }
@@ -89,16 +94,12 @@ final class Site: Sendable {
     var origin: String { "http://" + authority }
     var databasePath: String { directory + "/data/bramley.db" }
 
-    static func bind(_ count: Int = 1) throws -> BoundSockets {
-        try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: count)
-    }
-
     private func start(on sockets: BoundSockets, _ options: SiteOptions) throws {
         let configuration = try Self.configuration(
             options, directory: directory, publicURL: publicURL, apple: apple, postgres: postgres)
         let server = try PreparedServer(
             configuration: configuration, readFrom: Self.input(directory),
-            bound: Listeners(visitors: sockets, admin: try Self.bind()),
+            bound: Listeners(visitors: sockets, admin: try BoundSockets.local()),
             runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
         let task = Task.detached(executorPreference: ThreadPerJob.shared) { try await server.run() }
         running.withLock { $0 = Running(server: server, task: task) }
@@ -123,7 +124,7 @@ final class Site: Sendable {
         try await stop()
         var options = options
         if let configuration { options.configuration = configuration }
-        try start(on: Self.bind(options.loops), options)
+        try start(on: BoundSockets.local(count: options.loops), options)
     }
 
     /// What SIGHUP does.
@@ -176,7 +177,7 @@ final class Site: Sendable {
             for member in changes.members { all[member.name] = member.value }
             json[group] = all
         }
-        try write(Array(Apple.privateKeyPEM.utf8), to: directory + "/AuthKey.p8")
+        try write(Array(TestKeys.first.utf8), to: directory + "/AuthKey.p8")
         try write(json.bytes, to: directory + "/config.json")
         return try ConfigurationLoader.load(input(directory)).configuration
     }
@@ -193,56 +194,17 @@ final class Site: Sendable {
     }
 }
 
-/// Lets a few sites run at a time: all tests start at once, and each site has threads, a disk and deadlines.
-private final class Turnstile: Sendable {
-    private struct State {
-        var free: Int
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state: Mutex<State>
-
-    init(_ count: Int) { state = Mutex(State(free: count)) }
-
-    func enter() async {
-        await withCheckedContinuation { continuation in
-            let isFree = state.withLock { state in
-                if state.free > 0 {
-                    state.free -= 1
-                    return true
-                }
-                state.waiters.append(continuation)
-                return false
-            }
-            if isFree { continuation.resume() }
-        }
-    }
-
-    func leave() {
-        let next = state.withLock { state in
-            if state.waiters.isEmpty {
-                state.free += 1
-                return nil as CheckedContinuation<Void, Never>?
-            }
-            return state.waiters.removeFirst()
-        }
-        next?.resume()
-    }
-}
-
 private let turnstile = Turnstile(6)
 
 /// Runs `body` with a site of its own, and takes everything down again.
 func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throws -> Void) async throws {
     await turnstile.enter()
     defer { turnstile.leave() }
-    let directory = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let folder = try TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
     let clock = SiteClock()
-    let sockets = try Site.bind(options.loops)
-    guard let key = ClientKey(pem: Apple.privateKeyPEM) else { throw SiteError("the key is no P-256 key") }
+    let sockets = try BoundSockets.local(count: options.loops)
+    guard let key = ClientKey(pem: TestKeys.first) else { throw SiteError("the key is no P-256 key") }
     let address = sockets.address
     var apple = SimulatorConfiguration(
         serverURL: "http://localhost:\(address.port)\(options.basePath)", servicesID: Apple.servicesID,
@@ -252,12 +214,12 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
     apple.keyCount = 1
     let simulator = try SimulatorServer(
         configuration: apple, address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), clock: clock.milliseconds,
-        keys: Apple.rsaKeys, logger: Logger(label: "apple") { _ in SwiftLogNoOpLogHandler() })
+        keys: Apple.rsaKeys, logger: .silent)
     let simulating = Task.detached(executorPreference: ThreadPerJob.shared) { try await simulator.run() }
     let outcome: Result<Void, any Error>
     do {
         let site = try Site(
-            options: options, directory: directory, sockets: sockets, apple: Apple(port: simulator.address.port),
+            options: options, directory: folder.path, sockets: sockets, apple: Apple(port: simulator.address.port),
             clock: clock)
         do {
             try await withTaskExecutorPreference(ThreadPerJob.shared) { try await body(site) }

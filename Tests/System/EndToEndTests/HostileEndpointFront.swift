@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import HTTPTypes
+import Loops
 import Sockets
 import Synchronization
 
@@ -51,7 +52,7 @@ final class HostileEndpointFront: Sendable {
     init(simulator: RunningSimulator, on group: EventLoopGroup, certificate: TLSContext? = nil) throws {
         self.simulator = simulator.origin
         client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "front")
-        sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: group.loops.count)
+        sockets = try BoundSockets.local(count: group.loops.count)
         let port = sockets.address.port
         origin = certificate == nil ? "http://127.0.0.1:\(port)" : "https://localhost:\(port)"
         if let certificate { state.withLock { $0.certificates["default"] = certificate } }
@@ -206,8 +207,10 @@ func withHostileEndpoint(
     let front = Mutex<HostileEndpointFront?>(nil)
     try await withLoops(
         isInner: shared != nil,
-        serving: { stream in
-            if let front = front.withLock({ $0 }) { await front.serve(stream) } else { stream.close() }
+        servingWith: { _ in
+            { stream in
+                if let front = front.withLock({ $0 }) { await front.serve(stream) } else { stream.close() }
+            }
         }
     ) { group in
         let simulator: RunningSimulator

@@ -3,6 +3,7 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Sockets
+import TemporaryFolders
 import Testing
 
 /// Apple over https with a certificate that proves nothing. The server believes the authority of the test through
@@ -36,7 +37,7 @@ import Testing
         }
     }
 
-    private static func context(_ name: String, in folder: Folder) throws -> TLSContext {
+    private static func context(_ name: String, in folder: TemporaryFolder) throws -> TLSContext {
         func bytes(_ file: String) throws -> [UInt8] {
             try Array(Data(contentsOf: URL(fileURLWithPath: "\(folder.path)/\(file)")))
         }
@@ -44,8 +45,8 @@ import Testing
     }
 
     /// `good` for localhost; `stranger` for localhost by itself; `elsewhere` for another name; `expired`.
-    private static func certificates() throws -> Folder {
-        let folder = try Folder()
+    private static func certificates() throws -> TemporaryFolder {
+        let folder = try TemporaryFolder(mode: 0o755)
         let script = """
             set -e
             cd '\(folder.path)'

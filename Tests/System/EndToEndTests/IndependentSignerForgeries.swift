@@ -1,6 +1,7 @@
 import AppleSimulator
 import Coding
 import Foundation
+import IndependentSigning
 import Testing
 
 /// One change of an otherwise sound token.
@@ -11,7 +12,7 @@ struct Forgery: Sendable, CustomTestStringConvertible {
     var payload: @Sendable (String) -> String = { $0 }
     /// How it is really signed, and by whom.
     var method = "RS256"
-    var key = IndependentSigner.kid
+    var key = IndependentSigner.firstKey
     /// The compact form, changed after signing.
     var compact: @Sendable (String) -> String = { $0 }
 

@@ -1,12 +1,13 @@
 import AppleSimulator
 import Coding
 import Foundation
+import IndependentSigning
 import Synchronization
 import Testing
 
 /// Notifications through the running server, most of them minted by the independent signer.
 @Suite struct NotificationEndpoint {
-    private static let header: JSON = ["kid": .string(IndependentSigner.kid), "alg": "RS256"]
+    private static let header: JSON = ["kid": .string(IndependentSigner.firstKey), "alg": "RS256"]
 
     /// Claims as Apple writes them; `event` becomes a JSON string.
     private static func claims(
@@ -212,7 +213,7 @@ import Testing
                 #expect(refused.status == 503)
                 #expect(refused["retry-after"] != nil)
                 #expect(try await site.count("notification") == 0)
-                let jwk = try await IndependentSigner.shared.jwk(IndependentSigner.kid)
+                let jwk = try await IndependentSigner.shared.jwk(IndependentSigner.firstKey)
                 let keys: JSON = ["keys": [jwk]]
                 stub.answers.withLock { answers in
                     answers.keysStatus = 200

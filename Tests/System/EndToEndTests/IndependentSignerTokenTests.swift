@@ -1,11 +1,12 @@
 import AppleSimulator
 import Coding
 import Foundation
+import IndependentSigning
 import Testing
 
 /// Identity tokens of an independent signer, through the running server.
 @Suite struct IdentityTokenValidation {
-    static let soundHeader: JSON = ["kid": .string(IndependentSigner.kid), "alg": "RS256"]
+    static let soundHeader: JSON = ["kid": .string(IndependentSigner.firstKey), "alg": "RS256"]
 
     // MARK: Accepted
 
@@ -83,23 +84,23 @@ import Testing
 
     /// Which key.
     static let keys: [Forgery] = [
-        Forgery(name: "a stranger's signature under a published kid", key: IndependentSigner.strangersKid),
-        Forgery(name: "a published key's signature under another's kid", key: IndependentSigner.otherKid),
+        Forgery(name: "a stranger's signature under a published kid", key: IndependentSigner.strangersKey),
+        Forgery(name: "a published key's signature under another's kid", key: IndependentSigner.secondKey),
         .header("kid missing", ["kid": .null]),
         .header("kid empty", ["kid": ""]),
         .header("kid a number", ["kid": 1]),
-        .header("kid a list", ["kid": [.string(IndependentSigner.kid)]]),
-        .header("kid with a space", ["kid": .string(IndependentSigner.kid + " ")]),
-        .header("kid in other case", ["kid": .string(IndependentSigner.kid.lowercased())]),
+        .header("kid a list", ["kid": [.string(IndependentSigner.firstKey)]]),
+        .header("kid with a space", ["kid": .string(IndependentSigner.firstKey + " ")]),
+        .header("kid in other case", ["kid": .string(IndependentSigner.firstKey.lowercased())]),
         .header("kid a path", ["kid": "../../../../dev/null"]),
         .header("kid a query", ["kid": "x' OR '1'='1"]),
-        .header("kid a NUL", ["kid": .string(IndependentSigner.kid + "\0")]),
+        .header("kid a NUL", ["kid": .string(IndependentSigner.firstKey + "\0")]),
         .header("kid very long", ["kid": .string(String(repeating: "k", count: 9000))]),
-        .header("kid of a stranger", ["kid": .string(IndependentSigner.strangersKid)]),
+        .header("kid of a stranger", ["kid": .string(IndependentSigner.strangersKey)]),
         Forgery(
             name: "a stranger's key in the header",
             header: { $0.dropLast() + ",\"jwk\":{\"kty\":\"RSA\",\"kid\":\"T8tIJ1zSrO\"}}" },
-            key: IndependentSigner.strangersKid),
+            key: IndependentSigner.strangersKey),
     ]
 
     static let claims: [Forgery] = [
@@ -266,7 +267,7 @@ import Testing
             ("padded", 2048, ["e": "AQAB=="]),
         ]
         try await withSite { (site: Site) async throws in
-            var keys = [try await signer.jwk(IndependentSigner.kid)]
+            var keys = [try await signer.jwk(IndependentSigner.firstKey)]
             for key in published { keys.append(try await signer.jwk(key.kid, bits: key.bits, members: key.members)) }
             // Null removes in Python; without kid nobody can name it.
             try await site.publish(keys)
@@ -290,14 +291,14 @@ import Testing
     /// A set with two keys of one kid, or with a private key, is refused whole and replaces nothing.
     @Test(
         arguments: [
-            ["kid": .string(IndependentSigner.kid)], ["d": "AQAB"], ["k": "AAAA"], ["kid": 1],
+            ["kid": .string(IndependentSigner.firstKey)], ["d": "AQAB"], ["k": "AAAA"], ["kid": 1],
         ] as [JSON])
     func brokenKeySetReplacesNothing(members: JSON) async throws {
         let signer = IndependentSigner.shared
         try await withSite { (site: Site) async throws in
             let browser = try await site.signedIn()
-            let broken = try await signer.jwk(IndependentSigner.otherKid, members: members)
-            try await site.publish([try await signer.jwk(IndependentSigner.kid), broken])
+            let broken = try await signer.jwk(IndependentSigner.secondKey, members: members)
+            try await site.publish([try await signer.jwk(IndependentSigner.firstKey), broken])
             let form = try await browser.consent()
             let claims = JSON.part(1, of: try #require(form["id_token"]))
             let token = try await Forgery(name: "").token(header: Self.soundHeader, claims: claims)

@@ -1,10 +1,12 @@
 import AppleSimulator
+import Certificates
 import ChildProcesses
 import Coding
 import Foundation
 import Glibc
 import HTTP
 import HTTPTypes
+import TemporaryFolders
 import Testing
 
 /// Our own keys at Apple change: the second takes over without anybody noticing, and .p8 files are read again.
@@ -12,7 +14,7 @@ import Testing
     private static let nextID = "NEXT123456"
 
     private static func withNext() -> [(String, JSON)] {
-        [("apple", ["nextKeyID": .string(nextID), "nextPrivateKey": .string(SecondKey.pem)])]
+        [("apple", ["nextKeyID": .string(nextID), "nextPrivateKey": .string(TestKeys.second)])]
     }
 
     /// A sign-in by somebody with a browser of their own.
@@ -52,12 +54,12 @@ import Testing
     /// What may be in the file when SIGHUP comes, and what the log says of it.
     private static let unusable: [(name: String, mode: Int, text: String?)] = [
         ("no key", 0o600, "not a key"),
-        ("half a key", 0o600, String(Apple.privateKeyPEM.prefix(120))),
+        ("half a key", 0o600, String(TestKeys.first.prefix(120))),
         ("nothing", 0o600, ""),
-        ("a file everybody reads", 0o644, SecondKey.pem),
-        ("a file everybody writes", 0o622, SecondKey.pem),
+        ("a file everybody reads", 0o644, TestKeys.second),
+        ("a file everybody writes", 0o622, TestKeys.second),
         ("no file", 0o600, nil),
-        ("too much", 0o600, SecondKey.pem + String(repeating: "\n", count: 70_000)),
+        ("too much", 0o600, TestKeys.second + String(repeating: "\n", count: 70_000)),
     ]
 
     @Test func aWrongFileIsPutRightWithoutARestart() async throws {
@@ -83,7 +85,7 @@ import Testing
             try await site.addSecondKey(id: Apple.keyID)
             let refused = site.browser()
             #expect(try await refused.postCallback(try await refused.consent()).status == 400)
-            try site.write(SecondKey.pem, to: path, mode: 0o600)
+            try site.write(TestKeys.second, to: path, mode: 0o600)
             site.reloadKeys()
             #expect(site.log.lines.last?.contains("\"changed\":\"true\"") == true)
             #expect(try await Self.signIn(site) == 303)
@@ -93,13 +95,13 @@ import Testing
     @Test func twoFilesWithOneKeyAreRefused() async throws {
         let next = FileManager.default.temporaryDirectory.appending(path: "next-\(UUID().uuidString).p8").path
         defer { try? FileManager.default.removeItem(atPath: next) }
-        try Data(SecondKey.pem.utf8).write(to: URL(filePath: next))
+        try Data(TestKeys.second.utf8).write(to: URL(filePath: next))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: next)
         let options = SiteOptions(configuration: [
             ("apple", ["nextKeyID": .string(Self.nextID), "nextPrivateKeyFile": .string(next)])
         ])
         try await withSite(options) { (site: Site) async throws in
-            try site.write(SecondKey.pem, to: site.directory + "/AuthKey.p8", mode: 0o600)
+            try site.write(TestKeys.second, to: site.directory + "/AuthKey.p8", mode: 0o600)
             site.reloadKeys()
             #expect(site.log.text.contains("holds the key that apple.keyID has already"))
             // Both stay as they were: the first one still signs what Apple accepts.
@@ -114,7 +116,7 @@ import Testing
         ("an ID that is none", ["keyID": "next"], "apple.keyID"),
         ("a file that is not there", ["keyID": .string(nextID), "privateKeyFile": "/nowhere.p8"], "does not exist"),
         ("a next ID without its key", ["nextKeyID": .string(nextID)], "apple.nextKeyID"),
-        ("a next key without its ID", ["nextPrivateKey": .string(SecondKey.pem)], "apple.nextPrivateKey"),
+        ("a next key without its ID", ["nextPrivateKey": .string(TestKeys.second)], "apple.nextPrivateKey"),
         (
             "a good key beside a bad one",
             ["keyID": .string(nextID), "privateKeyFile": .null, "privateKey": "nonsense"], "apple.privateKey"
@@ -160,7 +162,7 @@ import Testing
         try await withLoops { group in
             let (place, simulator) = try await ServerPlace.besideApple(on: group)
             let original = try String(contentsOfFile: place.configurationPath, encoding: .utf8)
-            let nextPath = try place.folder.write(SecondKey.pem, to: "AuthKey_\(Self.nextID).p8")
+            let nextPath = try place.folder.write(TestKeys.second, to: "AuthKey_\(Self.nextID).p8")
             let server = try await place.start(on: group)
             var reloads = 0
             func reload(_ configuration: String, _ sign: String = "changed=true") async throws {
@@ -183,7 +185,7 @@ import Testing
                 [
                     "id": .string(ServerPlace.servicesID), "team": .string(ServerPlace.teamID),
                     "redirectURIs": .array([.string(ServerPlace.publicURL + "/apple/callback")]),
-                    "keyID": .string(Self.nextID), "key": .string(SecondKey.pem),
+                    "keyID": .string(Self.nextID), "key": .string(TestKeys.second),
                 ])
             let current = #""keyID": "\#(ServerPlace.keyID)","#
             try await reload(
@@ -209,18 +211,6 @@ import Testing
     }
 }
 
-/// Another key than `Apple.privateKeyPEM`, made for these tests alone.
-enum SecondKey {
-    static let pem = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgIDT5zWBNVfdMFVsA
-        3D5sA0ZMzJ7N6nxycw4pRMYrLRuhRANCAASTRzJNd8M1Ot22jPrZiKdTaLTyvD+D
-        zOIfPGMU8cCvt2aPk896yAYRw6gnqFKV42UQXbR+gIfjqEV4/Kxj6K9R
-        -----END PRIVATE KEY-----
-
-        """
-}
-
 extension Site {
     /// The team makes a second key in Apple's portal.
     func addSecondKey(id: String) async throws {
@@ -229,7 +219,7 @@ extension Site {
             [
                 "id": .string(Apple.servicesID), "team": .string(Apple.teamID),
                 "redirectURIs": [.string(publicURL + "/apple/callback")], "keyID": .string(id),
-                "key": .string(SecondKey.pem),
+                "key": .string(TestKeys.second),
             ])
     }
 

@@ -3,6 +3,7 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
+import Randomness
 import Sockets
 import Testing
 

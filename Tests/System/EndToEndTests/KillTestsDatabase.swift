@@ -1,5 +1,6 @@
 import Foundation
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// Looks at a database file from outside of the server.
@@ -8,7 +9,7 @@ enum KillTestsDatabase {
     /// server itself must then start from the untouched files.
     static func check(_ path: String, _ comment: String) throws {
         let files = FileManager.default
-        let folder = try Folder()
+        let folder = try TemporaryFolder(mode: 0o755)
         for suffix in ["", "-wal"] where files.fileExists(atPath: path + suffix) {
             try files.copyItem(atPath: path + suffix, toPath: folder.path + "/copy.db" + suffix)
         }
@@ -23,5 +24,18 @@ enum KillTestsDatabase {
     /// Opens a database that no server has open, or beside one.
     static func open<Value>(_ path: String, _ body: (Stranger) throws -> Value) throws -> Value {
         try body(try Stranger.beside(path))
+    }
+
+    /// Whoever makes this change makes it for ever.
+    static func hang(_ path: String, before change: String) throws {
+        try open(path) { connection in
+            try connection.execute(
+                """
+                CREATE VIEW forever AS
+                WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
+                CREATE TRIGGER stuck BEFORE \(change)
+                BEGIN SELECT count(*) FROM forever; END
+                """)
+        }
     }
 }

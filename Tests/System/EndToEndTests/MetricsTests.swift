@@ -82,7 +82,7 @@ struct MetricsTests {
                 let found = try #require(family, "\(sample.name)")
                 let bounds = sample.name.hasSuffix("_bucket") && found.kind == .histogram ? ["le"] : []
                 #expect(Set(sample.labels.keys) == Set(found.labels.map(\.name) + bounds), "\(sample)")
-                for label in found.labels where label.described == nil {
+                for label in found.labels where !label.values.isEmpty {
                     #expect(label.values.contains(sample.labels[label.name] ?? "?"), "\(sample)")
                 }
             }

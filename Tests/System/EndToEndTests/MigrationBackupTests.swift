@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// The first start of a version that changes the schema: a backup before, all of the change or none of it.
@@ -35,15 +36,8 @@ import Testing
             try Self.age(place)
             let before = try Self.steps(place.databasePath)
             // The step is done, and never ends.
-            try KillTestsDatabase.open(place.databasePath) { connection in
-                try connection.execute(
-                    """
-                    CREATE VIEW forever AS
-                    WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
-                    CREATE TRIGGER stuck BEFORE INSERT ON migration WHEN NEW.name = '0024-openid'
-                    BEGIN SELECT count(*) FROM forever; END
-                    """)
-            }
+            try KillTestsDatabase.hang(
+                place.databasePath, before: "INSERT ON migration WHEN NEW.name = '0024-openid'")
             for name in ["0001-people", "0002-sessions", "0003-notifications"] {
                 try place.folder.write("old", to: "data/bramley.db.before-\(name)")
             }

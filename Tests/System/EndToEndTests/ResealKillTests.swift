@@ -4,7 +4,9 @@ import Crypto
 import Foundation
 import HTTP
 import HTTPTypes
+import Randomness
 import Strangers
+import TemporaryFolders
 import Testing
 
 @testable import Accounts
@@ -108,16 +110,12 @@ import Testing
             let server = try await place.start(on: group)
             let new = try Self.ring(2)
 
-            try KillTestsDatabase.open(place.databasePath) { connection in
-                try connection.execute(
-                    """
-                    CREATE VIEW forever AS
-                    WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
-                    CREATE TRIGGER stuck BEFORE UPDATE OF sealed_refresh_token ON apple_credential
+            try KillTestsDatabase.hang(
+                place.databasePath,
+                before: """
+                    UPDATE OF sealed_refresh_token ON apple_credential
                     WHEN OLD.identity = (SELECT id FROM apple_identity ORDER BY id LIMIT 1 OFFSET 500)
-                    BEGIN SELECT count(*) FROM forever; END
                     """)
-            }
             let reseal = try Self.launch(place)
             try await eventually(within: .seconds(60), "two batches are done, and the third has begun") {
                 guard reseal.ending == nil else { throw SiteError("reseal ended: \(reseal.output)") }

@@ -3,7 +3,9 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
+import Sockets
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// The sealing key changed as docs/operate/keys.md says, with the real programs: nobody is signed out, no token is lost.
@@ -24,14 +26,20 @@ import Testing
         try place.folder.write(text, to: "config.json")
     }
 
+    /// A server with one key in use and another beside it.
+    private static func sealingWithTheOldKey(
+        on group: EventLoopGroup
+    ) async throws -> (place: ServerPlace, simulator: RunningSimulator, server: RunningServer) {
+        let (place, simulator) = try await ServerPlace.besideApple(on: group)
+        try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "old.key")
+        try place.folder.write(String(repeating: "cd", count: 32) + "\n", to: "new.key")
+        try useKeys(place, "old.key", previous: [])
+        return (place, simulator, try await place.start(on: group))
+    }
+
     @Test func aSealingKeyIsReplacedWhilePeopleSignIn() async throws {
         try await withLoops { group in
-            let (place, simulator) = try await ServerPlace.besideApple(on: group)
-            try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "old.key")
-            try place.folder.write(String(repeating: "cd", count: 32) + "\n", to: "new.key")
-
-            try Self.useKeys(place, "old.key", previous: [])
-            let first = try await place.start(on: group)
+            let (place, simulator, first) = try await Self.sealingWithTheOldKey(on: group)
             var tokens: [String] = []
             for number in 0..<5 {
                 let person = TestPerson("early\(number)")
@@ -81,11 +89,7 @@ import Testing
     /// A mistake: the old key is taken out of the list too early. What was deleted before it, and what is deleted then, waits.
     @Test func aDeletionWhoseKeyWasMissingReachesAppleOnceTheKeyIsBack() async throws {
         try await withLoops { group in
-            let (place, simulator) = try await ServerPlace.besideApple(on: group)
-            try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "old.key")
-            try place.folder.write(String(repeating: "cd", count: 32) + "\n", to: "new.key")
-            try Self.useKeys(place, "old.key", previous: [])
-            let first = try await place.start(on: group)
+            let (place, simulator, first) = try await Self.sealingWithTheOldKey(on: group)
             var users: [String] = []
             for name in ["ada", "boris"] {
                 let person = TestPerson(name)

@@ -5,6 +5,7 @@ import Glibc
 import HTTP
 import HTTPTypes
 import Sockets
+import TemporaryFolders
 import Testing
 
 /// How the program starts, refuses to, and ends, as a service manager sees it.

@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import Strangers
+import TemporaryFolders
 import Testing
 
 /// Servers that must not serve, and leave alone what is not theirs.

@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Sockets
+import TemporaryFolders
 
 /// An app with its server, two teams, and the Apple that both are known to.
 struct TransferBed {

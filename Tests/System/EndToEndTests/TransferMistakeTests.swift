@@ -3,6 +3,7 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
+import TemporaryFolders
 import Testing
 
 /// What an operator gets wrong in a transfer, and what then must not happen to anybody.

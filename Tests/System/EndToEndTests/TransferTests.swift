@@ -3,6 +3,7 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
+import TemporaryFolders
 import Testing
 
 /// An app changes hands: `transfer export` as the old team, `transfer import` as the new one, and a server that goes

@@ -16,5 +16,3 @@ def start(binaries, tmp_path_factory):
     yield start
     for example in running.values():
         assert example.stop() == 0, example.logs()
-
-

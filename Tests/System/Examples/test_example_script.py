@@ -12,7 +12,7 @@ EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/
 
 
 @pytest.mark.parametrize("name", ["", "none", "../examples/flask", "flask/", "FLASK", "."])
-def test_names_the_examples_when_it_knows_none(name):
+def test_an_unknown_example_lists_the_examples(name):
     run = subprocess.run(
         [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     assert run.returncode == 2

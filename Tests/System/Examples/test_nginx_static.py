@@ -23,20 +23,13 @@ def test_a_stranger_signs_in_and_arrives_at_the_page_asked_for(orchard, make_vis
     assert visitor.find("#person").text == "ada@example.com"
 
 
-def test_signing_out_closes_the_door(orchard, make_visitor):
+def test_a_signed_out_visitor_is_sent_to_the_login(orchard, make_visitor):
     visitor = make_visitor(orchard)
     visitor.signs_in("chie", "/members/", until="/members/")
     visitor.press("a[href^='/logout']")
     visitor.press("form[action$='/logout'] button", "/")
     visitor.open("/members/")
     visitor.arrives("/login")
-
-
-def test_what_apple_revokes_is_refused_at_the_next_click(orchard, make_visitor):
-    visitor = make_visitor(orchard)
-    visitor.signs_in("dana", "/members/", until="/members/")
-    orchard.apple.notify("consent-revoked", "dana")
-    visitor.press("a[href^='harvest']", "/login")
 
 
 @pytest.mark.parametrize("path", ["/members/", "/members/harvest.html", "/members/index.html", "/members/none.html"])
@@ -59,7 +52,7 @@ def test_other_spellings_of_a_path_open_nothing(orchard, path):
     assert "Welcome" not in answer.text
 
 
-def test_anybody_reads_the_rest(orchard):
+def test_public_pages_need_no_sign_in(orchard):
     answer = orchard.ask("/")
     assert (answer.status, answer.headers["Cache-Control"]) == (200, None)
     assert "Anybody may read this page." in answer.text

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+import processes
 from example import ROOT, Example
 from patience import PATIENCE, eventually
 from web import call
@@ -34,12 +35,14 @@ def opens(visitor, address: str) -> None:
     visitor.reads("Notes")
 
 
-def signs_in(visitor, person: str, address: str) -> None:
+def signs_in(visitor, person: str, path: str = "/"):
+    address = visitor.site.address + path
     opens(visitor, address)
     visitor.press("#sign-in")
     visitor.goes_through_apple(person)
     visitor.wait(lambda driver: driver.current_url == address, address)
     visitor.find("#person")
+    return visitor
 
 
 def writes(visitor, text: str) -> None:
@@ -52,8 +55,7 @@ def notes(visitor) -> list[str]:
 
 
 def test_a_stranger_signs_in_and_comes_back_to_the_very_page(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "ada", f"{notebook.address}/?draft=a%26b+%3Cb%3E%22")
+    visitor = signs_in(make_visitor(notebook), "ada", "/?draft=a%26b+%3Cb%3E%22")
     assert visitor.find("#person").text == "Ada"
     assert visitor.find("input[name=text]").get_attribute("value") == 'a&b <b>"'
     visitor.press("button")
@@ -62,24 +64,15 @@ def test_a_stranger_signs_in_and_comes_back_to_the_very_page(notebook, make_visi
 
 
 def test_everybody_has_their_own_notes(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "boris", f"{notebook.address}/")
+    visitor = signs_in(make_visitor(notebook), "boris")
     writes(visitor, "Boris was here")
     visitor.press("#sign-out")
     visitor.press("form[action$='/logout'] button")
     visitor.reads("Notes")
     assert visitor.driver.current_url == f"{notebook.address}/"
     assert visitor.find("#sign-in")
-    signs_in(visitor, "chie", f"{notebook.address}/")
+    signs_in(visitor, "chie")
     assert notes(visitor) == []
-
-
-def test_a_revoked_session_is_refused_at_the_next_page(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "dana", f"{notebook.address}/")
-    notebook.apple.notify("consent-revoked", "dana")
-    opens(visitor, f"{notebook.address}/")
-    assert visitor.find("#sign-in")
 
 
 def session_cookie(visitor) -> str:
@@ -87,8 +80,7 @@ def session_cookie(visitor) -> str:
 
 
 def test_a_form_from_elsewhere_is_refused(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "erin", f"{notebook.address}/")
+    visitor = signs_in(make_visitor(notebook), "erin")
     cookie = session_cookie(visitor)
     # A neighbour below the same domain, nobody in particular, a sandboxed page.
     for origin in (notebook.origin, None, "null"):
@@ -100,8 +92,7 @@ def test_a_form_from_elsewhere_is_refused(notebook, make_visitor):
 
 
 def test_two_session_cookies_sign_nobody_in(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "ada", f"{notebook.address}/")
+    visitor = signs_in(make_visitor(notebook), "ada")
     cookie = session_cookie(visitor)
     assert 'id="person"' in notebook.ask("/", {"Cookie": cookie}).text
     assert 'id="person"' not in notebook.ask("/", {"Cookie": f"{cookie}; {cookie}"}).text
@@ -135,8 +126,7 @@ def user_id(visitor) -> str:
 
 
 def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "ada", f"{notebook.address}/")
+    visitor = signs_in(make_visitor(notebook), "ada")
     writes(visitor, "to be forgotten")
     body = json.dumps({"type": "session.ended", "timestamp": "2026-11-21T10:00:00.000Z",
                        "data": {"id": "evt_2", "user": user_id(visitor)}}).encode()
@@ -156,8 +146,7 @@ def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
 
 
 def test_bramley_tells_of_a_deletion_at_apple_and_the_notes_go(notebook, make_visitor):
-    visitor = make_visitor(notebook)
-    signs_in(visitor, "erin", f"{notebook.address}/")
+    visitor = signs_in(make_visitor(notebook), "erin")
     writes(visitor, "Erin’s last words")
     person = user_id(visitor)
     assert "Erin’s last words" in kept(notebook)
@@ -197,7 +186,7 @@ def test_a_webhook_with_other_fields_is_refused(notebook, change):
     assert notebook.ask("/webhooks", fields, BODY).status == 400
 
 
-def test_a_webhook_of_other_words_age_or_maker_is_refused(notebook):
+def test_a_webhook_with_another_body_age_or_signature_is_refused(notebook):
     fields = message(notebook, "msg_refused")
     assert notebook.ask("/webhooks", fields, BODY + b" ").status == 400
     assert notebook.ask("/webhooks", message(notebook, "msg_refused", age=301), BODY).status == 400
@@ -260,8 +249,7 @@ def test_the_flask_of_the_tests_is_that_of_the_example():
 def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name):
     example = Example(name, binaries, tmp_path)
     try:
-        visitor = make_visitor(example)
-        signs_in(visitor, "ada", f"{example.address}/")
+        visitor = signs_in(make_visitor(example), "ada")
         writes(visitor, "private")
         cookie = session_cookie(visitor)
         assert "private" in example.ask("/", {"Cookie": cookie}).text
@@ -271,7 +259,8 @@ def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name
         os.kill(server, signal.SIGSTOP)
         try:
             # One thread takes the signal and stops the others, when it is its turn to run; until then they answer.
-            eventually(lambda: is_stopped(server), "the server to stop")
+            threads = [int(thread.name) for thread in Path(f"/proc/{server}/task").iterdir()]
+            eventually(lambda: all(processes.fields(thread)[0] == "T" for thread in threads), "the server to stop")
             answer = example.ask("/", {"Cookie": cookie})
             assert answer.status == 503
             assert "private" not in answer.text
@@ -282,12 +271,6 @@ def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name
         assert "private" in example.ask("/", {"Cookie": cookie}).text
     finally:
         assert example.stop() == 0, example.logs()
-
-
-def is_stopped(process: int) -> bool:
-    states = [(thread / "stat").read_text().rpartition(")")[2].split()[0]
-              for thread in Path(f"/proc/{process}/task").iterdir()]
-    return all(state == "T" for state in states)
 
 
 def is_serving(process: Path, data: Path) -> bool:

@@ -8,6 +8,14 @@ def app(start):
     return start("spa")
 
 
+@pytest.fixture
+def visitor(app, make_visitor):
+    """At the page."""
+    visitor = make_visitor(app)
+    visitor.open("/")
+    return visitor
+
+
 def says(visitor, text: str) -> None:
     visitor.wait(lambda driver: driver.find_element("id", "state").text == text, text)
 
@@ -37,9 +45,7 @@ def signs_in_by_popup(visitor, person: str) -> None:
     visitor.wait(lambda driver: driver.window_handles == [page], "the popup to close")
 
 
-def test_the_popup_signs_in_and_closes_and_the_page_stays(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_the_popup_signs_in_and_closes_and_the_page_stays(visitor):
     says(visitor, "You are signed out.")
     visitor.script("window.kept = 'what was typed'")
     signs_in_by_popup(visitor, "ada")
@@ -50,9 +56,7 @@ def test_the_popup_signs_in_and_closes_and_the_page_stays(app, make_visitor):
     assert visitor.script("return document.cookie") == ""
 
 
-def test_a_popup_that_is_closed_changes_nothing(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_a_popup_that_is_closed_changes_nothing(visitor):
     page, _ = opens_popup(visitor)
     visitor.driver.close()
     visitor.driver.switch_to.window(page)
@@ -61,9 +65,7 @@ def test_a_popup_that_is_closed_changes_nothing(app, make_visitor):
     says(visitor, "Signed in as 千絵.")
 
 
-def test_a_blocked_popup_falls_back_to_the_redirect(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_a_blocked_popup_falls_back_to_the_redirect(visitor):
     says(visitor, "You are signed out.")
     # What window.open answers where a popup is blocked.
     visitor.script("window.open = () => null")
@@ -73,9 +75,7 @@ def test_a_blocked_popup_falls_back_to_the_redirect(app, make_visitor):
     assert len(visitor.driver.window_handles) == 1
 
 
-def test_signing_out_is_heard_by_every_page(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_signing_out_is_heard_by_every_page(visitor):
     signs_in_by_popup(visitor, "erin")
     says(visitor, "Signed in as Erin.")
     first = visitor.driver.current_window_handle
@@ -90,9 +90,7 @@ def test_signing_out_is_heard_by_every_page(app, make_visitor):
     says(visitor, "You are signed out.")
 
 
-def test_a_message_alone_signs_nobody_in(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_a_forged_message_signs_nobody_in(visitor):
     says(visitor, "You are signed out.")
     page = visitor.driver.current_window_handle
     visitor.script(
@@ -107,12 +105,10 @@ def test_a_message_alone_signs_nobody_in(app, make_visitor):
     says(visitor, "You are signed out.")
 
 
-def test_a_session_that_ended_elsewhere_is_seen_on_return(app, make_visitor):
-    visitor = make_visitor(app)
-    visitor.open("/")
+def test_a_session_that_ended_elsewhere_is_seen_on_return(visitor):
     signs_in_by_popup(visitor, "dana")
     says(visitor, "Signed in as Dana.")
-    app.apple.notify("consent-revoked", "dana")
+    visitor.site.apple.notify("consent-revoked", "dana")
     visitor.script("window.dispatchEvent(new Event('focus'))")
     says(visitor, "You are signed out.")
 

@@ -2,13 +2,13 @@ import pytest
 
 from demo import Demo
 from device import Device, compile_device
-from orchard import Orchard
+from orchard import Orchard, somebody
 from receiver import new_secret
 from standin import StandIn
 
 
 def alone(folder, **more):
-    """The application, and somebody in Bramley's place who begins and completes every link."""
+    """The application, and a stand-in for Bramley that begins and completes every link."""
     bramley = StandIn()
     demo = Demo(folder, new_secret(), **more).start(bramley.origin, bramley.origin, "brk_key")
     demo.bramley = bramley
@@ -19,13 +19,13 @@ def alone(folder, **more):
 
 @pytest.fixture(scope="module")
 def lone_demo(tmp_path_factory):
-    """As it is where passwords are real."""
+    """With the hashes of real passwords."""
     yield from alone(tmp_path_factory.mktemp("accounts"), hash_memory=None)
 
 
 @pytest.fixture(scope="module")
-def quick_demo(tmp_path_factory):
-    """With hashes that take no time: for who signs many people in."""
+def demo(tmp_path_factory):
+    """With hashes that take no time: for tests that sign many people in."""
     yield from alone(tmp_path_factory.mktemp("accounts"))
 
 
@@ -65,3 +65,9 @@ def orchard(shared_orchard):
     shared_orchard.gate.asked.clear()
     shared_orchard.apple.call("POST", "faults/reset")
     return shared_orchard
+
+
+@pytest.fixture
+def ada(orchard) -> str:
+    """Somebody whom no other test has had."""
+    return somebody(orchard)

@@ -74,7 +74,8 @@ class Demo:
              **fields) -> Answer:
         body = event if isinstance(event, bytes) else json.dumps(event).encode()
         message, at = message or f"msg_{uuid.uuid4().hex}", at or time.time()
-        signed = signature(secret or self.webhook_secret, message, at, body)
+        moment = datetime.fromtimestamp(int(at), UTC)
+        signed = Webhook(secret or self.webhook_secret).sign(message, moment, body.decode())
         headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(int(at)),
                    "webhook-signature": signed} | {name.replace("_", "-"): value for name, value in fields.items()}
         headers = {name: value for name, value in headers.items() if value is not None}
@@ -102,10 +103,6 @@ class Demo:
 
     def complete(self, upgrade: dict, code: str) -> Answer:
         return self.post("/upgrade/complete", {"link": upgrade["link"], "token": upgrade["token"], "code": code})
-
-
-def signature(secret: str, message: str, at: float, body: bytes) -> str:
-    return Webhook(secret).sign(message, datetime.fromtimestamp(int(at), UTC), body.decode())
 
 
 class Person:
@@ -145,9 +142,12 @@ class Person:
             answer = self.post("/sign-in/code", hidden(answer) | {"code": self.code()})
         return answer
 
+    def begins_second_factor(self) -> str:
+        """The secret that the page shows."""
+        return re.search(r'id="secret">([A-Z2-7]+)<', self.post("/account/second-factor").text)[1]
+
     def sets_up_second_factor(self) -> "Person":
-        answer = self.post("/account/second-factor")
-        self.secret = re.search(r'id="secret">([A-Z2-7]+)<', answer.text)[1]
+        self.secret = self.begins_second_factor()
         answer = self.post("/account/second-factor/confirm", {"code": self.code()})
         assert answer.location == "/account?done=second-factor", answer.text
         return self

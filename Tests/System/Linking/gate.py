@@ -9,17 +9,18 @@ from patience import PATIENCE
 from web import call
 
 # What stands in a request's way; each is for one request.
-DOWN = ("close",)
+DOWN = "down"
 # Until the gate is healed, before the request arrives.
-HANG = ("hang",)
+HANG = "hang"
 # It arrives, and its answer does not.
-LOST = ("lose",)
+LOST = "lost"
 # It arrives, and its answer waits until the gate is healed.
-LATE = ("late",)
+LATE = "late"
 
 
-def says(status: int, document: dict, **fields) -> tuple:
-    return ("answer", status, json.dumps(document).encode(), {"Content-Type": "application/json"} | fields)
+def says(status: int, document: dict) -> tuple:
+    """It does not arrive, and this is the answer."""
+    return status, {"Content-Type": "application/json"}, json.dumps(document).encode()
 
 
 class Gate(Answering):
@@ -27,7 +28,7 @@ class Gate(Answering):
         self.target: int | None = None
         # What arrived here: the step, and the content.
         self.asked: list[tuple[str, dict | None]] = []
-        self.faults: dict[str, list[tuple]] = {}
+        self.faults: dict[str, list[str | tuple]] = {}
         self.released = threading.Event()
         self.lock = threading.Lock()
         super().__init__(self.pass_on, keeps=True)
@@ -45,7 +46,7 @@ class Gate(Answering):
             return "begin"
         return "complete" if path.endswith("/complete") else "other"
 
-    def once(self, step: str, *faults: tuple) -> None:
+    def once(self, step: str, *faults: str | tuple) -> None:
         self.faults[step] = list(faults)
 
     def heal(self) -> None:
@@ -54,25 +55,14 @@ class Gate(Answering):
         self.released.set()
         self.released = threading.Event()
 
-    def act(self, request: BaseHTTPRequestHandler, fault: tuple | None, body: bytes) -> tuple | None:
+    def act(self, request: BaseHTTPRequestHandler, fault: str | tuple | None, body: bytes) -> tuple | None:
         released = self.released
-        match fault:
-            case None:
-                return self.forward(request, body)
-            case ("close",):
-                return None
-            case ("hang",):
-                released.wait(PATIENCE)
-                return None
-            case ("lose",):
-                self.forward(request, body)
-                return None
-            case ("late",):
-                answer = self.forward(request, body)
-                released.wait(PATIENCE)
-                return answer
-            case ("answer", number, content, fields):
-                return number, {name.replace("_", "-"): value for name, value in fields.items()}, content
+        if isinstance(fault, tuple):
+            return fault
+        answer = None if fault in (DOWN, HANG) else self.forward(request, body)
+        if fault in (HANG, LATE):
+            released.wait(PATIENCE)
+        return None if fault == LOST else answer
 
     def forward(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict, bytes]:
         names = ("Authorization", "Content-Type", "Cookie")

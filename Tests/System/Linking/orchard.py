@@ -1,14 +1,17 @@
 """All of it: Bramley, the simulated Apple, the application, and the gate through which it asks Bramley."""
 
+import itertools
 import json
 import os
 from pathlib import Path
 
-from app import APP, hashed, post, request, send, sheet
+from app import APP, hashed, post, request, send, sheet, taken
 from demo import PASSWORD, Demo, Person
 from gate import Gate
 from programs import Site, write_private
 from receiver import new_secret
+
+NUMBERS = itertools.count(1)
 
 
 class Orchard(Site):
@@ -91,9 +94,13 @@ class Orchard(Site):
 
     # Links
 
+    def content(self, account: str, kind: str = "link", **more) -> dict:
+        """What begins a link."""
+        return {"externalID": account, "kind": kind, "displayName": "Their account",
+                "returnTo": f"{self.demo.origin}/connected"} | more
+
     def begin(self, account: str, kind: str = "link", *, key: str | None = None, **more) -> dict:
-        answer = self.post_link({"externalID": account, "kind": kind, "displayName": "Their account",
-                                 "returnTo": f"{self.demo.origin}/connected", **more}, key)
+        answer = self.post_link(self.content(account, kind, **more), key)
         assert answer.status == 201, answer.body
         return answer.json()
 
@@ -102,9 +109,7 @@ class Orchard(Site):
 
     def sheet(self, nonce: str, person: str = "ada", **more) -> dict:
         """What the system's sheet gives for this nonce, as the routes take it."""
-        given = sheet(self, person, hashed(nonce), **more)
-        content = {name: given[name] for name in ("identityToken", "authorizationCode")}
-        return content | ({"user": given["fullName"]} if "fullName" in given else {})
+        return taken(sheet(self, person, hashed(nonce), **more))
 
     def authorize(self, link: dict, person: str = "ada", content: dict | None = None, ticket: str | None = None):
         return send(self, "POST", f"/api/v1/links/{link['id']}/authorize",
@@ -142,6 +147,13 @@ class Orchard(Site):
     def send_webhooks(self) -> None:
         """As if the pause were over."""
         self.sql("UPDATE webhook_delivery SET next_attempt_at = 0")
+
+
+def somebody(orchard: Orchard) -> str:
+    """A person at the simulated Apple who was never seen before."""
+    number = next(NUMBERS)
+    orchard.apple.call("POST", "people", {"id": f"person{number}", "givenName": "Pat", "familyName": str(number)})
+    return f"person{number}"
 
 
 def make(folder: Path) -> Path:

@@ -10,11 +10,6 @@ from standin import problem
 
 
 @pytest.fixture
-def demo(quick_demo):
-    return quick_demo
-
-
-@pytest.fixture
 def bramley(demo):
     bramley = demo.bramley
     bramley.asked.clear()
@@ -119,20 +114,6 @@ def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     assert demo.account(f"whole-{kind}") == kept
 
 
-def test_forced_linking_ends_at_the_way_back(demo, bramley):
-    """Mallory goes all the way with his own Apple Account, and has the victim's browser open the last address."""
-    mallory, link = begins(demo, bramley, "mallory")
-    victim = Person(demo, "victim").signs_up()
-    bramley.completes(link)
-    answer = victim.get(f"/connected?link={link}&code=c1")
-    assert answer.status == 403
-    assert not bramley.calls(f"/api/v1/links/{link}/complete")
-    assert demo.account("victim")["apple"] is None
-    # Nor with a link of the victim's own that somebody else's session began.
-    assert Person(demo, "nobody").get(f"/connected?link={link}&code=c1").status == 403
-    assert not bramley.calls(f"/api/v1/links/{link}/complete")
-
-
 def test_who_signed_out_or_in_again_meanwhile_completes_nothing(demo, bramley):
     person, link = begins(demo, bramley, "leaves")
     bramley.completes(link)
@@ -145,7 +126,7 @@ def test_who_signed_out_or_in_again_meanwhile_completes_nothing(demo, bramley):
     assert not bramley.calls(f"/api/v1/links/{link}/complete")
 
 
-def test_a_browser_found_open_connects_nothing(demo, bramley):
+def test_a_session_older_than_ten_minutes_connects_nothing(demo, bramley):
     person = Person(demo, "open").signs_up()
     bramley.begins("lnk_open")
     demo.sql("UPDATE session SET made = made - 601 WHERE account = ?", demo.account("open")["id"])
@@ -159,7 +140,7 @@ def test_a_browser_found_open_connects_nothing(demo, bramley):
     assert person.post("/account/connect", {"kind": "link"}).location.endswith("/link/lnk_open")
 
 
-def test_only_the_two_kinds(demo, bramley):
+def test_a_link_of_another_kind_is_refused(demo, bramley):
     person = Person(demo, "kinds").signs_up()
     for kind in ("", "replace", "LINK"):
         assert person.post("/account/connect", {"kind": kind}).status == 400
@@ -245,7 +226,7 @@ def apple_person(external: str | None, **more) -> dict:
     return {"id": "usr_0123456789abcdefghjkmnpqrs", "externalID": external, "name": {"given": "Ada", "family": None}} | more
 
 
-def test_bramleys_word_is_by_external_id_alone(demo, bramley):
+def test_a_session_of_bramleys_opens_the_account_of_its_external_id_alone(demo, bramley):
     Person(demo, "tied").signs_up()
     account = demo.account("tied")["id"]
     visitor = Person(demo, "tied")

@@ -29,6 +29,23 @@ def accounts(module, tmp_path):
     accounts.close()
 
 
+@pytest.fixture
+def slow_hash(module, monkeypatch):
+    """Somebody else does something while a password is hashed."""
+    def install(meanwhile, is_outgrown: bool = False) -> None:
+        class Slow(module.argon2.PasswordHasher):
+            def verify(self, *values):
+                super().verify(*values)
+                meanwhile()
+
+            def check_needs_rehash(self, _):
+                return is_outgrown
+
+        monkeypatch.setattr(module, "HASHER", Slow())
+
+    return install
+
+
 def test_of_two_confirmations_the_first_stays(accounts):
     """Both were let through by the page: it is the transaction that decides."""
     identifier = accounts.sign_up("raced", PASSWORD)
@@ -50,19 +67,9 @@ def test_attack_a_password_that_was_right_before_the_second_factor_came(accounts
     assert accounts.make_session(accounts.account(identifier))
 
 
-def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts, module, monkeypatch):
+def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts, slow_hash):
     accounts.sign_up("slow", PASSWORD)
-
-    class Slow:
-        """The hash, and what somebody else does meanwhile."""
-        def verify(self, *values):
-            module.argon2.PasswordHasher().verify(*values)
-            accounts.database.execute("UPDATE account SET totp = 'SECRET'")
-
-        def check_needs_rehash(self, _):
-            return False
-
-    monkeypatch.setattr(module, "HASHER", Slow())
+    slow_hash(lambda: accounts.database.execute("UPDATE account SET totp = 'SECRET'"))
     assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
 
 
@@ -78,36 +85,17 @@ def finishes(accounts, link: str) -> None:
     accounts.finish_link(accounts.link(link, "owner", "brl_1"), "usr_ada")
 
 
-def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, module, monkeypatch):
+def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, slow_hash):
     identifier, link = begun(accounts, "late")
-
-    class Slow:
-        def verify(self, *values):
-            module.argon2.PasswordHasher().verify(*values)
-            finishes(accounts, link)
-
-        def check_needs_rehash(self, _):
-            return True
-
-        def hash(self, password):
-            return module.argon2.PasswordHasher().hash(password)
-
-    monkeypatch.setattr(module, "HASHER", Slow())
+    slow_hash(lambda: finishes(accounts, link), is_outgrown=True)
     assert accounts.check_password("late", PASSWORD) is None
     assert accounts.account(identifier)["password"] is None
 
 
-def test_a_password_that_is_only_hashed_anew_is_still_the_one_to_drop(accounts, module, monkeypatch):
+def test_a_password_that_is_only_hashed_anew_is_still_the_one_to_drop(accounts, slow_hash):
     identifier, link = begun(accounts, "rehashed")
     before = accounts.account(identifier)["password"]
-
-    class Outgrown:
-        verify, hash = module.HASHER.verify, module.HASHER.hash
-
-        def check_needs_rehash(self, _):
-            return True
-
-    monkeypatch.setattr(module, "HASHER", Outgrown())
+    slow_hash(lambda: None, is_outgrown=True)
     assert accounts.check_password("rehashed", PASSWORD)["password"] != before
     finishes(accounts, link)
     assert accounts.account(identifier)["password"] is None

@@ -25,7 +25,8 @@ def bramley():
 @pytest.fixture
 def application():
     application = StandIn()
-    application.answers["POST", COMPLETE] = (200, {"result": "success"})
+    says(application, RIGHT)
+    says(application, {"result": "success"}, path="/complete")
     yield application
     application.stop()
 
@@ -40,7 +41,6 @@ def says(application, document: dict, status: int = 200, path: str = "") -> None
 
 
 def test_one_tap(device, application, bramley):
-    says(application, RIGHT)
     nonce = device.sheet("convert", "ada", "pass word")
     assert nonce == hashlib.sha256(b"the nonce").hexdigest()
     assert device.gives(GIVEN) == "done"
@@ -64,7 +64,6 @@ def test_the_form_names_where_the_code_comes_from(device, application, methods, 
 
 
 def test_the_name_is_left_away_when_apple_gave_none(device, application, bramley):
-    says(application, RIGHT)
     device.sheet("convert", "ada", "x")
     assert device.gives({"identityToken": "a.b.c", "authorizationCode": "c1"}) == "done"
     assert bramley.asked[0][2] == {"identityToken": "a.b.c", "authorizationCode": "c1"}
@@ -99,7 +98,6 @@ def test_another_factor_after_the_first_is_asked_for_with_its_own_challenge(devi
 
 
 def test_an_unneeded_view_goes_on_to_apple(device, application):
-    says(application, RIGHT)
     device.sheet("prepare", "ada", "x")
     assert device.gives(GIVEN) == "done"
 
@@ -123,7 +121,6 @@ def test_no_server_is_failed(make_device):
 
 @pytest.mark.parametrize("answer,ending", [("closed", "ended userCanceled"), ("nothing", "ended failed")])
 def test_without_apples_word_nothing_is_completed(device, application, bramley, answer, ending):
-    says(application, RIGHT)
     device.sheet("convert", "ada", "x")
     assert device.gives(answer) == ending
     assert not bramley.asked and not application.calls(COMPLETE)
@@ -143,7 +140,6 @@ def test_a_closed_view_is_cancelled_once_and_forgets_the_upgrade(device, applica
 
 @pytest.mark.parametrize("status,code", [(410, "link_expired"), (400, "nonce_used"), (404, "link_unknown")])
 def test_what_bramley_refuses_is_failed_and_not_completed(device, application, bramley, status, code):
-    says(application, RIGHT)
     bramley.answers["POST", AUTHORIZE] = (status, problem(status, code))
     device.sheet("convert", "ada", "x")
     assert device.gives(GIVEN) == "ended failed"
@@ -152,7 +148,6 @@ def test_what_bramley_refuses_is_failed_and_not_completed(device, application, b
 
 @pytest.mark.parametrize("status,code", [(409, "identity-linked-elsewhere"), (404, "unknown"), (400, "invalid")])
 def test_a_refused_completion_is_failed_and_the_keychain_keeps_its_password(device, application, status, code):
-    says(application, RIGHT)
     says(application, problem(status, code), status, "/complete")
     device.sheet("convert", "ada", "x")
     assert device.gives(GIVEN) == "ended failed"
@@ -161,7 +156,6 @@ def test_a_refused_completion_is_failed_and_the_keychain_keeps_its_password(devi
 
 def test_what_is_not_answered_is_asked_again_in_the_same_words(device, application, bramley):
     """At both arrows: Apple's answer to Bramley, and Bramley's code to the application."""
-    says(application, RIGHT)
     authorized = iter([(503, problem(503, "unavailable")), (200, {"code": "brl_1"})])
     completed = iter([(503, problem(503, "unavailable")), (502, problem(502, "x")), (200, {"result": "success"})])
     bramley.answers["POST", AUTHORIZE] = lambda _: next(authorized)
@@ -173,7 +167,6 @@ def test_what_is_not_answered_is_asked_again_in_the_same_words(device, applicati
 
 
 def test_an_app_that_asks_by_itself_gives_the_password_it_knows(device, application):
-    says(application, RIGHT)
     device.sheet("app", "ada", "typed in the app")
     assert application.asked[0][2] == {"name": "ada", "password": "typed in the app"}
     assert device.gives("closed") == "ended userCanceled"
@@ -188,9 +181,3 @@ def test_the_system_finds_the_extension():
         "ASAccountAuthenticationModificationSupportsStrongPasswordChange": False}
     code = (SAMPLE / "Upgrade/UpgradeViewController.swift").read_text()
     assert "class UpgradeViewController: ASAccountAuthenticationModificationViewController" in code
-
-
-def test_the_guide_names_every_file():
-    text = (SAMPLE / "README.md").read_text()
-    files = sorted(file.name for file in (SAMPLE / "Upgrade").iterdir())
-    assert len(files) == 4 and all(f"[Upgrade/{name}](Upgrade/{name})" in text for name in files)

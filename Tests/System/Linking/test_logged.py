@@ -9,9 +9,8 @@ import pytest
 
 from app import challenge, post, request, send
 from demo import ROOT
-from orchard import Orchard
+from orchard import Orchard, somebody
 from patience import eventually
-from people import somebody
 from programs import write_private
 from web import SAME_ORIGIN, Browser, new_address
 
@@ -60,10 +59,7 @@ def test_no_secret_is_logged_listed_or_exported_and_no_id_opens_anything(talkati
     # Signing in, by a browser and by an app, and out.
     ada = somebody(orchard)
     browser = Collecting(orchard, secrets)
-    asked = browser.comes_back(browser.goes_to_apple(ada))
-    waiting = asked.waiting
-    assert browser.send("POST", "/login/existing", {"waiting": waiting, "choice": "new"}).status == 303
-    assert "__Host-bramley" in browser.cookies
+    browser.sign_in(ada)
     native = request(orchard, ada)
     signed_in = post(orchard, native)
     assert signed_in.status == 200
@@ -83,8 +79,7 @@ def test_no_secret_is_logged_listed_or_exported_and_no_id_opens_anything(talkati
     assert back.status == 303 and "code=brl_" in back.location
     assert orchard.complete(web, back.parameters()["code"]).status == 200
     newcomer = Collecting(orchard, secrets)
-    asked = newcomer.comes_back(newcomer.goes_to_apple(somebody(orchard)))
-    waiting = asked.waiting
+    waiting = newcomer.comes_back(newcomer.goes_to_apple(somebody(orchard))).waiting
     sent = newcomer.send("POST", "/login/existing", {"waiting": waiting, "choice": "connect"})
     ticket = sent.parameters()["ticket"]
     secrets.add(ticket)
@@ -137,7 +132,7 @@ def test_after_a_leak_of_database_and_key_the_runbook_ends_every_session(make_or
     orchard = make_orchard({"assertion.audience": "https://backend.example"})
     ada = somebody(orchard)
     browser = Collecting(orchard, set())
-    browser.comes_back(browser.goes_to_apple(ada))
+    browser.sign_in(ada)
     native = post(orchard, request(orchard, ada)).json()["token"]
 
     def live() -> list[int]:

@@ -1,26 +1,18 @@
 """Links and upgrades in Chromium: the application's pages, Bramley's and Apple's, as a person goes through them."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app import send
-from demo import PASSWORD, Person
-from gate import DOWN, LATE, LOST
-from orchard import Orchard, problem
+from demo import PASSWORD
+from gate import LATE
+from orchard import Orchard, somebody
 from patience import eventually
-from people import somebody
 
 
 @pytest.fixture
 def visitor(orchard, make_visitor):
     return make_visitor(orchard)
-
-
-@pytest.fixture
-def ada(orchard):
-    return somebody(orchard)
 
 
 # What people do
@@ -45,17 +37,6 @@ def signs_up(visitor, name: str) -> str:
     visitor.press("button")
     at(visitor, "/account")
     return visitor.site.demo.account(name)["id"]
-
-
-def sets_up_second_factor(visitor, name: str) -> Person:
-    """In the browser; the person who knows the codes then."""
-    visitor.press("#second-factor")
-    person = Person(visitor.site.demo, name)
-    person.secret = visitor.find("#secret").text
-    fill(visitor, code=person.code())
-    visitor.press("button")
-    visitor.find("#done")
-    return person
 
 
 def signs_out(visitor) -> None:
@@ -112,22 +93,6 @@ def test_the_page_names_who_is_signed_in_by_apple_already(orchard, visitor, ada)
     assert "Pat" in visitor.text()
 
 
-def test_cancelled_at_apple_by_ticket(orchard, visitor, ada):
-    account = signs_up(visitor, "cancels")
-    visitor.press("#replace")
-    visitor.presses_apple_button()
-    visitor.chooses(ada)
-    visitor.press("button[value=cancel]")
-    visitor.wait(lambda driver: driver.current_url.startswith(orchard.origin), "Bramley's page")
-    assert orchard.owner(account) is None and orchard.password_works("cancels")
-    # Back to the account, and once more.
-    visitor.open(orchard.demo.origin + "/account")
-    visitor.press("#replace")
-    visitor.goes_through_apple(ada)
-    at(visitor, "/account?done=upgrade")
-    assert not orchard.password_works("cancels")
-
-
 def test_a_reload_and_the_way_back_change_nothing(orchard, visitor, ada):
     account = signs_up(visitor, "reloads")
     visitor.press("#connect")
@@ -141,32 +106,6 @@ def test_a_reload_and_the_way_back_change_nothing(orchard, visitor, ada):
     visitor.open(orchard.demo.origin + "/account")
     assert facts(visitor)[2] == "Sign in with Apple opens it."
     assert orchard.users() == users and orchard.events(orchard.owner(account)).count("account.linked") == 1
-
-
-def test_two_refusals_and_their_words(orchard, visitor, ada):
-    first = orchard.person("first-here") and orchard.demo.account("first-here")["id"]
-    assert orchard.tie(first, ada).status == 200
-    signs_up(visitor, "second-here")
-    visitor.press("#connect")
-    visitor.goes_through_apple(ada)
-    at(visitor, "/connected")
-    assert "already opens another account" in visitor.find("#message").text
-    assert orchard.password_works("second-here")
-
-
-def test_a_completion_that_was_not_answered_is_finished_by_trying_again(orchard, visitor, ada):
-    account = signs_up(visitor, "waits")
-    orchard.gate.once("complete", LOST, DOWN)
-    visitor.press("#replace")
-    visitor.goes_through_apple(ada)
-    at(visitor, "/connected")
-    assert "try again" in visitor.find("#message").text
-    assert orchard.owner(account)
-    # The application asks again when the event arrives, and does not get through either.
-    eventually(lambda: orchard.gate.count("complete") == 2, "the second try")
-    visitor.press("#again")
-    at(visitor, "/account?done=upgrade")
-    assert not orchard.password_works("waits")
 
 
 def test_the_application_killed_while_a_browser_completes(orchard, visitor, ada):
@@ -184,18 +123,6 @@ def test_the_application_killed_while_a_browser_completes(orchard, visitor, ada)
     visitor.wait(lambda driver: "done=upgrade" in driver.current_url or orchard.demo.account("killed-page")["password"] is None,
                  "the end of the password")
     assert not orchard.password_works("killed-page")
-
-
-def test_attack_forced_linking_in_the_victims_browser(orchard, visitor, ada):
-    mallory = orchard.person("mallory-2")
-    started = mallory.post("/account/connect", {"kind": "link"}).location.rpartition("/")[2]
-    own = orchard.begin(orchard.demo.account("mallory-2")["id"])
-    code = orchard.authorize(own, ada).json()["code"]
-    victim = signs_up(visitor, "victim-2")
-    for link in (own["id"], started):
-        visitor.open(f"{orchard.demo.origin}/connected?link={link}&code={code}")
-        assert "Nothing was changed" in visitor.find("#message").text
-    assert orchard.owner(victim) is None
 
 
 # Already have an account?
@@ -271,70 +198,3 @@ def test_somebody_undecided_is_asked_again(asking, stranger):
     is_asked(stranger, person)
     is_asked(stranger, person)
     assert asking.users() == users
-
-
-def test_attack_a_ticket_in_another_browser(asking, stranger):
-    """Mallory has the victim sign in with the ticket of Mallory's Apple Account."""
-    mallory, victim = somebody(asking), asking.person("ticketed")
-    account = asking.demo.account("ticketed")["id"]
-    is_asked(stranger, mallory)
-    chooses(stranger, "connect")
-    at(stranger, "/sign-in?ticket=brt_")
-    (ticket,) = parse_qs(urlsplit(stranger.driver.current_url).query)["ticket"]
-    place = victim.signs_in(ticket=ticket).location
-    assert "/link/lnk_" in place
-    path = urlsplit(place).path
-    # The victim's browser is shown Apple's button, and the shortcut is not there for it.
-    page = send(asking, "GET", place.removeprefix(asking.origin))
-    assert page.status == 200 and b"appleid-signin" in page.body and b"Pat" not in page.body
-    binding = next(value.split(";")[0] for value in page.headers.get_all("Set-Cookie"))
-    for cookie in ({}, {"Cookie": binding}, {"Cookie": "__Host-bramley-login=" + "A" * 43}):
-        refused = send(asking, "POST", path, b"", kind="application/x-www-form-urlencoded",
-                       headers={"Sec-Fetch-Site": "same-origin"} | cookie)
-        # Back to the page with Apple's button, and no code.
-        assert refused.status == 303 and refused.headers["Location"] == path, refused.headers["Location"]
-    assert asking.state(path.rpartition("/")[2]) == "open"
-    assert asking.owner(account) is None
-
-
-def test_attack_somebody_elses_choice(asking, stranger):
-    """What the page posts is worth nothing in another browser, and from another site."""
-    person, users = somebody(asking), asking.users()
-    is_asked(stranger, person)
-    waiting = stranger.find("input[name=waiting]").get_attribute("value")
-    binding = stranger.cookies()["__Host-bramley-login"]["value"]
-    for choice in ("new", "connect"):
-        body = f"waiting={waiting}&choice={choice}".encode()
-        for fields in ({"Sec-Fetch-Site": "same-origin"},
-                       {"Sec-Fetch-Site": "same-origin", "Cookie": "__Host-bramley-login=" + "A" * 43},
-                       {"Sec-Fetch-Site": "cross-site", "Cookie": f"__Host-bramley-login={binding}"}):
-            answer = send(asking, "POST", "/login/existing", body, kind="application/x-www-form-urlencoded", headers=fields)
-            assert answer.status in (400, 403, 404, 410) and "Set-Cookie" not in answer.headers, answer.status
-    assert asking.users() == users
-    chooses(stranger, "new")
-    at(stranger, "/account")
-    signs_out(stranger)
-
-
-def test_the_identity_that_waits_is_sealed_and_short_lived(asking, stranger):
-    person = somebody(asking)
-    is_asked(stranger, person)
-    ((sealed, subject),) = asking.sql(
-        "SELECT sealed_identity, subject FROM waiting_identity ORDER BY expires_at DESC LIMIT 1")
-    assert b"Pat" not in sealed and subject.encode() not in sealed
-    asking.sql("UPDATE waiting_identity SET expires_at = expires_at - 600000")
-    chooses(stranger, "new")
-    assert not stranger.is_signed_in()
-    stranger.open(asking.demo.origin + "/sign-in")
-
-
-def test_a_deleted_person_takes_an_account_without_a_password_along(orchard, visitor, ada):
-    account = signs_up(visitor, "leaves-all")
-    visitor.press("#replace")
-    visitor.goes_through_apple(ada)
-    at(visitor, "/account?done=upgrade")
-    assert problem(send(orchard, "DELETE", f"/api/v1/users/{orchard.owner(account)}",
-                        token=orchard.key("users:delete")))[0] == 202
-    eventually(lambda: not orchard.demo.sql("SELECT 1 FROM account WHERE id = ?", account), "the webhook")
-    visitor.open(orchard.demo.origin + "/account")
-    at(visitor, "/sign-in")

@@ -7,14 +7,8 @@ import pytest
 
 from app import exchanges, post, request, send
 from demo import Person
-from orchard import problem
-from people import somebody
+from orchard import problem, somebody
 from web import SESSION, sign_in
-
-
-@pytest.fixture
-def ada(orchard):
-    return somebody(orchard)
 
 
 @pytest.fixture
@@ -27,10 +21,10 @@ def account(orchard, name: str) -> str:
     return orchard.demo.account(name)["id"]
 
 
-def left(orchard, *tables: str) -> list[int]:
+def left(orchard) -> list[int]:
     """What a refused request must not change."""
     return [orchard.sql(f"SELECT count(*) FROM {table}")[0][0]
-            for table in tables or ("user", "session", "event", "apple_identity", "apple_credential")]
+            for table in ("user", "session", "event", "apple_identity", "apple_credential")]
 
 
 # The way
@@ -89,13 +83,11 @@ def test_a_link_that_is_not_completed_leaves_no_user_and_is_not_revoked(orchard,
     ({"more": 1}, 400),
 ])
 def test_a_link_is_begun_as_described(orchard, change, code):
-    content = {"externalID": "1", "kind": "link", "displayName": "x", "returnTo": f"{orchard.demo.origin}/connected"}
-    assert orchard.post_link(content | change).status == code
+    assert orchard.post_link(orchard.content("1") | change).status == code
 
 
 def test_a_link_needs_a_key_with_its_scope(orchard, ada):
-    content = {"externalID": "scoped", "kind": "link", "displayName": "x", "returnTo": f"{orchard.demo.origin}/connected"}
-    link = orchard.begin("scoped")
+    content, link = orchard.content("scoped"), orchard.begin("scoped")
     code = orchard.authorize(link, ada).json()["code"]
     session = post(orchard, request(orchard, somebody(orchard))).json()["token"]
     for token, status in [(None, 401), (orchard.key("users:read"), 403), ("brk_" + "A" * 43, 401), (session, 401),
@@ -139,9 +131,7 @@ def test_replacing_needs_a_scope_of_its_own(orchard, ada, boris):
     app = post(orchard, request(orchard, ada)).json()
     assert orchard.tie(external, ada).status == 200
     # The scope alone begins nothing.
-    assert send(orchard, "POST", "/api/v1/links", {
-        "externalID": external, "kind": "link", "displayName": "x", "returnTo": f"{orchard.demo.origin}/connected"},
-        token=orchard.key("links:replace")).status == 403
+    assert orchard.post_link(orchard.content(external), orchard.key("links:replace")).status == 403
     done = orchard.tie(external, boris, key=orchard.key("links", "links:replace"))
     assert done.status == 200 and done.json()["user"]["id"] != app["user"]["id"]
     assert orchard.owner(external) == done.json()["user"]["id"]
@@ -151,7 +141,7 @@ def test_replacing_needs_a_scope_of_its_own(orchard, ada, boris):
     assert post(orchard, request(orchard, ada)).json()["user"]["externalID"] is None
 
 
-def test_the_same_again_is_a_success(orchard, ada):
+def test_linking_the_same_identity_again_succeeds(orchard, ada):
     external = account(orchard, "again")
     first = orchard.tie(external, ada).json()["user"]
     assert orchard.tie(external, ada).json()["user"]["id"] == first["id"]
@@ -175,18 +165,17 @@ def test_who_is_shut_out_is_not_let_in_by_a_link(orchard, ada, state, code):
 
 # Attacks
 
-
 def test_attack_forced_linking_of_ones_own_account_to_the_victims_identity(orchard, ada):
     """Mallory has the victim sign in at Apple for a link to Mallory's account. The code is in the victim's browser."""
-    orchard.person("lurer")
-    link = orchard.begin(orchard.demo.account("lurer")["id"])
+    lurer = account(orchard, "lurer")
+    link = orchard.begin(lurer)
     code = orchard.authorize(link, ada).json()["code"]
     victim = orchard.person("lured")
     assert victim.get(f"/connected?link={link['id']}&code={code}").status == 403
     # Nor does Mallory get further without it.
     for guess in ("brl_" + "A" * 43, "", code[:-1], code.swapcase()):
         assert orchard.complete(link, guess).status == 400
-    assert orchard.owner(orchard.demo.account("lurer")["id"]) is None
+    assert orchard.owner(lurer) is None
 
 
 @pytest.mark.parametrize(
@@ -204,10 +193,8 @@ def test_whoever_signs_in_with_a_ticket_that_is_worth_nothing_connects_all_the_s
     """The application's side of it: what Bramley does not know it ignores, what is no ticket it refuses."""
     name = f"worthless-{ticket[-5:].lower()}"
     person = orchard.person(name)
-    refused = {"externalID": orchard.demo.account(name)["id"], "kind": "link", "displayName": name,
-               "returnTo": f"{orchard.demo.origin}/connected", "ticket": ticket}
     expected = (201, None) if len(ticket) == 47 else (400, "invalid_request")
-    assert problem(orchard.post_link(refused)) == expected
+    assert problem(orchard.post_link(orchard.content(orchard.demo.account(name)["id"], ticket=ticket))) == expected
     place = person.signs_in(ticket=ticket).location
     assert place.startswith(f"{orchard.origin}/link/lnk_")
     assert send(orchard, "GET", place.removeprefix(orchard.origin)).status == 200
@@ -215,8 +202,7 @@ def test_whoever_signs_in_with_a_ticket_that_is_worth_nothing_connects_all_the_s
 
 def test_attack_ticket_theft(orchard, ada, boris):
     """Somebody has the ticket of another person's link: what they gain is a code that no backend completes for them."""
-    orchard.person("robbed")
-    external = orchard.demo.account("robbed")["id"]
+    external = account(orchard, "robbed")
     link = orchard.begin(external)
     stolen = orchard.authorize(link, boris)
     assert stolen.status == 200

@@ -13,7 +13,7 @@ import postgres
 from app import APP, OTHER, challenge, exchanges, hashed, post, request, send, sheet, sign_in
 from closed import closed
 from patience import eventually
-from web import part_of
+from web import SAME_ORIGIN, Browser, new_address, part_of
 
 
 def database(site, sql: str, *values) -> list[tuple]:
@@ -23,6 +23,11 @@ def database(site, sql: str, *values) -> list[tuple]:
 def people(site) -> tuple:
     """All that a refused request must not change."""
     return tuple(database(site, f"SELECT count(*) FROM {table}")[0][0] for table in ("user", "session", "event", "first_consent"))
+
+
+def without_name(given: dict, nonce: str) -> dict:
+    """What the system gave, as the route takes it, and no name."""
+    return {name: given[name] for name in ("identityToken", "authorizationCode")} | {"nonce": nonce}
 
 
 def test_an_answer_is_as_described(site):
@@ -44,21 +49,15 @@ def test_the_first_sign_in_tells_whether_a_person_is_there_and_it_stays(site):
 
 
 def test_apps_and_browsers_are_one_person_and_stand_side_by_side(site):
-    binding, form = web_form(site, "ada")
-    done = send(site, "POST", "/apple/callback", form["form"].encode(), kind="application/x-www-form-urlencoded",
-                headers={"Cookie": binding})
-    assert done.status == 303, done.body
-    cookie = next(value for value in done.headers.get_all("Set-Cookie") if value.startswith("__Host-bramley="))
-    cookie = cookie.split(";")[0].partition("=")[2]
+    browser = Browser(site, new_address())
+    browser.sign_in("ada")
     app = sign_in(site)
-    page = send(site, "GET", "/account", headers={"Cookie": f"__Host-bramley={cookie}"})
+    page = browser.get("/account")
     text = html.unescape(page.body.decode())
     assert page.status == 200 and app["session"]["id"] in text and ">App<" in re.sub(r"\s+", "", text)
     kinds = database(site, "SELECT kind, client_id FROM session WHERE user = ? ORDER BY kind", app["user"]["id"])
     assert kinds == [("browser", "com.example.web"), ("native", APP)]
-    ended = send(site, "POST", "/account/sessions/revoke", f"session={app['session']['id']}".encode(),
-                 kind="application/x-www-form-urlencoded",
-                 headers={"Cookie": f"__Host-bramley={cookie}", "Sec-Fetch-Site": "same-origin"})
+    ended = browser.send("POST", "/account/sessions/revoke", {"session": app["session"]["id"]}, SAME_ORIGIN)
     assert ended.status == 303
     assert send(site, "GET", "/api/v1/session", token=app["token"]).status == 401
 
@@ -132,7 +131,7 @@ def test_tokens_are_good_for_their_own_flow_and_app_alone(site):
     nonce = challenge(site)
     right = sheet(site, "ada", hashed(nonce))
     other = sheet(site, "ada", hashed(challenge(site)))
-    base = {"identityToken": right["identityToken"], "authorizationCode": right["authorizationCode"], "nonce": nonce}
+    base = without_name(right, nonce)
     # A bundle ID that Apple knows and this server does not.
     site.apple.call("POST", "clients", {"id": "com.example.stranger", "team": "TEAM123456", "redirectURIs": []})
     stranger = sheet(site, "ada", hashed(nonce), app="com.example.stranger")
@@ -140,10 +139,8 @@ def test_tokens_are_good_for_their_own_flow_and_app_alone(site):
     raw = sheet(site, "ada", nonce)
     upper = sheet(site, "ada", hashed(nonce).upper())
     none = sheet(site, "ada", None)
-    def of(given):
-        return {"identityToken": given["identityToken"], "authorizationCode": given["authorizationCode"], "nonce": nonce}
     for content in [
-        of(stranger), of(other), of(raw), of(upper), of(none),
+        *(without_name(given, nonce) for given in (stranger, other, raw, upper, none)),
         {"identityToken": web["id_token"], "authorizationCode": web["code"], "nonce": nonce},
         # Token and code of two answers.
         base | {"authorizationCode": other["authorizationCode"]}, base | {"identityToken": other["identityToken"]},
@@ -232,9 +229,7 @@ def test_with_nativeNonce_raw_the_nonce_is_compared_unhashed(make_app_site):
     site = make_app_site({"apple.nativeNonce": "raw"})
     nonce = challenge(site)
     for claim, status in [(hashed(nonce), 400), (nonce, 200)]:
-        given = sheet(site, "ada", claim)
-        answer = post(site, {"identityToken": given["identityToken"], "authorizationCode": given["authorizationCode"],
-                             "nonce": nonce})
+        answer = post(site, without_name(sheet(site, "ada", claim), nonce))
         assert answer.status == status, answer.body
 
 
@@ -283,10 +278,7 @@ def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
     assert (deleted.status, deleted.json()) == (202, {"appleNotified": True})
     assert people(site)[:2] == (0, 0)
     # Apple is told: the consent is gone there too.
-    def consented():
-        teams = next(person for person in site.apple.call("GET", "people")["items"] if person["id"] == "ada")["teams"]
-        return any(team["consented"] for team in teams)
-    eventually(lambda: not consented(), "the end of the consent")
+    eventually(lambda: not site.apple.has_consent("ada"), "the end of the consent")
     assert delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce).status == 401
 
 

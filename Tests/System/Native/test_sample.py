@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from app import exchanges, hashed, sheet
+from app import exchanges, hashed, sheet, taken
 from patience import PATIENCE
 from programs import ROOT
 
@@ -28,9 +28,7 @@ class Device:
 
     def request(self, site, person: str = "ada") -> str:
         nonce = self.ask("challenge")
-        given = sheet(site, person, hashed(nonce))
-        content = {name: given[name] for name in ("identityToken", "authorizationCode")} | {"nonce": nonce}
-        return json.dumps(content | ({"user": given["fullName"]} if "fullName" in given else {}))
+        return json.dumps(taken(sheet(site, person, hashed(nonce)), nonce=nonce))
 
 
 @pytest.fixture
@@ -93,8 +91,8 @@ def test_the_other_files_compile_against_apples_frameworks(tmp_path):
 
 def test_the_guide_names_every_file():
     text = (SAMPLE / "README.md").read_text()
-    files = sorted(file.name for file in SAMPLE.glob("*.swift"))
-    assert len(files) == 4 and all(f"[{name}]({name})" in text for name in files)
+    files = [file.relative_to(SAMPLE) for file in (*SAMPLE.glob("*.swift"), *(SAMPLE / "Upgrade").iterdir())]
+    assert len(files) == 8 and all(f"[{name}]({name})" in text for name in files)
     code = "".join(file.read_text() for file in SAMPLE.glob("*.swift"))
     for needed in ("credentialRevokedNotification", "credentialState(forUserID:", "SecItemAdd", "ASAuthorizationController"):
         assert needed in code

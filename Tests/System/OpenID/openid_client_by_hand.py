@@ -9,9 +9,9 @@ is run by hand:
 import json
 import os
 
+from others import Walk, recipe
 from party import register
-from programs import Program, free_port
-from test_real_clients import Walk, recipe
+from programs import free_port
 
 SERVE = """
 const session = {};
@@ -23,7 +23,7 @@ Deno.serve({ port: PORT, hostname: "127.0.0.1" }, async (request) => {
 """
 
 
-def test_openid_client_signs_somebody_in(site, tmp_path):
+def test_openid_client_signs_somebody_in(site, tmp_path, run):
     sources, port = os.environ["OPENID_CLIENT"], free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(site, "node", redirect_uri=f"{origin}/callback")
@@ -37,13 +37,8 @@ def test_openid_client_signs_somebody_in(site, tmp_path):
         "openid-client": f"{sources}/openid-client/src/index.ts", "oauth4webapi": f"{sources}/oauth4webapi/src/index.ts",
         "jose/jwe/compact/decrypt": f"{sources}/jose/src/jwe/compact/decrypt.ts",
         "jose/errors": f"{sources}/jose/src/util/errors.ts"}}))
-    program = Program(
-        ["deno", "run", "--no-check", "--unstable-sloppy-imports", "--allow-net", "--allow-env", "--allow-read",
-         "--config", str(tmp_path / "deno.json"), str(tmp_path / "program.js")], tmp_path / "deno.log")
-    program.wait_for(port)
-    try:
-        walk = Walk(site, origin)
-        claims = walk.opens("/").json()
-        assert claims["sub"] == walk.browser.user() and claims["name"] == "Ada Byron"
-    finally:
-        program.stop()
+    run(port, "deno", "run", "--no-check", "--unstable-sloppy-imports", "--allow-net", "--allow-env", "--allow-read",
+        "--config", tmp_path / "deno.json", tmp_path / "program.js")
+    walk = Walk(site, origin)
+    claims = walk.opens("/").json()
+    assert claims["sub"] == walk.browser.user() and claims["name"] == "Ada Byron"

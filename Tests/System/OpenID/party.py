@@ -6,7 +6,6 @@ Tokens are verified with joserfc, which shares nothing with the server.
 import base64
 import hashlib
 import html
-import json
 import re
 import secrets
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -15,13 +14,13 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 import web
-from web import FORM, SESSION, Answer, new_address, start_of
+from web import SESSION, Answer, new_address, start_of
 
 CALLBACK = "https://grafana.example.com/login/generic_oauth"
 
 
-def call(site, method: str, path: str, headers: dict | None = None, body: str | bytes | None = None) -> Answer:
-    return web.call(site, method, path, new_address() | (headers or {}), body)
+def call(site, method: str, path: str, headers: dict | None = None, body=None, **more) -> Answer:
+    return web.call(site, method, path, new_address() | (headers or {}), body, **more)
 
 
 class Browser(web.Browser):
@@ -33,13 +32,27 @@ class Browser(web.Browser):
         parts = urlsplit(location)
         return parts.path + ("?" + parts.query if parts.query else "")
 
+    def follow(self, answer: Answer) -> Answer:
+        """A redirect of ours."""
+        return self.get(self.own(answer.location))
+
+    def return_to(self, target: str, person: str = "ada") -> Answer:
+        """The answer for the program of a sign-in that leads there."""
+        done = self.through_apple(target, person)
+        assert done.status == 303, done.body
+        return self.follow(done)
+
+    def sign_out(self) -> None:
+        answer = self.send("POST", "/logout", {}, {"Origin": self.site.origin})
+        assert answer.status == 303, (answer.status, answer.body)
+
     def cancel(self, return_to: str) -> Answer:
         """The answer for the program of a sign-in that the person cancels at Apple."""
         start = self.get(start_of(return_to))
         state = parse_qs(urlsplit(start.location).query)["state"][0]
         back = self.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
                          {"Origin": self.site.apple.origin})
-        return self.get(self.own(back.location))
+        return self.follow(back)
 
     def user(self) -> str:
         """The id of who is signed in."""
@@ -70,11 +83,7 @@ class Party:
     def authorize(self, browser: Browser, person: str = "ada", **changes) -> Answer:
         """The redirect to the program, with the person signed in on the way if need be."""
         answer = browser.get(self.path(**changes))
-        if answer.status != 200:
-            return answer
-        done = browser.through_apple(return_target(answer), person)
-        assert done.status == 303, done.body
-        return browser.get(browser.own(done.location))
+        return browser.return_to(return_target(answer), person) if answer.status == 200 else answer
 
     def code(self, browser: Browser, person: str = "ada", **changes) -> str:
         answer = self.authorize(browser, person, **changes)
@@ -86,7 +95,7 @@ class Party:
         form = {name: value for name, value in form.items() if value is not None}
         if not (headers or {}).get("Authorization"):
             form = {"client_id": self.client_id} | ({"client_secret": self.secret} if self.secret else {}) | form
-        return call(self.site, "POST", path, FORM | (headers or {}), urlencode(form))
+        return call(self.site, "POST", path, headers, form=form)
 
     def redeem(self, code: str, headers: dict | None = None, **changes) -> Answer:
         return self.post("/oidc/token", {
@@ -102,16 +111,19 @@ class Party:
         return answer.json()
 
     def userinfo(self, token: str) -> Answer:
-        return call(self.site, "GET", "/oidc/userinfo", {"Authorization": f"Bearer {token}"})
+        return call(self.site, "GET", "/oidc/userinfo", token=token)
 
-    def claims(self, id_token: str) -> dict:
-        """Of an ID token that a program would accept."""
+    def verified(self, token: str, *essential: str) -> jwt.Token:
+        """A token that a program would accept, with these claims besides."""
         keys = KeySet.import_key_set(call(self.site, "GET", "/.well-known/jwks.json").json())
-        token = jwt.decode(id_token, keys, algorithms=["RS256"])
+        verified = jwt.decode(token, keys, algorithms=["RS256"])
         jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": self.site.origin}, aud={"essential": True, "value": self.client_id},
-            exp={"essential": True}, iat={"essential": True}).validate(token.claims)
-        return token.claims
+            **{name: {"essential": True} for name in ("exp", "iat", *essential)}).validate(verified.claims)
+        return verified
+
+    def claims(self, id_token: str) -> dict:
+        return self.verified(id_token).claims
 
 
 def basic(client_id: str, secret: str) -> dict:
@@ -125,7 +137,13 @@ def return_target(page: Answer) -> str:
     return parse_qs(html.unescape(found[1].decode()))["return_to"][0]
 
 
+def posted(page: Answer) -> tuple[str, dict[str, str]] | None:
+    """Where the page of response_mode=form_post posts, and what; None for another page."""
+    action = re.search(r'<form id="repost" method="post" action="([^"]*)"', page.text)
+    fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', page.text)
+    return action and (html.unescape(action[1]), {name: html.unescape(value) for name, value in fields})
+
+
 def register(site, client_id: str = "grafana", *options: str, redirect_uri: str = CALLBACK) -> Party:
-    made = json.loads(site.operator.bramley(
-        "clients", "add", client_id, "--redirect-uri", redirect_uri, "--json", *options))
+    made = site.operator.json("clients", "add", client_id, "--redirect-uri", redirect_uri, *options)
     return Party(site, made["clientID"], made.get("clientSecret"), redirect_uri)

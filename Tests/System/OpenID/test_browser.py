@@ -1,12 +1,15 @@
 """A person in Chromium before a program that speaks OpenID Connect, and what they see on the way."""
 
+import sys
 
 import pytest
 
-from flask_program import flask_program
 from gallery import Gallery
-from programs import ROOT
+from party import register
+from programs import ROOT, free_port, write_private
 from visitor import Visitor, use_fresh_tab
+
+PROGRAM = ROOT / "docs/examples/openid/app.py"
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +28,32 @@ def visitor(mode, make_site, shared_browser):
     return Visitor(shared_browser, make_site({"login.mode": mode}))
 
 
-def comes_to_the_program(visitor, program: str) -> str:
-    def shown(driver) -> str | None:
-        text = visitor.text()
-        return text if driver.current_url.startswith(program) and "userinfo" in text else None
+@pytest.fixture
+def start(visitor, tmp_path, run):
+    """Starts docs/examples/openid as a program; its address. Cookies know no ports: a second one has another host."""
+    def start(client_id: str = "reports", name: str = "Orchard Reports", host: str = "127.0.0.1") -> str:
+        port = free_port()
+        origin = f"http://{host}:{port}"
+        party = register(
+            visitor.site, client_id, "--name", name, "--logout-uri", f"{origin}/", "--back-channel-logout-uri",
+            f"{origin}/backchannel-logout", redirect_uri=f"{origin}/callback")
+        secret = tmp_path / f"{client_id}.secret"
+        write_private(secret, party.secret.encode())
+        # The key for its cookies may be the same.
+        run(port, sys.executable, "-B", "-m", "flask", "--app", PROGRAM, "run", "--port", port,
+            PROGRAM_URL=origin, ISSUER=visitor.site.origin, CLIENT_ID=client_id, CLIENT_SECRET_FILE=str(secret),
+            COOKIE_KEY_FILE=str(secret), PROGRAM_DATABASE=str(tmp_path / f"{client_id}.db"))
+        return origin
 
-    return visitor.wait(shown, "the program")
+    return start
+
+
+def is_known_to(visitor, program: str) -> None:
+    visitor.wait(lambda driver: driver.current_url == f"{program}/" and visitor.all("#person"), "the program")
+
+
+def asks(visitor, name: str = "Orchard Reports") -> None:
+    visitor.wait(lambda _: f"{name} asks who you are" in visitor.text(), "the program's name")
 
 
 def clicks(visitor, selector: str) -> None:
@@ -39,91 +62,73 @@ def clicks(visitor, selector: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["redirect", "popup"])
-def test_one_tap_at_apple_opens_a_program(visitor, gallery, mode):
+def test_one_tap_at_apple_opens_a_program(visitor, start, gallery, mode):
+    driver, program = visitor.driver, start()
+    driver.get(f"{program}/sign-in")
+    visitor.find(".apple.ready")
+    asks(visitor)
+    gallery.shoot(visitor, "openid-login")
+    page = driver.current_window_handle
+    if mode == "popup":
+        clicks(visitor, "#appleid-signin [role=button]")
+        visitor.wait(lambda _: len(driver.window_handles) == 2, "Apple's window")
+        driver.switch_to.window(next(window for window in driver.window_handles if window != page))
+        visitor.chooses("ada")
+        clicks(visitor, "button[value=continue]")
+        visitor.wait(lambda _: driver.window_handles == [page], "the window to close")
+        driver.switch_to.window(page)
+    else:
+        visitor.goes_through_apple("ada")
+    is_known_to(visitor, program)
+    # And a second time without Apple.
+    driver.delete_all_cookies()
+    driver.get(f"{program}/sign-in")
+    is_known_to(visitor, program)
+
+
+def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor, start):
     driver = visitor.driver
-    with flask_program(visitor.site) as program:
-        driver.get(program)
-        visitor.find(".apple.ready")
-        visitor.wait(lambda _: "Orchard Reports asks who you are" in visitor.text(), "the program's name")
-        gallery.shoot(visitor, "openid-login")
-        page = driver.current_window_handle
-        if mode == "popup":
-            clicks(visitor, "#appleid-signin [role=button]")
-            visitor.wait(lambda _: len(driver.window_handles) == 2, "Apple's window")
-            driver.switch_to.window(next(window for window in driver.window_handles if window != page))
-            visitor.chooses("ada")
-            clicks(visitor, "button[value=continue]")
-            visitor.wait(lambda _: driver.window_handles == [page], "the window to close")
-            driver.switch_to.window(page)
-        else:
-            visitor.goes_through_apple("ada")
-        assert "usr_" in comes_to_the_program(visitor, program)
-        # And a second time without Apple.
-        driver.delete_all_cookies()
-        driver.get(program)
-        comes_to_the_program(visitor, program)
+    reports, wiki = start(), start("wiki", "Orchard Wiki", "localhost")
+    visitor.signs_in("ada")
+    for program in (wiki, reports):
+        driver.get(f"{program}/sign-in")
+        is_known_to(visitor, program)
+    # Of one: it knows nobody any more, until it asks Bramley, who does.
+    driver.delete_all_cookies()
+    driver.get(reports)
+    visitor.press("#sign-in")
+    is_known_to(visitor, reports)
+    # Of both, and of Bramley.
+    visitor.press("#sign-out")
+    visitor.find("#sign-in")
+    assert driver.current_url == f"{reports}/" and not visitor.is_signed_in()
+
+    def is_out(_) -> bool:
+        driver.get(wiki)
+        return bool(visitor.all("#sign-in"))
+
+    visitor.wait(is_out, "the other program to end its session, by its logout token")
+    visitor.press("#sign-in")
+    asks(visitor, "Orchard Wiki")
 
 
-def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor):
-    driver = visitor.driver
-    with flask_program(visitor.site) as reports, flask_program(visitor.site, "wiki", "Orchard Wiki") as wiki:
-        visitor.signs_in("ada")
-        for program in (reports, wiki):
-            driver.get(program)
-            comes_to_the_program(visitor, program)
-        # Of one: it knows nobody any more, until it asks Bramley, who does.
-        driver.get(f"{reports}/sign-out")
-        visitor.wait(lambda _: "Signed out here" in visitor.text(), "the end of one session")
-        driver.get(reports)
-        comes_to_the_program(visitor, reports)
-        # Of both, and of Bramley.
-        driver.get(f"{reports}/sign-out-everywhere")
-        visitor.wait(lambda _: "Signed out everywhere" in visitor.text(), "the way back")
-        assert driver.current_url == f"{reports}/bye" and not visitor.is_signed_in()
-
-        def asks(name: str, program: str):
-            def holds(_) -> bool:
-                driver.get(program)
-                return f"{name} asks who you are" in visitor.text()
-
-            return holds
-
-        visitor.wait(asks("Orchard Reports", reports), "the first program to ask again")
-        visitor.wait(asks("Orchard Wiki", wiki), "the other, by its logout token")
+def test_somebody_outside_the_groups_is_told(visitor, start, gallery):
+    program = start()
+    visitor.site.operator.bramley("clients", "update", "reports", "--group", "staff")
+    visitor.signs_in("ada")
+    visitor.driver.get(f"{program}/sign-in")
+    visitor.reads("You cannot use Orchard Reports")
+    gallery.shoot(visitor, "openid-not-allowed")
+    assert "Ada" in visitor.text()
+    # As somebody else: signed out here, and asked again by the same program.
+    visitor.press("form .button")
+    asks(visitor)
 
 
-def test_consent_withdrawn_at_apple_signs_a_program_out(visitor):
-    driver = visitor.driver
-    with flask_program(visitor.site) as program:
-        visitor.signs_in("ada")
-        driver.get(program)
-        comes_to_the_program(visitor, program)
-        visitor.site.apple.notify("consent-revoked", "ada")
-
-        def is_out(_) -> bool:
-            driver.get(program)
-            return "Orchard Reports asks who you are" in visitor.text()
-
-        visitor.wait(is_out, "the program to ask again")
-
-
-def test_somebody_outside_the_groups_is_told(visitor, gallery):
-    with flask_program(visitor.site) as program:
-        visitor.site.operator.bramley("clients", "update", "flask", "--group", "staff")
-        visitor.signs_in("ada")
-        visitor.driver.get(program)
-        visitor.reads("You cannot use Orchard Reports")
-        gallery.shoot(visitor, "openid-not-allowed")
-        assert "Ada" in visitor.text()
-        # As somebody else: signed out here, and asked again by the same program.
-        visitor.press("form .button")
-        visitor.wait(lambda _: "Orchard Reports asks who you are" in visitor.text(), "the login page")
-
-
-def test_an_unknown_program_is_a_page_with_a_number(visitor, gallery):
-    with flask_program(visitor.site) as program:
-        visitor.site.operator.bramley("clients", "update", "flask", "--redirect-uri", "http://127.0.0.1:1/other")
-        visitor.driver.get(program)
-        visitor.reads("This application is not set up correctly")
-        assert visitor.find(".error-id code").text
-        gallery.shoot(visitor, "openid-redirect-refused")
+def test_an_unknown_program_is_a_page_with_a_number(visitor, start, gallery):
+    program = start()
+    visitor.site.operator.bramley("clients", "update", "reports", "--redirect-uri", "http://127.0.0.1:1/other")
+    visitor.driver.get(f"{program}/sign-in")
+    visitor.reads("This application is not set up correctly")
+    assert visitor.find(".error-id code").text
+    gallery.shoot(visitor, "openid-redirect-refused")

@@ -24,6 +24,9 @@ def clients(site) -> dict[str, dict]:
     (("--redirect-uri", CALLBACK, "--logout-uri", "http://evil.example"), "http is only for"),
     (("--redirect-uri", CALLBACK, "--scope", "openid,admin"), "not a scope"),
     ((), "redirect URI: there is none"),
+    *((("--redirect-uri", CALLBACK, "--back-channel-logout-uri", uri), "back-channel logout URI") for uri in (
+        "http://program.example.com/logout", "https://user@program.example.com/", "com.example.app:/logout", "/logout",
+        "https://program.example.com/#here", "")),
 ])
 def test_what_cannot_work_is_refused(site, options, reason):
     done = site.operator.run("clients", "add", "broken", *options)
@@ -60,8 +63,8 @@ def test_delete_ends_its_tokens(site):
 
 def test_changes_are_audited(site):
     register(site, "audited")
-    lines = site.operator.bramley("audit", "list", "--json", "--type", "openid_client.added")
-    assert "audited" in lines
+    lines = site.operator.json("audit", "list", "--type", "openid_client.added")["items"]
+    assert "audited" in [line["object"] for line in lines]
 
 
 def test_apply_is_idempotent(site, tmp_path):
@@ -81,10 +84,17 @@ def test_apply_is_idempotent(site, tmp_path):
     file.write_text(json.dumps({"clients": [entry | {"groups": ["staff"]}]}))
     assert site.operator.bramley("clients", "apply", str(file)).strip() == "declared changed: groups"
     assert set(clients(site)) > {"declared"}, "clients that the file does not name are kept"
+    # An address for logout tokens is set, and taken away again.
+    for address in ({"backChannelLogoutURI": "https://p.example.com/out"}, {}):
+        file.write_text(json.dumps({"clients": [entry | {"groups": ["staff"]} | address]}))
+        (change,) = site.operator.json("clients", "apply", str(file))["changes"]
+        assert change["members"] == ["backChannelLogoutURI"]
+        shown = site.operator.json("clients", "show", "declared")
+        assert shown.get("backChannelLogoutURI") == address.get("backChannelLogoutURI")
 
 
 @pytest.mark.parametrize("text, reason", [
-    ("", "no JSON"), ("[]", "must be"), ('{"clients": [{}]}', "clientID"),
+    ("", "not JSON"), ("[]", "must be"), ('{"clients": [{}]}', "clientID"),
     ('{"clients": [{"clientID": "x", "redirectURI": "y"}]}', "unknown member"),
     ('{"clients": [{"clientID": "x", "public": "yes"}]}', "true or false"),
     ('{"clients": [{"clientID": "x"}]}', "redirect URI: there is none"),

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from others import Walk
 from party import Browser, register
 from patience import PATIENCE, eventually
 from programs import ROOT, Program, free_port
-from test_real_clients import Walk
 
 pytestmark = pytest.mark.long
 
@@ -116,7 +116,7 @@ def test_an_access_token_opens_a_mailbox_as_long_as_the_session_lives(site, imap
 
 
 @pytest.fixture
-def roundcube(site, imap, tmp_path):
+def roundcube(site, imap, tmp_path, run):
     subprocess.run(
         [ROOT / "scripts/packages.sh", "test", "roundcube-core", "roundcube-sqlite3", "php-cli", "php-sqlite3", "php-curl"],
         check=True, capture_output=True)
@@ -142,12 +142,9 @@ $config = [
     'oauth_identity_fields' => ['sub'],
 ];
 """)
-    program = Program(
-        ["php", "-d", "error_log=/dev/null", "-S", f"127.0.0.1:{port}", "-t", "/var/lib/roundcube"],
-        tmp_path / "php.log", os.environ | {"ROUNDCUBE_CONFIG_DIR": str(folder)})
-    program.wait_for(port)
-    yield origin, folder
-    program.stop()
+    run(port, "php", "-d", "error_log=/dev/null", "-S", f"127.0.0.1:{port}", "-t", "/var/lib/roundcube",
+        ROUNDCUBE_CONFIG_DIR=str(folder))
+    return origin, folder
 
 
 def test_roundcube_reads_mail_and_refreshes(site, roundcube):

@@ -4,21 +4,18 @@ import os
 import re
 import secrets
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from others import HERE, RECIPES, Walk, installed, recipe
 from party import register
 from patience import eventually
-from programs import ROOT, Program, free_port
-from test_real_clients import HERE, RECIPES, Walk, recipe
+from programs import ROOT, free_port
 
-JUPYTERHUB = ["jupyterhub==6.1.1", "oauthenticator==17.4.0"]
 pytestmark = pytest.mark.long
 
 
-def test_go_oidc_signs_somebody_in(site, tmp_path):
+def test_go_oidc_signs_somebody_in(site, tmp_path, run):
     subprocess.run(
         [ROOT / "scripts/packages.sh", "test", "golang-go", "golang-github-coreos-go-oidc-dev",
          "golang-golang-x-oauth2-dev"], check=True, capture_output=True)
@@ -30,14 +27,10 @@ def test_go_oidc_signs_somebody_in(site, tmp_path):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(site, "go", redirect_uri=f"{origin}/callback")
-    program = Program([str(binary), str(port), site.origin, party.secret], tmp_path / "go.log")
-    program.wait_for(port)
-    try:
-        walk = Walk(site, origin)
-        told = walk.opens("/").json()
-        assert told == {"subject": walk.browser.user(), "userinfo": walk.browser.user(), "email": "ada@example.com"}
-    finally:
-        program.stop()
+    run(port, binary, port, site.origin, party.secret)
+    walk = Walk(site, origin)
+    told = walk.opens("/").json()
+    assert told == {"subject": walk.browser.user(), "userinfo": walk.browser.user(), "email": "ada@example.com"}
 
 
 PACKAGE = """// swift-tools-version: 6.1
@@ -62,7 +55,7 @@ let package = Package(
 """
 
 
-def test_hummingbird_signs_somebody_in(site, tmp_path):
+def test_hummingbird_signs_somebody_in(site, run):
     """The two files of the recipe, built and run; what others compiled stays for the next time."""
     port, folder = free_port(), ROOT / ".build/hummingbird-program"
     origin = f"http://127.0.0.1:{port}"
@@ -74,35 +67,21 @@ def test_hummingbird_signs_somebody_in(site, tmp_path):
         (folder / "Sources/App" / file.name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
     done = subprocess.run(["swift", "build"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
-    party = register(site, "hummingbird", redirect_uri=f"{origin}/callback")
-    program = Program([str(folder / ".build/debug/App")], tmp_path / "hummingbird.log",
-                      os.environ | {"CLIENT_SECRET": party.secret})
-    program.wait_for(port)
-    try:
-        walk = Walk(site, origin)
-        assert walk.opens("/").text.startswith("Hello, Ada")
-        assert walk.get("/").status_code == 200
-        # Another's code and attempt: nobody is signed in, and no session is made.
-        stranger = Walk(site, origin)
-        stranger.get("/login")
-        refused = stranger.get("/callback?code=stolen&state=guessed")
-        assert refused.status_code >= 400 and "session" not in refused.cookies
-        assert Walk(site, origin).get("/callback?error=access_denied&state=x").status_code == 401
-    finally:
-        program.stop()
+    party = register(site, "swift", redirect_uri=f"{origin}/callback")
+    run(port, folder / ".build/debug/App", CLIENT_SECRET=party.secret)
+    walk = Walk(site, origin)
+    assert walk.opens("/").text.startswith("Hello, Ada")
+    assert walk.get("/").status_code == 200
+    # Another's code and attempt: nobody is signed in, and no session is made.
+    stranger = Walk(site, origin)
+    stranger.get("/login")
+    refused = stranger.get("/callback?code=stolen&state=guessed")
+    assert refused.status_code >= 400 and "session" not in refused.cookies
+    assert Walk(site, origin).get("/callback?error=access_denied&state=x").status_code == 401
 
 
-@pytest.fixture(scope="module")
-def hub_programs() -> Path:
-    folder = ROOT / ".build/jupyterhub"
-    if not (folder / "bin/jupyterhub").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run(
-            [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *JUPYTERHUB], check=True)
-    return folder / "bin"
-
-
-def test_jupyterhub_admits_by_groups(site, hub_programs, tmp_path):
+def test_jupyterhub_admits_by_groups(site, tmp_path, run):
+    programs = installed("jupyterhub", "jupyterhub", "jupyterhub==6.1.1", "oauthenticator==17.4.0")
     public, hub = free_port(), free_port()
     origin = f"http://127.0.0.1:{hub}"
     party = register(site, "jupyterhub", redirect_uri=f"{origin}/hub/oauth_callback")
@@ -114,18 +93,12 @@ c.JupyterHub.bind_url = "http://127.0.0.1:{public}/"
 c.JupyterHub.hub_bind_url = "{origin}/"
 c.JupyterHub.cookie_secret_file = "{tmp_path}/cookie-secret"
 """)
-    program = Program(
-        [str(hub_programs / "jupyterhub"), "--config", str(file)], tmp_path / "hub.log",
-        os.environ | {"JUPYTERHUB_CRYPT_KEY": secrets.token_hex(32), "PYTHONPATH": ""})
-    program.wait_for(hub)
-    try:
-        walk = Walk(site, origin)
-        eventually(lambda: walk.get("/hub/health").status_code == 200, "the hub")
-        refused = walk.opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
-        assert refused.status_code == 403, refused.text
-        site.operator.bramley("users", "groups", walk.browser.user(), "--add", "researchers")
-        page = Walk(site, origin).opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
-        assert page.status_code == 200 and walk.browser.user() in page.text
-        assert re.search(r"[Ll]ogout", page.text)
-    finally:
-        program.stop()
+    run(hub, programs / "jupyterhub", "--config", file, JUPYTERHUB_CRYPT_KEY=secrets.token_hex(32), PYTHONPATH="")
+    walk = Walk(site, origin)
+    eventually(lambda: walk.get("/hub/health").status_code == 200, "the hub")
+    refused = walk.opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+    assert refused.status_code == 403, refused.text
+    site.operator.bramley("users", "groups", walk.browser.user(), "--add", "researchers")
+    page = Walk(site, origin).opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+    assert page.status_code == 200 and walk.browser.user() in page.text
+    assert re.search(r"[Ll]ogout", page.text)

@@ -1,8 +1,6 @@
-"""Programs that others wrote sign people in: Authlib in a Flask app, Apache's mod_auth_openidc, mozilla-django-oidc, and
-the library of GitLab and Rails."""
+"""Programs that others wrote sign people in: Apache's mod_auth_openidc, mozilla-django-oidc, and the library of GitLab
+and Rails. Authlib does in test_browser.py."""
 
-import os
-import re
 import sys
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -10,58 +8,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 import requests
 
-from flask_program import flask_program
-from party import Browser, register, return_target
+from others import HERE, Walk, recipe
+from party import register, return_target
 from patience import PATIENCE, eventually
 from programs import Program, free_port
-
-HERE = Path(__file__).resolve().parent
-RECIPES = HERE.parents[2] / "docs/clients"
-
-
-def recipe(page: str, language: str) -> str:
-    """The settings of a program, as its page has them."""
-    return re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
-
-
-class Walk:
-    """One person before a program: its own cookies here, those for Bramley in a Browser."""
-
-    def __init__(self, site, origin: str):
-        self.site, self.origin = site, origin
-        self.browser, self.program = Browser(site), requests.Session()
-
-    def get(self, path: str) -> requests.Response:
-        return self.program.get(self.origin + path, allow_redirects=False, timeout=PATIENCE)
-
-    def opens(self, path: str, person: str = "ada") -> requests.Response:
-        """The page, with a sign-in on the way if the program asks for one."""
-        answer = self.get(path)
-        while answer.status_code in (302, 303, 307):
-            location = requests.compat.urljoin(answer.url, answer.headers["Location"])
-            if not location.startswith(self.site.origin):
-                answer = self.program.get(location, allow_redirects=False, timeout=PATIENCE)
-                continue
-            here = self.browser.get(self.browser.own(location))
-            if here.status == 200:
-                done = self.browser.through_apple(return_target(here), person)
-                here = self.browser.get(self.browser.own(done.location))
-            assert here.status == 303, (here.status, here.body)
-            answer = self.program.get(here.location, allow_redirects=False, timeout=PATIENCE)
-        return answer
-
-
-@pytest.fixture(scope="module")
-def flask_app(site):
-    with flask_program(site) as origin:
-        yield origin
-
-
-def test_authlib_signs_somebody_in(site, flask_app):
-    walk = Walk(site, flask_app)
-    told = walk.opens("/").json()
-    assert told["id_token"]["sub"] == told["userinfo"]["sub"] == walk.browser.user()
-    assert told["userinfo"]["name"].startswith("Ada") and told["userinfo"]["email_verified"] is True
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +123,7 @@ def test_mod_auth_openidc_hears_of_a_sign_out(site, apache, way):
     walk.opens("/private/", "chie")
     assert walk.get("/private/").text == "private"
     if way == "sign-out":
-        walk.browser.send("POST", "/logout", {}, {"Origin": site.origin})
+        walk.browser.sign_out()
     else:
         site.apple.notify("consent-revoked", "chie")
     eventually(lambda: walk.get("/private/").status_code == 302, "its session to end")
@@ -196,35 +146,24 @@ def test_mod_auth_openidc_refreshes(site, apache):
     site.operator.bramley("users", "enable", user)
 
 
-def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
+def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path, run):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(site, "django", redirect_uri=f"{origin}/oidc/callback/")
-    program = Program(
-        [sys.executable, "-B", str(HERE / "django_program.py"), str(port), str(tmp_path / "django.db"),
-         recipe("django.md", "python").replace("https://id.example.com", site.origin)], tmp_path / "django.log",
-        os.environ | {"CLIENT_SECRET": party.secret})
-    program.wait_for(port)
-    try:
-        walk = Walk(site, origin)
-        assert walk.opens("/").json()["email"] == "ada@example.com"
-        assert walk.get("/").status_code == 200, "its own session holds"
-    finally:
-        program.stop()
+    run(port, sys.executable, "-B", HERE / "django_program.py", port, tmp_path / "django.db",
+        recipe("django.md", "python").replace("https://id.example.com", site.origin), CLIENT_SECRET=party.secret)
+    walk = Walk(site, origin)
+    assert walk.opens("/").json()["email"] == "ada@example.com"
+    assert walk.get("/").status_code == 200, "its own session holds"
 
 
 @pytest.mark.parametrize("name, place", [("gitlab", "/users/auth/openid_connect"), ("rails", "/auth/bramley")])
-def test_omniauth_signs_somebody_in(site, tmp_path, name, place):
+def test_omniauth_signs_somebody_in(site, run, name, place):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(site, name, redirect_uri=f"{origin}{place}/callback")
-    program = Program(
-        ["ruby", str(HERE / "omniauth_program.rb"), str(port), site.origin, party.secret, recipe(f"{name}.md", "ruby")],
-        tmp_path / f"{name}.log", os.environ | {"CLIENT_SECRET": party.secret})
-    program.wait_for(port)
-    try:
-        walk = Walk(site, origin)
-        told = walk.opens("/").json()
-        assert told == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}
-    finally:
-        program.stop()
+    run(port, "ruby", HERE / "omniauth_program.rb", port, site.origin, party.secret, recipe(f"{name}.md", "ruby"),
+        CLIENT_SECRET=party.secret)
+    walk = Walk(site, origin)
+    told = walk.opens("/").json()
+    assert told == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}

@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 import pytest
 
 from answering import Answering
+from others import recipe
 from party import register
 from programs import free_port
-from test_real_clients import recipe
 from visitor import Visitor, use_fresh_tab
 
 LIBRARY = Path(os.environ.get("OIDC_CLIENT_TS", Path(__file__).with_name("oidc_client_stand_in.js")))

@@ -4,34 +4,22 @@ PyPI into a virtual environment of its own."""
 import json
 import re
 import subprocess
-import sys
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
 
+from others import Walk, installed, recipe
 from party import register
 from patience import PATIENCE, eventually
-from programs import ROOT, Program, free_port
-from test_real_clients import Walk, recipe
+from programs import Program, free_port
 
-VERSION = "matrix-synapse==1.163.2"
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def python() -> Path:
-    folder = ROOT / ".build/synapse"
-    if not (folder / "bin/synapse_homeserver").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run(
-            [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", VERSION, "authlib"], check=True)
-    return folder / "bin/python"
-
-
-@pytest.fixture(scope="module")
-def synapse(site, python, tmp_path_factory):
+def synapse(site, tmp_path_factory):
+    python = installed("synapse", "synapse_homeserver", "matrix-synapse==1.163.2", "authlib") / "python"
     folder, port = tmp_path_factory.mktemp("synapse"), free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(
@@ -99,7 +87,7 @@ def test_a_matrix_session_ends_with_bramley_s(site, synapse, way):
     token, elsewhere = sign_in(walk, person), sign_in(other, "boris" if way == "consent-revoked" else person)
     assert who(walk, token).json()["user_id"] == f"@{walk.browser.user()}:matrix.example.com"
     if way == "sign-out":
-        walk.browser.send("POST", "/logout", {}, {"Origin": site.origin})
+        walk.browser.sign_out()
     else:
         site.apple.notify("consent-revoked", person)
     eventually(lambda: who(walk, token).status_code == 401, "the Matrix session to end")

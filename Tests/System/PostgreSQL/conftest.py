@@ -4,6 +4,7 @@ import pytest
 
 from nodes import House
 from postgres import Cluster
+from wire import Wire
 
 
 @pytest.fixture(scope="session")
@@ -15,12 +16,13 @@ def cluster():
 
 @pytest.fixture
 def build(binaries, tmp_path, cluster):
-    """Starts so many nodes over a new database, by default on the cluster of all tests."""
+    """So many nodes over a new database, by default on the cluster of all tests."""
     houses = []
 
-    def build(count: int, settings: dict | None = None, own: Cluster | None = None, behind=None) -> House:
+    def build(count: int, settings: dict | None = None, own: Cluster | None = None, behind=None,
+              starts: bool = True) -> House:
         houses.append(House(binaries, tmp_path, own or cluster, count, settings, behind))
-        return houses[-1].start()
+        return houses[-1].start() if starts else houses[-1]
 
     yield build
     for house in houses:
@@ -34,3 +36,22 @@ def own_cluster():
     cluster = Cluster()
     yield cluster
     cluster.end()
+
+
+@pytest.fixture
+def make_wire():
+    """Networks to a cluster, or to the server of one at another port."""
+    wires = []
+
+    def make(cluster: Cluster, port: int = 5432) -> Wire:
+        wires.append(Wire(cluster.folder, port))
+        return wires[-1]
+
+    yield make
+    for wire in wires:
+        wire.end()
+
+
+@pytest.fixture
+def wire(make_wire, cluster):
+    return make_wire(cluster)

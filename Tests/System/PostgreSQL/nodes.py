@@ -44,9 +44,12 @@ class Node:
         write_private(self.folder / "config.json", json.dumps(self.site.configuration(self.settings)).encode())
 
     def start(self) -> "Node":
-        clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"} if self.skew else {}
+        clock = {}
+        if self.skew:
+            clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"}
         self.program = Program(
-            [str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log, clock)
+            [str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log,
+            clock)
         self.program.wait_for(self.port)
         return self
 
@@ -64,6 +67,10 @@ class Node:
         done = Operator(self.site.binaries, self.folder).run(*arguments, timeout=PATIENCE)
         assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
+
+    def json(self, *arguments: str):
+        """What a command prints for programs."""
+        return json.loads(self.bramley(*arguments, "--json").splitlines()[0])
 
     @property
     def origin(self) -> str:

@@ -2,8 +2,9 @@
 
 import base64
 import hashlib
-import json
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
+
+from web import FORM, bearer
 
 REDIRECT = "https://app.example.com/callback"
 VERIFIER = "v" * 43
@@ -11,11 +12,10 @@ VERIFIER = "v" * 43
 
 class Program:
     def __init__(self, node):
-        made = json.loads(node.bramley(
-            "clients", "add", "app", "--redirect-uri", REDIRECT, "--offline", "--json").splitlines()[0])
+        made = node.json("clients", "add", "app", "--redirect-uri", REDIRECT, "--offline")
         self.id = made["clientID"]
         secret = base64.b64encode(f"{self.id}:{made['clientSecret']}".encode()).decode()
-        self.headers = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Basic {secret}"}
+        self.headers = {"Authorization": f"Basic {secret}"}
 
     def code(self, node, session: str) -> str | None:
         """For whoever is signed in."""
@@ -24,7 +24,7 @@ class Program:
             "response_type": "code", "client_id": self.id, "redirect_uri": REDIRECT, "state": "s",
             "scope": "openid offline_access", "code_challenge": challenge, "code_challenge_method": "S256",
         }), {"Cookie": session})
-        return parse_qs(urlsplit(answer.headers["Location"] or "").query).get("code", [None])[0]
+        return answer.parameters().get("code")
 
     def redeem(self, node, code: str) -> tuple[int, dict]:
         return self.token(node, {
@@ -34,9 +34,9 @@ class Program:
         return self.token(node, {"grant_type": "refresh_token", "refresh_token": token})
 
     def token(self, node, form: dict) -> tuple[int, dict]:
-        answer = node.call("POST", "/oidc/token", self.headers, urlencode(form))
-        return answer.status, json.loads(answer.body) if answer.body.startswith(b"{") else {}
+        answer = node.call("POST", "/oidc/token", self.headers | FORM, urlencode(form))
+        return answer.status, answer.json() if answer.body.startswith(b"{") else {}
 
     @staticmethod
     def userinfo(node, access_token: str) -> int:
-        return node.call("GET", "/oidc/userinfo", {"Authorization": f"Bearer {access_token}"}).status
+        return node.call("GET", "/oidc/userinfo", bearer(access_token)).status

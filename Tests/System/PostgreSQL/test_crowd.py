@@ -1,7 +1,7 @@
 """Very many people: what an operator or a backend asks holds up nobody, and does not cost more with each of them."""
 
+import contextlib
 import http.client
-import json
 import statistics
 import threading
 import time
@@ -11,6 +11,7 @@ import pytest
 
 import crowd
 from patience import eventually
+from web import bearer, call
 
 PEOPLE = 40_000
 # Few enough that nothing grows with them.
@@ -35,8 +36,7 @@ class Town:
         self.count = 0
         self.cookie = {"Cookie": self.node.sign_in("ada")}
         self.node.bramley("users", "groups", "ada@example.com", "--add", "admins", "--yes")
-        said = self.node.bramley("api-keys", "create", "t", "--scopes", "users:read,events:read", "--json")
-        self.key = {"Authorization": "Bearer " + json.loads(said.splitlines()[0])["key"]}
+        self.key = bearer(self.node.json("api-keys", "create", "t", "--scopes", "users:read,events:read")["key"])
 
     def grow(self, count: int) -> None:
         for statement in crowd.people(count, self.count + 1):
@@ -49,20 +49,17 @@ class Town:
     def api(self, path: str) -> dict:
         done = self.node.call("GET", "/api/v1" + path, self.key)
         assert done.status == 200, done.body
-        return json.loads(done.body)
+        return done.json()
 
     def operator(self, path: str) -> str:
         done = self.node.call("GET", "/operator" + path, self.cookie)
         assert done.status == 200, done.body
-        return done.body.decode()
-
-
-SETTINGS = {"operator.groups": ["admins"], "server.limits.operatorPerMinute": 100_000}
+        return done.text
 
 
 @pytest.fixture
 def town(build):
-    return Town(build(1, SETTINGS))
+    return Town(build(1, {"operator.groups": ["admins"], "server.limits.operatorPerMinute": 100_000}))
 
 
 def compare(town, ask, paths: list[str], slack: int) -> None:
@@ -107,14 +104,8 @@ def test_nobody_waits_for_an_operator_who_searches(town):
 
     def search():
         while not over.is_set():
-            connection = http.client.HTTPConnection("127.0.0.1", town.node.port, timeout=1)
-            try:
-                connection.request("GET", "/operator/users?q=nobodyhasthis", headers=town.cookie)
-                connection.getresponse().read()
-            except OSError:
-                pass
-            finally:
-                connection.close()
+            with contextlib.suppress(OSError):
+                call(town.node, "GET", "/operator/users?q=nobodyhasthis", town.cookie, timeout=1)
 
     searches = [threading.Thread(target=search) for _ in range(5)]
     for thread in searches:
@@ -132,7 +123,6 @@ def test_nobody_waits_for_an_operator_who_searches(town):
 
 
 def test_a_query_ends_with_its_client(town):
-    """However slow it is."""
     town.grow(FEW)
     town.house.sql("CREATE FUNCTION slow(text) RETURNS text LANGUAGE sql AS 'SELECT $1 FROM pg_sleep(0.05)'")
     town.house.sql('ALTER TABLE "user" RENAME TO people')
@@ -155,7 +145,6 @@ def test_a_query_ends_with_its_client(town):
 
 
 def test_sessions_are_in_memory_after_they_were_used_once(build):
-    """However many there are."""
     count = 20_000
     house = build(1, {"server.threads": 1})
     node = house.nodes[0]

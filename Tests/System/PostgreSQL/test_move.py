@@ -8,7 +8,6 @@ import pytest
 
 from nodes import House, Node
 from patience import PATIENCE
-from wire import Wire
 
 
 @pytest.fixture
@@ -28,6 +27,19 @@ def place(node: Node, **storage) -> None:
     configuration = json.loads(file.read_text())
     configuration["storage"] = storage
     file.write_text(json.dumps(configuration))
+
+
+def begin(house: House) -> tuple[Node, str]:
+    """Ada has signed in, and the server has stopped: the node and her session."""
+    node = house.nodes[0]
+    node.start()
+    session = node.sign_in("ada")
+    node.program.stop()
+    return node, session
+
+
+def in_postgresql(node: Node, url: str) -> dict:
+    return {"directory": node.settings["storage.directory"], "postgres": {"url": url}}
 
 
 def story(node: Node) -> tuple:
@@ -50,7 +62,7 @@ def test_everybody_stays_signed_in_there_and_back(house, cluster):
     assert "was moved to PostgreSQL and is not used any more" in node.bramley("users", "list", code=1)
     assert "is not used any more" in node.bramley("serve", code=1)
 
-    place(node, directory=data, postgres={"url": url})
+    place(node, **in_postgresql(node, url))
     assert story(node) == before
     node.start()
     assert [node.verify(session) for session in sessions] == [204, 204]
@@ -72,32 +84,22 @@ def test_everybody_stays_signed_in_there_and_back(house, cluster):
     assert len(lines) == len({line["id"] for line in lines}) > len(before[2].splitlines())
 
 
-def test_an_interrupted_move_changes_nothing_and_can_be_repeated(house, cluster):
-    node = house.nodes[0]
-    node.start()
-    session = node.sign_in("ada")
-    node.program.stop()
-    wire = Wire(cluster.folder)
-    try:
-        url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
-        # The schema is there, the copy begins, and the connection is lost.
-        wire.decide = lambda content, writes: "cut before" if b"DELETE FROM" in content else "pass"
-        assert "The move was not completed" in node.bramley("move", "--to", url, "--yes", code=1)
-        assert "Ada Byron" in node.bramley("users", "list")
-        wire.decide = lambda content, writes: "pass"
-        node.bramley("move", "--to", url, "--yes")
-    finally:
-        wire.end()
-    place(node, directory=node.settings["storage.directory"], postgres={"url": cluster.url(house.database)})
+def test_an_interrupted_move_changes_nothing_and_can_be_repeated(house, cluster, wire):
+    node, session = begin(house)
+    url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
+    # The schema is there, the copy begins, and the connection is lost.
+    wire.decide = lambda content, writes: "cut before" if b"DELETE FROM" in content else "pass"
+    assert "The move was not completed" in node.bramley("move", "--to", url, "--yes", code=1)
+    assert "Ada Byron" in node.bramley("users", "list")
+    wire.decide = lambda content, writes: "pass"
+    node.bramley("move", "--to", url, "--yes")
+    place(node, **in_postgresql(node, cluster.url(house.database)))
     node.start()
     assert node.verify(session) == 204
 
 
 def test_the_target_comes_from_a_file_or_the_environment(house, cluster, monkeypatch):
-    node = house.nodes[0]
-    node.start()
-    session = node.sign_in("ada")
-    node.program.stop()
+    node, session = begin(house)
     assert "BRAMLEY_MOVE_TO" in node.bramley("move", "--yes", code=64)
     file = node.folder / "target.url"
     url = cluster.url(house.database) + " password=any"
@@ -110,7 +112,7 @@ def test_the_target_comes_from_a_file_or_the_environment(house, cluster, monkeyp
     assert "cannot be used" in node.bramley("move", "--yes", code=1)
     # What is named on the command line wins; and no other command takes the variable for a mistake.
     assert "has moved to PostgreSQL" in node.bramley("move", "--to-file", str(file), "--yes")
-    place(node, directory=node.settings["storage.directory"], postgres={"url": url})
+    place(node, **in_postgresql(node, url))
     node.start()
     assert node.verify(session) == 204
 
@@ -139,15 +141,12 @@ def test_moves_that_cannot_work_are_refused(house, cluster, tmp_path):
     assert "already: name an empty one" in node.bramley("move", "--to", url, "--yes", code=1)
     assert "Ada Byron" in node.bramley("users", "list")
 
+
 @pytest.mark.parametrize("when", ["the copy is there", "the old one is marked"])
-def test_a_move_that_is_killed_leaves_one_database_in_use(house, cluster, when):
-    node = house.nodes[0]
-    node.start()
-    session = node.sign_in("ada")
-    node.program.stop()
-    wire = Wire(cluster.folder)
+def test_a_move_that_is_killed_leaves_one_database_in_use(house, cluster, wire, when):
+    node, session = begin(house)
     old = {"directory": node.settings["storage.directory"]}
-    new = old | {"postgres": {"url": cluster.url(house.database)}}
+    new = in_postgresql(node, cluster.url(house.database))
     url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
     killed, copied = threading.Event(), threading.Event()
     program = None
@@ -169,24 +168,21 @@ def test_a_move_that_is_killed_leaves_one_database_in_use(house, cluster, when):
 
     decide.copies = False
     wire.decide = decide
-    try:
-        program = subprocess.Popen(
-            [house.site.binaries / "bramley", "move", "--to", url, "--yes", "--config", node.folder / "config.json"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        program.wait(PATIENCE)
-        assert killed.is_set()
-        wire.decide = lambda content, writes: "pass"
-        # At most one can be used, and the move can be done again.
-        opens = []
-        for storage in (old, new):
-            place(node, **storage)
-            opens.append("Ada Byron" in node.bramley("users", "list", code=None))
-        assert opens == [when == "the copy is there", False]
-        place(node, **old)
-        node.bramley("move", "--to", url, "--yes")
-        assert "is not used any more" in node.bramley("users", "list", code=1)
-    finally:
-        wire.end()
+    program = subprocess.Popen(
+        [house.site.binaries / "bramley", "move", "--to", url, "--yes", "--config", node.folder / "config.json"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    program.wait(PATIENCE)
+    assert killed.is_set()
+    wire.decide = lambda content, writes: "pass"
+    # At most one can be used, and the move can be done again.
+    opens = []
+    for storage in (old, new):
+        place(node, **storage)
+        opens.append("Ada Byron" in node.bramley("users", "list", code=None))
+    assert opens == [when == "the copy is there", False]
+    place(node, **old)
+    node.bramley("move", "--to", url, "--yes")
+    assert "is not used any more" in node.bramley("users", "list", code=1)
     place(node, **new)
     node.start()
     assert node.verify(session) == 204

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from nodes import House, Node
+from nodes import Node
 from patience import PATIENCE
-from postgres import Cluster, as_postgres
+from postgres import Cluster
 
 
 class Place:
@@ -29,11 +29,8 @@ class Place:
         return f"{self.cluster.hosts} user={self.owner} dbname={self.name}{more}"
 
     def strangers(self, *sql: str, fails: bool = False) -> str:
-        commands = [word for text in sql for word in ("-c", text)]
-        done = subprocess.run(
-            as_postgres(str(self.cluster.programs / "psql"), "-h", str(self.cluster.folder), "-U", self.stranger,
-                        "-d", self.name, "-qAt", *commands),
-            capture_output=True, text=True, timeout=PATIENCE, cwd="/")
+        command = self.cluster.psql(self.stranger, self.name, *sql)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd="/")
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -47,11 +44,8 @@ def ground(cluster):
 
 
 @pytest.fixture
-def house(binaries, tmp_path, cluster, ground):
-    house = House(binaries, tmp_path, cluster, 0, {"storage.postgres.url": ground.url()})
-    house.nodes.append(Node("node", house.site, house.settings))
-    yield house
-    house.end()
+def node(build, ground):
+    return build(1, {"storage.postgres.url": ground.url()}, starts=False).nodes[0]
 
 
 def change_url(node: Node, url: str) -> None:
@@ -60,8 +54,7 @@ def change_url(node: Node, url: str) -> None:
     node.change({"storage.postgres.url": url})
 
 
-def test_functions_of_another_role_do_not_run_as_bramleys_role(house, ground):
-    node = house.nodes[0]
+def test_functions_of_another_role_do_not_run_as_bramleys_role(node, ground):
     # Each fits its arguments better than PostgreSQL's own.
     body = f"EXECUTE 'ALTER ROLE {ground.owner} CONNECTION LIMIT 77'; RETURN"
     ground.strangers(*(
@@ -80,12 +73,10 @@ def test_functions_of_another_role_do_not_run_as_bramleys_role(house, ground):
     assert "permission denied" in ground.strangers("CREATE TABLE bramley.x ()", fails=True)
 
 
-def test_a_strangers_advisory_lock_holds_up_nobody(house, ground):
-    node = house.nodes[0]
-    holder = subprocess.Popen(
-        as_postgres(str(ground.cluster.programs / "psql"), "-h", str(ground.cluster.folder), "-U", ground.stranger,
-                    "-d", ground.name, "-qAt", "-c", f"SELECT pg_advisory_lock({0x42726D6C})", "-c", "SELECT pg_sleep(60)"),
-        stdout=subprocess.PIPE, cwd="/")
+def test_a_strangers_advisory_lock_holds_up_nobody(node, ground):
+    lock = ground.cluster.psql(
+        ground.stranger, ground.name, f"SELECT pg_advisory_lock({0x42726D6C})", "SELECT pg_sleep(60)")
+    holder = subprocess.Popen(lock, stdout=subprocess.PIPE, cwd="/")
     try:
         assert holder.stdout.readline() == b"\n"
         node.start()
@@ -95,8 +86,7 @@ def test_a_strangers_advisory_lock_holds_up_nobody(house, ground):
         holder.wait(PATIENCE)
 
 
-def test_a_database_made_in_public_moves_at_the_first_start(house, ground):
-    node = house.nodes[0]
+def test_a_database_made_in_public_moves_at_the_first_start(node, ground):
     ground.cluster.sql("REVOKE CREATE ON SCHEMA public FROM PUBLIC", ground.name)
     # The connection string names the schema, where earlier versions took the first of the path.
     change_url(node, ground.url(" options='-c search_path=public'"))
@@ -116,8 +106,7 @@ def test_a_database_made_in_public_moves_at_the_first_start(house, ground):
     assert ground.cluster.sql(left, ground.name) == "0"
 
 
-def test_tables_that_a_stranger_has_prepared_are_not_taken_over(house, ground):
-    node = house.nodes[0]
+def test_tables_that_a_stranger_has_prepared_are_not_taken_over(node, ground):
     ground.strangers(*(f"CREATE TABLE public.{name} (id BIGINT)" for name in ("store_lock", "store_node", "store_poll")))
     said = node.bramley("serve", code=1)
     assert f"belongs to {ground.stranger}" in said and "public" in said
@@ -131,8 +120,7 @@ def test_tables_that_a_stranger_has_prepared_are_not_taken_over(house, ground):
      "ALTER FUNCTION bramley.length(bytea) OWNER TO {stranger}", "{stranger}"),
     ("ALTER SCHEMA bramley OWNER TO {stranger}", "{stranger}"),
 ])
-def test_a_schema_in_which_others_may_create_is_refused(house, ground, grant, named):
-    node = house.nodes[0]
+def test_a_schema_in_which_others_may_create_is_refused(node, ground, grant, named):
     node.start().program.stop()
     named = named.format(stranger=ground.stranger)
     ground.cluster.sql(grant.format(stranger=ground.stranger), ground.name)
@@ -143,8 +131,7 @@ def test_a_schema_in_which_others_may_create_is_refused(house, ground, grant, na
     assert any(one["check"] == "database" and named in one["detail"] for one in found)
 
 
-def test_a_schema_of_the_connection_string_is_kept_to(house, ground):
-    node = house.nodes[0]
+def test_a_schema_of_the_connection_string_is_kept_to(node, ground):
     ground.cluster.sql(f'CREATE SCHEMA "Apple""s" AUTHORIZATION {ground.owner}', ground.name)
     change_url(node, ground.url(" options='-c search_path=\"Apple\"\"s\",public'"))
     node.start()
@@ -154,13 +141,10 @@ def test_a_schema_of_the_connection_string_is_kept_to(house, ground):
     assert "does not exist: create it" in node.bramley("serve", code=1)
 
 
-def test_servers_that_start_together_make_one_schema(binaries, tmp_path, cluster, ground):
-    house = House(binaries, tmp_path, cluster, 3, {"storage.postgres.url": ground.url()})
-    try:
-        with ThreadPoolExecutor(3) as pool:
-            list(pool.map(Node.start, house.nodes))
-        assert ground.schemas() == "bramley"
-        session = house.nodes[0].sign_in("ada")
-        assert [node.verify(session) for node in house.nodes] == [204] * 3
-    finally:
-        house.end()
+def test_servers_that_start_together_make_one_schema(build, ground):
+    nodes = build(3, {"storage.postgres.url": ground.url()}, starts=False).nodes
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(Node.start, nodes))
+    assert ground.schemas() == "bramley"
+    session = nodes[0].sign_in("ada")
+    assert [node.verify(session) for node in nodes] == [204] * 3

@@ -1,18 +1,13 @@
 """A pooler in PostgreSQL's place: refused, since it may give each transaction another connection."""
 
-import socket
-import subprocess
-
 import pytest
 
-from nodes import House
-from patience import PATIENCE, eventually
 from postgres import as_postgres
-from programs import free_port
+from programs import Program, free_port
 
 
 @pytest.fixture
-def pooler(cluster):
+def pooler(cluster, tmp_path):
     """The port of a pgbouncer in front of the cluster."""
     port, settings = free_port(), cluster.folder / "pgbouncer.ini"
     settings.write_text(f"""
@@ -25,29 +20,15 @@ def pooler(cluster):
         auth_type = any
         pool_mode = transaction
         """.replace("\n        ", "\n"))
-    program = subprocess.Popen(
-        as_postgres("/usr/sbin/pgbouncer", str(settings)), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
-    eventually(lambda: answers(port), "pgbouncer")
+    command = as_postgres("env", "--chdir=/", "/usr/sbin/pgbouncer", str(settings))
+    program = Program(command, tmp_path / "pgbouncer.log")
+    program.wait_for(port)
     yield port
-    program.terminate()
-    program.wait(timeout=PATIENCE)
+    program.stop()
 
 
-def answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
-        return True
-    except OSError:
-        return False
-
-
-def test_a_pooler_is_refused_in_plain_words(binaries, tmp_path, cluster, pooler):
-    house = House(binaries, tmp_path, cluster, 1)
-    try:
-        node = house.nodes[0]
-        house.reach(node, f"host=127.0.0.1 port={pooler}")
-        said = node.bramley("serve", code=1)
-        assert "a pooler such as pgbouncer answers in its place" in said, said
-    finally:
-        house.end()
+def test_a_pooler_is_refused_in_plain_words(build, pooler):
+    house = build(1, starts=False)
+    house.reach(house.nodes[0], f"host=127.0.0.1 port={pooler}")
+    said = house.nodes[0].bramley("serve", code=1)
+    assert "a pooler such as pgbouncer answers in its place" in said, said

@@ -111,7 +111,8 @@ class Client:
             connection.putheader("Cookie", cookies)
         for name, value in fields:
             connection.putheader(name, value)
-        if body is not None:
+        # Else it is framed already.
+        if body is not None and "transfer-encoding" not in names:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
         response = connection.getresponse()
@@ -121,17 +122,6 @@ class Client:
             if name.lower() == "set-cookie":
                 self.keep(parts.hostname, value)
         return answer
-
-    def follow(self, url: str, fields: list[tuple[str, str]] = PAGE) -> tuple[str, Answer]:
-        """GETs along redirects; where it ended and what was there."""
-        for _ in range(10):
-            answer = self.send(url, fields)
-            if answer.status not in (302, 303, 308):
-                return url, answer
-            url = answer["Location"]
-            if url.startswith("/"):
-                url = self.id + url
-        raise AssertionError(f"redirected in circles, last to {url}")
 
     def sign_in(self, apple, person: str, login_url: str | None = None) -> str:
         """From the login page through Apple; where the callback leads to."""
@@ -145,10 +135,6 @@ class Client:
         back = self.send(f"{self.id}/apple/callback", form, "POST", answer["form"].encode())
         assert back.status == 303, back.text
         return back["Location"]
-
-    def sign_out(self) -> None:
-        answer = self.send(f"{self.id}/logout", [("Origin", self.id)], "POST", b"")
-        assert answer.status == 303, answer.text
 
     def web_socket(self, url: str) -> tuple[int, ssl.SSLSocket]:
         """The status of the handshake, and the open connection."""

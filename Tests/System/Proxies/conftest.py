@@ -40,19 +40,23 @@ def folder():
 
 
 class Arrangement:
-    """A proxy, Bramley with the simulated Apple behind it, and the application."""
+    """A proxy, Bramley with the simulated Apple behind it, and the application.
 
-    def __init__(self, kind, binaries: Path, folder: Path, settings: dict | None = None):
+    - public_url: where Bramley is, if not beside the application."""
+
+    def __init__(self, kind, binaries: Path, folder: Path, settings: dict | None = None, public_url: str | None = None,
+                 rules: dict = RULES):
+        folder = Path(tempfile.mkdtemp(prefix="place-", dir=folder))
+        folder.chmod(0o755)
         self.application = Application()
         self.ports = free_ports(0, self.application.port)
-        write_private(folder / "rules.json", json.dumps(RULES).encode())
-        self.site = Site(
-            binaries, folder, {
-                "sessions.cookieDomain": DOMAIN,
-                "login.allowedReturnOrigins": [f"https://app.{DOMAIN}:{self.ports.secure}"],
-                "server.trustedProxies": ["127.0.0.1"],
-                "forwardAuth.rulesFile": str(folder / "rules.json"), **(settings or {}),
-            }, origin=f"https://id.{DOMAIN}:{self.ports.secure}")
+        write_private(folder / "rules.json", json.dumps(rules).encode())
+        beside = {} if public_url else {
+            "sessions.cookieDomain": DOMAIN,
+            "login.allowedReturnOrigins": [f"https://app.{DOMAIN}:{self.ports.secure}"]}
+        self.site = Site(binaries, folder, beside | {
+            "server.trustedProxies": ["127.0.0.1"], "forwardAuth.rulesFile": str(folder / "rules.json"),
+        } | (settings or {}), origin=public_url or f"https://id.{DOMAIN}:{self.ports.secure}")
         self.ports.bramley = self.site.port
         self.proxy = kind(folder, self.ports)
         self.apple = self.site.apple

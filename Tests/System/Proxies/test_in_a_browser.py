@@ -4,32 +4,22 @@ import json
 
 import pytest
 
-from proxies import DOCS, DOMAIN
-from visitor import Visitor, start_browser
+import real_browser
+from proxies import DOMAIN
 
 
 @pytest.fixture(scope="module")
 def driver(place):
-    browser = start_browser(arguments=(
-        f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1", "--ignore-certificate-errors",
-        "--window-size=900,900"))
+    browser = real_browser.start("127.0.0.1")
     yield browser
     browser.quit()
 
 
 @pytest.fixture
 def visitor(place, driver):
-    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    visitor = Visitor(driver, place.site)
-    # The simulated Apple speaks http, the pages here https.
-    visitor.allow_complaint(r"Mixed Content: .* requested an insecure element 'http://127\.0\.0\.1:")
+    visitor = real_browser.visitor(place, driver)
     yield visitor
     visitor.check()
-
-
-def application(visitor) -> dict:
-    """What the application says it saw, as the browser shows it."""
-    return json.loads(visitor.find("pre").text)
 
 
 def test_from_a_link_through_apple_to_the_page_and_out_again(place, visitor):
@@ -39,7 +29,7 @@ def test_from_a_link_through_apple_to_the_page_and_out_again(place, visitor):
     visitor.arrives("/login")
     visitor.goes_through_apple("ada")
     visitor.wait(lambda driver: driver.current_url == page.split("#")[0], page)
-    assert application(visitor)["target"] == "/a%20b/?q=1&r=%2Fx%3Fy%3Dz&u=%E6%9D%8E"
+    assert json.loads(visitor.find("pre").text)["target"] == "/a%20b/?q=1&r=%2Fx%3Fy%3Dz&u=%E6%9D%8E"
     assert "ada@example.com" in visitor.text()
 
     # What a page does: fetch, a form, a WebSocket.
@@ -60,7 +50,7 @@ def test_from_a_link_through_apple_to_the_page_and_out_again(place, visitor):
     assert visitor.driver.execute_async_script(fetched) == 401
 
 
-def test_turned_away_and_in_as_somebody_else(place, visitor):
+def test_a_forbidden_page_offers_another_account(place, visitor):
     app = f"https://app.{DOMAIN}:{place.ports.secure}"
     visitor.open(f"{app}/ada/notes?n=1")
     visitor.arrives("/login")
@@ -70,9 +60,7 @@ def test_turned_away_and_in_as_somebody_else(place, visitor):
     # The style inside the page holds: the policy lets it through, and nothing else is needed.
     radius = "return getComputedStyle(document.querySelector('.card')).borderTopLeftRadius"
     assert visitor.script(radius) == "20px"
-    pictures = DOCS.parents[1] / ".build/screenshots"
-    pictures.mkdir(parents=True, exist_ok=True)
-    (pictures / f"forbidden-behind-{place.proxy.name}.png").write_bytes(visitor.driver.get_screenshot_as_png())
+    real_browser.picture(visitor.driver, f"forbidden-behind-{place.proxy.name}")
 
     assert "You are signed in as Boris" in visitor.text()
     # One button: out, and to the login page for the very same page.

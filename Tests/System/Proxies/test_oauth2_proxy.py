@@ -1,17 +1,16 @@
 """Coming from oauth2-proxy: its documented nginx configurations, of which the upstream alone is another."""
 
 import json
-import tempfile
-from pathlib import Path
-from urllib.parse import quote
+import socket
+from functools import partial
+from urllib.parse import quote, urlsplit
 
 import pytest
 
-from application import Application
+import real_browser
 from client import FETCH, PAGE, Client
-from programs import Site, write_private
-from proxies import DOCS, DOMAIN, Nginx, filled, free_ports
-from visitor import Visitor, start_browser
+from conftest import Arrangement
+from proxies import DOCS, DOMAIN, Nginx, filled
 
 APP = f"https://app.{DOMAIN}"
 # Every character that nginx's $request_uri has as it came.
@@ -41,47 +40,13 @@ class DocumentedNginx(Nginx):
 class UsualPort(Client):
     """A client for whom the proxy is at 443, as `$host` without a port wants it."""
 
-    def __init__(self, folder, port: int, public_url: str):
-        super().__init__(folder, 443)
-        self.real = port
-        self.app = APP
-        self.id = public_url
+    def __init__(self, place: Arrangement):
+        super().__init__(place.proxy.folder, 443)
+        self.real, self.app, self.id = place.ports.secure, APP, place.site.origin
 
     def open(self, url):
-        import socket
-        from urllib.parse import urlsplit
         plain = socket.create_connection(("127.0.0.1", self.real))
         return self.context.wrap_socket(plain, server_hostname=urlsplit(url).hostname)
-
-
-class Place:
-    def __init__(self, binaries, folder, file: str, public_url: str, others: str = "", settings: dict | None = None):
-        # The simulator keeps its key, and the server its data, in a folder of this place.
-        folder = Path(tempfile.mkdtemp(prefix="oauth2-proxy-", dir=folder))
-        folder.chmod(0o755)
-        self.application = Application()
-        self.ports = free_ports(0, self.application.port)
-        write_private(folder / "rules.json", json.dumps(RULES).encode())
-        self.site = Site(binaries, folder, {
-            "server.trustedProxies": ["127.0.0.1"], "forwardAuth.rulesFile": str(folder / "rules.json"),
-        } | (settings or {}), origin=public_url)
-        self.public_url = public_url
-        self.ports.bramley = self.site.port
-        self.proxy = DocumentedNginx(folder, self.ports, file, others)
-        self.apple = self.site.apple
-
-    def start(self):
-        self.site.start()
-        self.proxy.start()
-        return self
-
-    def end(self):
-        self.proxy.stop()
-        self.site.end()
-        self.application.stop()
-
-    def client(self) -> UsualPort:
-        return UsualPort(self.proxy.folder, self.ports.secure, self.public_url)
 
 
 # Bramley on a host of its own, beside the site's.
@@ -101,44 +66,34 @@ server {{{{
 
 
 @pytest.fixture(scope="module", params=["sign-in-page", "redirect"])
-def shared(request, binaries, folder):
-    """Bramley below /oauth2/ of the site's own host: not a line but the upstreams is changed."""
-    place = Place(binaries, folder, request.param, f"{APP}/oauth2")
-    try:
-        yield place.start()
-    finally:
-        place.end()
+def make(request, binaries, folder):
+    made = []
 
+    def make(public_url: str, others: str = "", settings: dict | None = None) -> Arrangement:
+        kind = partial(DocumentedNginx, file=request.param, others=others)
+        made.append(Arrangement(kind, binaries, folder, settings, public_url, RULES))
+        return made[-1].start()
 
-@pytest.fixture(scope="module", params=["sign-in-page", "redirect"])
-def beside(request, binaries, folder):
-    """Bramley on a host of its own, which the site's shares the cookie with."""
-    place = Place(binaries, folder, request.param, f"https://id.{DOMAIN}", OWN_HOST, {
-        "sessions.cookieDomain": DOMAIN, "login.allowedReturnOrigins": [APP]})
-    try:
-        yield place.start()
-    finally:
+    yield make
+    for place in made:
         place.end()
 
 
 @pytest.fixture(scope="module")
-def driver():
-    drivers = {}
+def shared(make):
+    """Bramley below /oauth2/ of the site's own host: not a line but the upstreams is changed."""
+    return make(f"{APP}/oauth2")
 
-    def driver(place):
-        if place not in drivers:
-            drivers[place] = start_browser(arguments=(
-                f"--host-resolver-rules=MAP *.{DOMAIN} 127.0.0.1:{place.ports.secure}", "--ignore-certificate-errors",
-                "--window-size=900,900"))
-        return drivers[place]
 
-    yield driver
-    for browser in drivers.values():
-        browser.quit()
+@pytest.fixture(scope="module")
+def beside(make):
+    """Bramley on a host of its own, which the site's shares the cookie with."""
+    return make(f"https://id.{DOMAIN}", OWN_HOST, {
+        "sessions.cookieDomain": DOMAIN, "login.allowedReturnOrigins": [APP]})
 
 
 @pytest.mark.parametrize("name", ["sign-in-page", "redirect"])
-def test_nothing_but_the_upstream_is_another(name):
+def test_the_configurations_differ_only_in_the_upstream(name):
     before = (DOCS / f"oauth2-proxy/{name}.before.conf").read_text()
     after = (DOCS / f"oauth2-proxy/{name}.after.conf").read_text()
     assert before.count("127.0.0.1:4180") == 2
@@ -146,7 +101,7 @@ def test_nothing_but_the_upstream_is_another(name):
 
 
 def test_signed_out_signed_in_and_what_the_application_hears(shared):
-    client = shared.client()
+    client = UsualPort(shared)
     # Whoever loads a page is shown or sent to the login page; a form or a script is not let in either.
     for method, fields in (("GET", PAGE), ("GET", FETCH), ("POST", PAGE)):
         answer = client.send(f"{APP}/form?a=1&b=2", fields, method, b"x=y" if method == "POST" else None)
@@ -176,7 +131,7 @@ def test_signed_out_signed_in_and_what_the_application_hears(shared):
     [("Host", "unknown"), ("X-Forwarded-Host", f"open.{DOMAIN}")],
 ])
 def test_what_a_visitor_claims_opens_nothing(shared, claims):
-    client = shared.client()
+    client = UsualPort(shared)
     count = len(shared.application.seen)
     for path in ("/admin/x", "/put", "/x"):
         assert client.send(APP + path, PAGE + claims).status in (302, 403)
@@ -190,58 +145,45 @@ def test_what_a_visitor_claims_opens_nothing(shared, claims):
     "rd=https://evil.example/", "rd=//evil.example/", "rd=https://app.orchard.test@evil.example/x&y=z",
     f"rd={quote('https://evil.example/', safe='')}"])
 def test_rd_leads_to_no_other_site(shared, query):
-    client = shared.client()
+    client = UsualPort(shared)
     for path in ("sign_in", "start", "sign_out"):
         answer = client.send(f"{APP}/oauth2/{path}?{query}")
         assert answer.status == 400 and "evil" not in str(answer.headers) + answer.text
 
 
-def picture(driver, name: str) -> None:
-    pictures = DOCS.parents[1] / ".build/screenshots"
-    pictures.mkdir(parents=True, exist_ok=True)
-    (pictures / f"{name}.png").write_bytes(driver.get_screenshot_as_png())
+def walk(place, name: str, signs_in) -> None:
+    driver = real_browser.start(f"127.0.0.1:{place.ports.secure}")
+    try:
+        person = real_browser.visitor(place, driver)
+        page = APP + PAGE_WITH_QUERY
+        person.open(page)
+        person.reads("Sign in to Orchard Club")
+        # In place of the page, at its own address; or at /oauth2/sign_in.
+        assert (driver.current_url == page) == (place.proxy.file == "sign-in-page")
+        real_browser.picture(driver, f"oauth2-proxy-{place.proxy.file}{name}")
+        signs_in(person)
+        person.wait(lambda driver: driver.current_url == page, page)
+        seen = json.loads(person.find("pre").text)
+        assert seen["target"] == PAGE_WITH_QUERY
+        assert ["X-Email", "ada@example.com"] in seen["headers"]
+
+        person.open(f"{APP}/oauth2/sign_out?rd={APP}/public/bye?a=1&b=2")
+        person.press("form button")
+        person.wait(lambda driver: driver.current_url == f"{APP}/public/bye?a=1&b=2", "where rd leads")
+        person.open(page)
+        person.reads("Sign in to Orchard Club")
+        person.check()
+    finally:
+        driver.quit()
 
 
-def visitor(place, driver) -> Visitor:
-    browser = driver(place)
-    browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    visitor = Visitor(browser, place.site)
-    # The simulated Apple speaks http, the pages here https.
-    visitor.allow_complaint(r"Mixed Content: .* requested an insecure element 'http://127\.0\.0\.1:")
-    return visitor
+def test_the_whole_way_in_a_browser(shared):
+    walk(shared, "", lambda person: person.goes_through_apple("ada"))
 
 
-def walk(place, driver, name: str, in_place: bool, signs_in) -> None:
-    person = visitor(place, driver)
-    page = APP + PAGE_WITH_QUERY
-    person.open(page)
-    person.reads("Sign in to Orchard Club")
-    # In place of the page, at its own address; or at /oauth2/sign_in.
-    assert (person.driver.current_url == page) == in_place
-    picture(person.driver, name)
-    signs_in(person)
-    person.wait(lambda driver: driver.current_url == page, page)
-    seen = json.loads(person.find("pre").text)
-    assert seen["target"] == PAGE_WITH_QUERY.replace("%20", " ").replace(" ", "%20")
-    assert ["X-Email", "ada@example.com"] in seen["headers"]
-
-    person.open(f"{APP}/oauth2/sign_out?rd={APP}/public/bye?a=1&b=2")
-    person.press("form button")
-    person.wait(lambda driver: driver.current_url == f"{APP}/public/bye?a=1&b=2", "where rd leads")
-    person.open(page)
-    person.reads("Sign in to Orchard Club")
-    person.check()
-
-
-def test_the_whole_way_in_a_browser(shared, driver):
-    name = shared.proxy.file
-    walk(shared, driver, f"oauth2-proxy-{name}", name == "sign-in-page", lambda person: person.goes_through_apple("ada"))
-
-
-def test_the_whole_way_with_bramley_on_a_host_of_its_own(beside, driver):
+def test_the_whole_way_with_bramley_on_a_host_of_its_own(beside):
     def signs_in(person):
         person.press(".apple-button")
         person.agrees("ada")
 
-    name = beside.proxy.file
-    walk(beside, driver, f"oauth2-proxy-{name}-own-host", name == "sign-in-page", signs_in)
+    walk(beside, "-own-host", signs_in)

@@ -1,12 +1,12 @@
 """Each proxy with its documented configuration, in front of Bramley and an application."""
 
 import re
-import time
 from urllib.parse import quote
 
 import pytest
 
-from client import FETCH, PAGE, PATIENCE, echo
+from client import FETCH, PAGE, echo
+from patience import eventually
 from proxies import CLAIMED_BY_PREFIX, CLAIMS, DOMAIN
 
 # The last two Bramley does not send here: they must not arrive either.
@@ -85,16 +85,15 @@ def claims(value: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", ["/", "/hello", "/public/a"])
 def test_forged_identity_has_no_effect(place, dana, page):
-    client = dana
     # Each proxy takes a hundred fields or so.
     for fields in (claims("root"), [field for field in claims("root")[:30] for _ in range(2)]):
-        for visitor in (client, place.client()) if page != "/" else (client,):
-            seen = visitor.send(client.app + page, PAGE + fields).seen
+        for visitor in (dana, place.client()) if page != "/" else (dana,):
+            seen = visitor.send(dana.app + page, PAGE + fields).seen
             for name in IDENTITY:
                 values = seen.all(f"X-Auth-Request-{name}")
                 assert len(values) <= 1 and "root" not in str(values), f"{name}: {seen.headers}"
-            assert (seen.all("X-Auth-Request-User") not in ([], [""])) == (visitor is client)
-        assert place.client().send(client.app + "/", PAGE + fields).status == 302
+            assert (seen.all("X-Auth-Request-User") not in ([], [""])) == (visitor is dana)
+        assert place.client().send(dana.app + "/", PAGE + fields).status == 302
 
 
 def spellings(name: str) -> list[str]:
@@ -156,10 +155,9 @@ def test_forged_description_has_no_effect(place, dana, forged):
     assert refused.status == 302, refused.text
     expected = f"https%3A%2F%2Fapp.{DOMAIN}%3A{place.ports.secure}%2Fx%3Fy%3Dz"
     assert refused["Location"] == f"{client.id}/login?return_to={expected}"
-    somebody = dana
     fields = [field for field in forged if field[0] != "Connection"]
-    assert somebody.send(f"{client.app}/admin/x", PAGE + fields).status == 403
-    seen = somebody.send(f"{client.app}/x", PAGE + fields).seen
+    assert dana.send(f"{client.app}/admin/x", PAGE + fields).status == 403
+    seen = dana.send(f"{client.app}/x", PAGE + fields).seen
     assert seen.target == "/x"
     # Nor does the application hear it.
     for name, value in seen.headers:
@@ -177,47 +175,34 @@ def test_description_that_could_mean_two_things_is_refused(place):
     assert len(place.application.seen) == before
 
 
-def test_another_host_is_refused(place):
+def test_requests_for_another_host_are_refused(place):
     client = place.signed_in()
     before = len(place.application.seen)
-    for host in ("evil.example", f"app.{DOMAIN}.evil.example", "127.0.0.1", f"x.{DOMAIN}"):
-        answer = client.send(client.app + "/admin/x", PAGE + [("Host", host)])
-        assert answer.status >= 400 or answer.body == b"", f"{host}: {answer.status}"
-    for host in (f"app.{DOMAIN}.:{place.ports.secure}", f"APP.{DOMAIN.upper()}:{place.ports.secure}"):
+    for host in ("evil.example", f"app.{DOMAIN}.evil.example", "127.0.0.1", f"x.{DOMAIN}",
+                 f"app.{DOMAIN}.:{place.ports.secure}", f"APP.{DOMAIN.upper()}:{place.ports.secure}"):
         answer = client.send(client.app + "/admin/x", PAGE + [("Host", host)])
         assert answer.status >= 400 or answer.body == b"", f"{host}: {answer.status}"
     assert len(place.application.seen) == before
 
 
-@pytest.mark.parametrize("fields", [
-    FETCH, [("Sec-Fetch-Mode", "no-cors")], [("Accept", "application/json"), ("X-Requested-With", "XMLHttpRequest")],
-], ids=["cors", "no-cors", "XMLHttpRequest"])
-def test_fetch_gets_401(place, fields):
-    client = place.client()
-    assert client.send(client.app + "/data.json", fields).status == 401
-    assert place.signed_in().send(client.app + "/data.json", fields).status == 200
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_changing_requests(place, method):
-    body = bytes(range(256)) * 1024
-    client = place.client()
+@pytest.mark.parametrize("method, fields, status", [
+    ("HEAD", PAGE, 302), ("GET", FETCH, 401), ("GET", [("Sec-Fetch-Mode", "no-cors")], 401),
+    ("GET", [("Accept", "application/json"), ("X-Requested-With", "XMLHttpRequest")], 401),
+    ("POST", PAGE, 401), ("PUT", PAGE, 401), ("DELETE", PAGE, 401),
+], ids=["HEAD", "cors", "no-cors", "XMLHttpRequest", "POST", "PUT", "DELETE"])
+def test_only_who_loads_a_page_is_led_to_the_login(place, dana, method, fields, status):
+    body = None if method in ("HEAD", "GET") else bytes(range(256)) * 1024
     # A little: a proxy that refuses may close before it has read all of more.
-    assert client.send(client.app + "/form", PAGE, method, b"a=b").status == 401
-    seen = place.signed_in().send(client.app + "/form?a=b", PAGE, method, body).seen
-    assert (seen.method, seen.target, seen.body) == (method, "/form?a=b", body)
+    assert place.client().send(dana.app + "/form", fields, method, body and b"a=b").status == status
+    answer = dana.send(dana.app + "/form?a=b", fields, method, body)
+    assert answer.status == 200
+    if body:
+        assert (answer.seen.method, answer.seen.target, answer.seen.body) == (method, "/form?a=b", body)
 
 
-def test_rule_for_a_method_sees_the_method(place):
-    client = place.signed_in()
-    assert client.send(client.app + "/upload", FETCH, "PUT", b"x").status == 403
-    assert client.send(client.app + "/upload", FETCH, "POST", b"x").status == 200
-
-
-def test_head_is_answered_like_get(place):
-    client = place.client()
-    assert client.send(client.app + "/x", PAGE, "HEAD").status == 302
-    assert place.signed_in().send(client.app + "/x", PAGE, "HEAD").status == 200
+def test_rule_for_a_method_sees_the_method(dana):
+    assert dana.send(dana.app + "/upload", FETCH, "PUT", b"x").status == 403
+    assert dana.send(dana.app + "/upload", FETCH, "POST", b"x").status == 200
 
 
 def test_web_socket(place):
@@ -263,8 +248,6 @@ def test_forbidden_with_a_page(place):
     assert number in place.site.server.text()
     program = client.send(client.app + "/admin/a", FETCH)
     assert program.status == 403 and "<html" not in program.text
-    # Never a loop: neither here nor at the login page.
-    assert client.follow(client.app + "/admin/a")[1].status == 403
     # One step to another account, which another site cannot take.
     form = [("Content-Type", "application/x-www-form-urlencoded")]
     body = f"return_to={quote(client.app + '/admin/a?b=c', safe='')}".encode()
@@ -273,48 +256,6 @@ def test_forbidden_with_a_page(place):
     switched = client.send(f"{client.id}/logout/switch", form + [("Origin", client.app)], "POST", body)
     assert switched.status == 303 and client.send(client.app + "/x").status == 302
     assert client.sign_in(place.apple, "ada", client.id + switched["Location"]) == client.app + "/admin/a?b=c"
-
-
-def test_listed_people_and_domains(place):
-    ada, boris = place.signed_in("ada"), place.signed_in("boris")
-    assert ada.send(ada.app + "/ada/x").status == 200
-    assert boris.send(ada.app + "/ada/x").status == 403
-    # Boris hides his address, whatever it is.
-    assert ada.send(ada.app + "/team/").status == 200
-    assert boris.send(ada.app + "/team/").status == 403
-
-
-def test_signing_out_ends_it_at_once(place):
-    client = place.signed_in()
-    stolen = dict(client.jar)
-    assert client.send(client.app + "/x").status == 200
-    client.sign_out()
-    assert client.send(client.app + "/x").status == 302
-    client.jar = stolen
-    assert client.send(client.app + "/x").status == 302
-
-
-def test_two_session_cookies_sign_nobody_in(place):
-    client = place.signed_in()
-    client.jar[f"app.{DOMAIN}", "__Secure-bramley"] = next(
-        value for (_, name), value in client.jar.items() if name == "__Secure-bramley")
-    assert client.send(client.app + "/x").status == 302
-
-
-def test_addresses_of_oauth2_proxy(place):
-    client = place.client()
-    target = f"{client.app}/a?b=c".replace(":", "%3A").replace("/", "%2F").replace("?", "%3F").replace("=", "%3D")
-    start = client.send(f"{client.id}/oauth2/start?rd={target}")
-    assert start.status == 303
-    assert client.sign_in(place.apple, "ada", start["Location"]) == f"{client.app}/a?b=c"
-    out = client.send(f"{client.id}/oauth2/sign_out?rd={target}")
-    assert (out.status, out["Location"]) == (303, f"{client.id}/logout?return_to={target}")
-    # Only the button on that page ends the session.
-    assert client.send(client.app + "/x").status == 200
-    forged = [("X-Forwarded-Host", "evil.example"), ("X-Auth-Request-Redirect", "https://evil.example/")]
-    assert client.send(f"{client.id}/oauth2/start", PAGE + forged)["Location"] == f"{client.id}/login"
-    page = client.send(f"{client.id}/oauth2/sign_in", PAGE + forged)
-    assert page.status == 200 and "evil" not in page.text
 
 
 def test_bramley_down_lets_nobody_in(place):
@@ -343,8 +284,5 @@ def test_log_holds_no_query(place):
     target = f"{client.id}/link/lnk_1?token=bra_secret"
     assert client.send(target, [*PAGE, ("Referer", f"{client.id}/x?bra_secret")]).status >= 400
     # Written once the answer is sent.
-    deadline = time.monotonic() + PATIENCE
-    while "/link/lnk_1" not in log.read_text():
-        assert time.monotonic() < deadline, "the request is not logged"
-        time.sleep(0.01)
+    eventually(lambda: "/link/lnk_1" in log.read_text(), "the line of the request")
     assert "bra_secret" not in log.read_text()

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from client import FETCH, PAGE
+from programs import write_private
 from proxies import CLAIMS, DOCS, DOMAIN, RULES, TRAEFIKS_OWN
-from programs import Site, write_private
 from web import Answer, Browser, call
 
 IDENTITY = [f"X-Auth-Request-{name}" for name in ("User", "Email", "Preferred-Username", "Name", "Groups")]
@@ -19,16 +19,12 @@ def document() -> dict:
 
 
 @pytest.fixture(scope="module")
-def site(binaries, folder):
+def site(make_shared_site, folder):
     write_private(folder / "rules.json", json.dumps(RULES).encode())
-    site = Site(binaries, folder, {
+    return make_shared_site({
         "sessions.cookieDomain": DOMAIN, "login.allowedReturnOrigins": [f"https://app.{DOMAIN}"],
         "server.trustedProxies": ["127.0.0.1"], "forwardAuth.rulesFile": str(folder / "rules.json"),
     }, origin=f"https://id.{DOMAIN}")
-    try:
-        yield site.start()
-    finally:
-        site.end()
 
 
 def test_every_named_middleware_exists(document):

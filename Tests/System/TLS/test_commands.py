@@ -1,10 +1,9 @@
 """What `bramley check` and `bramley serve` say of certificates."""
 
+import dataclasses
 import subprocess
 
 import pytest
-
-from programs import write_private
 
 
 @pytest.fixture
@@ -24,15 +23,6 @@ def test_a_valid_certificate_is_reported(check):
     assert " leads to https://localhost:" in run.stdout
 
 
-@pytest.mark.parametrize("start,days,words", [
-    (-30, 10, "expired at"), (2, 90, "is not valid before"), (-80, 90, "expires at")])
-def test_an_expired_certificate_is_a_warning(check, authority, start, days, words):
-    """A restart shall not keep the server down until somebody has renewed."""
-    run = check(authority.issue("localhost", start=start, days=days))
-    assert run.returncode == 0
-    assert "warning: server.certificateFile" in run.stdout and words in run.stdout
-
-
 def test_a_certificate_for_another_name_is_an_error_without_a_proxy(check, authority):
     pair = authority.issue("www.example.com")
     run = check(pair)
@@ -41,10 +31,7 @@ def test_a_certificate_for_another_name_is_an_error_without_a_proxy(check, autho
     assert check(pair, {"server.trustedProxies": ["127.0.0.1"]}).returncode == 0
 
 
-def test_serve_does_not_start_without_its_key(make_secure_site, authority):
-    site = make_secure_site(start=False)
-    write_private(site.key_file, authority.issue("localhost").key)
-    run = site.operator.run("serve", timeout=60)
-    assert run.returncode == 1
-    assert "is not the key of the certificate." in run.stderr
+def test_the_key_of_another_certificate_is_an_error(check, authority):
+    run = check(dataclasses.replace(authority.issue("localhost"), key=authority.issue("localhost").key))
+    assert run.returncode == 1 and "is not the key of the certificate." in run.stderr
     assert "PRIVATE" not in run.stderr

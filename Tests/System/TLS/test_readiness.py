@@ -35,7 +35,7 @@ def test_a_certificate_out_of_its_time_is_not_ready_until_a_good_one_comes(make_
     site.put(expired)
     site.server.process.send_signal(signal.SIGHUP)
     eventually(lambda: "not reloaded" in site.server.text(), "the refusal", site.server.text)
-    assert ready(site)[0] == 200
+    assert ready(site)[0] == 200 and site.shown().serial_number == following.serial
     # The audit log has the change that took place, and no other.
     operator = site.operator
     eventually(

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from echo import exchange
 from patience import PATIENCE, eventually
 from secure_site import SecureSite, get
 
@@ -16,12 +17,15 @@ def plain(site) -> http.client.HTTPConnection:
 
 @pytest.fixture(scope="module")
 def redirecting(make_shared_site, authority, issued):
-    return make_shared_site({"server.limits.headerTimeout": 1, "server.limits.connectionsPerAddress": 20}, SecureSite, authority=authority, issued=issued)
+    return make_shared_site(
+        {"server.limits.headerTimeout": 1, "server.limits.connectionsPerAddress": 20}, SecureSite,
+        authority=authority, issued=issued)
 
 
 @pytest.mark.parametrize("method,status", [
     ("GET", 301), ("HEAD", 301), ("POST", 308), ("PUT", 308), ("DELETE", 308), ("OPTIONS", 308), ("PROPFIND", 308)])
-@pytest.mark.parametrize("path", ["/", "/login?return_to=%2Fa%20b&x=1", "//evil.example/a", "/.well-known/x", "/a;b?"])
+@pytest.mark.parametrize("path", [
+    "/", "/login?return_to=%2Fa%20b&x=1", "//evil.example/a", "/.well-known/x", "/a;b?", "/healthz", "/auth/verify"])
 def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, status, path):
     connection = plain(redirecting)
     # Whatever the request calls us.
@@ -37,17 +41,6 @@ def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, s
     connection.close()
 
 
-def raw(site, *parts: bytes) -> bytes:
-    """Everything that comes back for these bytes, until the server closes."""
-    with socket.create_connection(("127.0.0.1", site.redirect_port), timeout=PATIENCE) as connection:
-        for part in parts:
-            connection.sendall(part)
-        answer = b""
-        while piece := connection.recv(65536):
-            answer += piece
-        return answer
-
-
 def test_absolute_and_other_request_targets_are_redirected(redirecting):
     location = b"Location: " + redirecting.origin.encode()
     for request, path in [
@@ -56,7 +49,7 @@ def test_absolute_and_other_request_targets_are_redirected(redirecting):
         (b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"/"),
         (b"POST /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", b"/d"),
     ]:
-        answer = raw(redirecting, request)
+        answer = exchange(("127.0.0.1", redirecting.redirect_port), request)
         assert location.lower() + path + b"\r\n" in answer.replace(b"Location", b"location"), (request, answer)
 
 
@@ -67,20 +60,19 @@ def test_absolute_and_other_request_targets_are_redirected(redirecting):
     (b"GET /slow HTTP/1.1\r\nHo", b"408"),
 ])
 def test_malformed_requests_are_refused(redirecting, request_bytes, status):
-    answer = raw(redirecting, request_bytes)
+    answer = exchange(("127.0.0.1", redirecting.redirect_port), request_bytes)
     assert answer.startswith(b"HTTP/1.1 " + status), answer
     assert b"strict-transport-security" not in answer.lower()
 
 
-def test_its_connections_count_towards_the_limits(redirecting):
+def test_connections_to_the_plain_port_count_towards_the_limits(redirecting):
     """One address cannot have more than its share by way of the second port."""
     held = []
     try:
         for _ in range(40):
             held.append(socket.create_connection(("127.0.0.1", redirecting.redirect_port), timeout=PATIENCE))
         # Those that were not let in are closed at once, the others wait for a request.
-        closed = lambda: len(select.select(held, [], [], 0)[0]) >= 20
-        eventually(closed, "the end of what is too much")
+        eventually(lambda: len(select.select(held, [], [], 0)[0]) >= 20, "the end of what is too much")
     finally:
         for connection in held:
             connection.close()
@@ -93,9 +85,3 @@ def test_its_connections_count_towards_the_limits(redirecting):
 
     # The next test has the same address.
     eventually(is_served, "room after they have left")
-
-
-def test_the_redirecting_port_serves_nothing_else(redirecting):
-    """No page, no session, no admin listener."""
-    for path in ("/login", "/auth/verify", "/api/v1/session", "/healthz", "/assets/site.css", "/account"):
-        assert get(plain(redirecting), path).status == 301

@@ -5,17 +5,14 @@ import signal
 import ssl
 import threading
 
-import pytest
-
 from patience import eventually
-from programs import write_private
 from secure_site import get
 
 KEPT = "certificate not reloaded; the previous one stays in use"
 TAKEN = "certificate reloaded"
 
 
-def test_files_that_change_are_taken_by_themselves(site, authority, issued):
+def test_a_new_certificate_is_served_without_a_signal(site, authority, issued):
     assert site.shown().serial_number == issued.serial
     kept = site.connect()
     assert get(kept, "/login").status == 200
@@ -29,7 +26,7 @@ def test_files_that_change_are_taken_by_themselves(site, authority, issued):
     assert site.said(KEPT) <= 1
 
 
-def test_sighup_takes_them_at_once(site, authority):
+def test_sighup_reloads_the_certificate(site, authority):
     following = authority.issue("localhost", kind="rsa")
     site.put(following)
     site.server.process.send_signal(signal.SIGHUP)
@@ -37,69 +34,8 @@ def test_sighup_takes_them_at_once(site, authority):
     assert site.shown().serial_number == following.serial
 
 
-def test_links_are_switched_as_certbot_does(make_secure_site, authority, issued, tmp_path):
-    """live/fullchain.pem → archive/fullchain1.pem, and the next day → archive/fullchain2.pem."""
-    following = authority.issue("localhost")
-    archive, live = tmp_path / "archive", tmp_path / "live"
-    for folder in (archive, live):
-        folder.mkdir()
-    for number, pair in ((1, issued), (2, following)):
-        write_private(archive / f"fullchain{number}.pem", pair.chain)
-        write_private(archive / f"privkey{number}.pem", pair.key)
-
-    def switch(number: int) -> None:
-        for name in ("fullchain", "privkey"):
-            link = live / f"{name}.new"
-            link.symlink_to(archive / f"{name}{number}.pem")
-            link.rename(live / f"{name}.pem")
-
-    switch(1)
-    site = make_secure_site({
-        "server.certificateFile": str(live / "fullchain.pem"), "server.privateKeyFile": str(live / "privkey.pem")})
-    assert site.shown().serial_number == issued.serial
-    switch(2)
-    eventually(lambda: site.shown().serial_number == following.serial, "the new certificate", site.server.text)
-    assert site.said(KEPT) == 0
-
-
-@pytest.mark.parametrize("flaw,reason", [
-    ("another's key", "mismatch"), ("half a chain", "unreadable_certificate"), ("no file", "unreadable"),
-    ("another name", "wrong_name"), ("expired", "expired"), ("of tomorrow", "not_yet_valid"),
-    ("a key everybody reads", "unreadable"),
-])
-def test_a_bad_pair_is_refused_and_the_next_good_one_taken(site, authority, issued, flaw, reason):
-    other = authority.issue("localhost")
-    match flaw:
-        case "another's key": write_private(site.key_file, other.key)
-        case "half a chain": write_private(site.chain_file, other.chain[:400])
-        case "no file": site.chain_file.unlink()
-        case "another name": site.put(authority.issue("www.example.com"))
-        case "expired": site.put(authority.issue("localhost", start=-30, days=10))
-        case "of tomorrow": site.put(authority.issue("localhost", start=1))
-        case "a key everybody reads": site.key_file.chmod(0o644)
-    eventually(lambda: site.said(KEPT) == 1, "the log line", site.server.text)
-    assert f"reason={reason}" in site.server.text()
-    assert site.shown().serial_number == issued.serial
-    # Asked twice, said once more at most, and still served.
-    site.server.process.send_signal(signal.SIGHUP)
-    connection = site.connect()
-    assert get(connection, "/login").status == 200
-    connection.close()
-    good = authority.issue("localhost")
-    site.put(good)
-    site.key_file.chmod(0o600)
-    eventually(lambda: site.shown().serial_number == good.serial, "the good one", site.server.text)
-    said = site.server.text()
-    for secret in (good.key, other.key):
-        # Each line of the key itself; how a key begins, the message that misses it may say.
-        assert not any(line in said for line in secret.decode().splitlines() if not line.startswith("-----"))
-
-
 def test_under_load_not_one_connection_is_dropped(site, authority):
-    """Kept connections and new ones all along, while the certificate changes again and again.
-
-    `/auth/verify` has no limit; 401 is its answer to strangers.
-    """
+    """`/auth/verify` has no limit; 401 is its answer to strangers."""
     over = threading.Event()
     failures: list[str] = []
     answers = [0, 0]
@@ -139,10 +75,10 @@ def test_under_load_not_one_connection_is_dropped(site, authority):
     for thread in threads:
         thread.start()
     try:
-        for round_ in range(4):
+        for number in range(4):
             following = authority.issue("localhost")
             site.put(following)
-            if round_ % 2:
+            if number % 2:
                 site.server.process.send_signal(signal.SIGHUP)
             eventually(lambda: site.shown().serial_number == following.serial, "the new one", site.server.text)
     finally:

@@ -1,6 +1,5 @@
 """Bramley with webhooks, people who sign in without a browser, and its journal as it stands in the database."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -8,7 +7,7 @@ from operating import event_id
 from patience import eventually
 from programs import Site, write_private
 from receiver import new_secret
-from web import FORM, SAME_ORIGIN, SESSION, Answer, Browser, call
+from web import FORM, SAME_ORIGIN, SESSION, Browser, call, new_address
 
 
 class Sender(Site):
@@ -36,9 +35,7 @@ class Sender(Site):
         return self.operator.run("webhooks", *arguments)
 
     def endpoints(self) -> list[dict]:
-        listed = self.command("list", "--json")
-        assert listed.returncode == 0, listed.stderr
-        return json.loads(listed.stdout)["items"]
+        return self.operator.json("webhooks", "list")["items"]
 
     def wait_for_log(self, text: str, times: int = 1) -> None:
         eventually(
@@ -46,9 +43,6 @@ class Sender(Site):
             lambda: self.server.text()[-2000:])
 
     # What visitors do
-
-    def request(self, method: str, path: str, headers: dict, body: str = "") -> Answer:
-        return call(self, method, path, headers, body)
 
     def new_person(self) -> str:
         self.people += 1
@@ -59,9 +53,7 @@ class Sender(Site):
 
     def sign_in(self, person: str) -> str:
         """A whole sign-in; the session's cookie."""
-        number = int(person.removeprefix("person"))
-        browser = Browser(self, {"X-Forwarded-For": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"})
-        return f"{SESSION}={browser.sign_in(person)}"
+        return f"{SESSION}={Browser(self, new_address()).sign_in(person)}"
 
     def sign_out(self, session: str) -> None:
         answer = call(self, "POST", "/logout", SAME_ORIGIN | FORM | {"Cookie": session})

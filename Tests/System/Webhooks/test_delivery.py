@@ -80,6 +80,16 @@ def test_deliveries_are_signed_and_complete(receivers, sender):
             "account.deleted", "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded"]}
 
 
+def test_an_address_may_be_ipv6_and_have_a_query(receivers, sender):
+    receiver = receivers(address="::1")
+    authority = f"[::1]:{receiver.port}"
+    site = sender(f"http://{authority}/hook?tenant=a%20b&from=bramley")
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(1), "the sign-in")
+    assert receiver.arrivals[0].path == "/hook?tenant=a%20b&from=bramley"
+    assert receiver.arrivals[0].headers["host"] == authority
+
+
 def test_a_hanging_endpoint_delays_no_other(receivers, sender):
     """By order, not by time: one endpoint has everything while the other has answered nothing."""
     hanging, well = receivers(lambda arrival: None), receivers()
@@ -225,7 +235,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     site.operator.database("UPDATE webhook_delivery SET attempts = 9, next_attempt_at = 0 WHERE attempts > 0")
     site.start()
     site.wait_for_log("webhook event moved to dead letters")
-    dead = json.loads(site.command("list", "--dead", "--json").stdout)["items"]
+    dead = site.operator.json("webhooks", "list", "--dead")["items"]
     assert [(letter["id"], letter["attempts"], letter["failure"]) for letter in dead] == [
         (receiver.arrivals[0].id, 10, "status 500")]
     assert dead[0]["id"] in site.command("list", "--dead").stdout
@@ -329,7 +339,7 @@ def test_a_stop_cuts_off_what_hangs_and_counts_it_for_nothing(receivers, sender)
     assert site.endpoints()[0]["lastFailure"] is None
 
 
-def test_only_the_types_asked_for(receivers, sender):
+def test_only_the_configured_types_are_sent(receivers, sender):
     receiver = receivers()
     site = sender(receiver, webhooks_events=["session.ended"])
     site.sign_out(site.sign_in(site.new_person()))

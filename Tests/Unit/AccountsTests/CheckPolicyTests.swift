@@ -4,12 +4,6 @@ import Testing
 
 @testable import Accounts
 
-/// Gives what it is told, over and over.
-private struct FixedRandom: RandomSource {
-    var byte: UInt8
-    func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
-}
-
 @Suite struct CheckScheduleTests {
     private let now = Timestamp(seconds: 1_800_000_000)
 

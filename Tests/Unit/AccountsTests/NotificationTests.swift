@@ -24,7 +24,7 @@ import Testing
             }
             let lines = log.lines.dropFirst(before)
             #expect(lines.count == (count == nil ? 0 : 1))
-            if let count { #expect(lines.first?.contains("\"count\": \(count)") == true, "\(lines)") }
+            if let count { #expect(lines.first?.contains("count=\(count)") == true, "\(lines)") }
         }
     }
 
@@ -44,13 +44,13 @@ import Testing
         let first = try await receive("com.example.primary", after: 0)
         #expect(first.count == 1)
         #expect(first[0].hasPrefix("warning notification refused for an unlisted app"))
-        for part in ["com.example.primary", "apple.bundleIDs", #""count": 1"#, "notification_refused"] {
+        for part in ["com.example.primary", "apple.bundleIDs", "count=1", "notification_refused"] {
             #expect(first[0].contains(part), "\(first[0])")
         }
         #expect(try await receive("com.example.primary", after: 59).isEmpty)
         #expect(try await receive("com.example.other", after: 0).isEmpty)
         let later = try await receive("com.example.other", after: 1)
-        #expect(later.count == 1 && later[0].contains("com.example.other") && later[0].contains(#""count": 3"#))
+        #expect(later.count == 1 && later[0].contains("com.example.other") && later[0].contains("count=3"))
         #expect(try await receive("com.example.other", after: 30).isEmpty)
         #expect(
             notifications.unlistedAudiences().map { "\($0.audience) \($0.count)" }

@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Foundation
+import Randomness
 import Storage
 import Stores
 import Synchronization

@@ -1,6 +1,6 @@
 import Coding
 import Crypto
-import Logging
+import LogRecording
 import Storage
 import Stores
 import Testing
@@ -28,8 +28,7 @@ import Testing
     ) -> SigningKeys {
         SigningKeys(
             database: store ?? self.store, keyring: keyring, schedule: schedule,
-            runtime: Runtime(
-                clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: .silent))
     }
 
     /// What a verifier has fetched: kid and key.
@@ -296,8 +295,7 @@ import Testing
     private func both(_ algorithms: [SigningAlgorithm] = [.es256, .rs256]) -> SigningKeys {
         SigningKeys(
             database: store, keyring: SealingKeyring(current: Self.sealingKey), algorithms: algorithms,
-            runtime: Runtime(
-                clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: .silent))
     }
 
     @Test("Each algorithm has keys of its own, and the set holds both")

@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import Accounts
 
-/// An Apple that believes tokens of the form `sub|nonce|code`, and does as it is told.
+/// A plain Apple that does as it is told.
 final class FakeApple: IdentityProvider {
     struct Behaviour {
         var verifyFailure: Failure?
@@ -36,23 +36,11 @@ final class FakeApple: IdentityProvider {
 
     func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
         behaviour.withLock { $0.parsed += 1 }
-        guard let fields = try? FormDecoder.parse(body) else { throw Failure(.malformedCallback, "no form") }
-        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
-        guard Set(fields.map(\.name)).count == fields.count else {
-            throw Failure(.malformedCallback, "duplicate field")
-        }
-        var name: PersonName?
-        if let user = field("user") {
-            let parts = user.split(separator: " ")
-            name = PersonName(given: parts.first.map(String.init), family: parts.dropFirst().first.map(String.init))
-        }
-        return CallbackForm(
-            state: field("state"), code: field("code"), identityToken: field("id_token"), name: name,
-            rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
+        return try PlainApple.parse(body)
     }
 
     func claimedSubject(of identityToken: String) -> AppleSubject? {
-        identityToken.split(separator: "|").first.map { AppleSubject(String($0)) }
+        PlainApple.claimedSubject(of: identityToken)
     }
 
     func verify(
@@ -64,38 +52,33 @@ final class FakeApple: IdentityProvider {
         }) {
             throw failure
         }
-        let parts = identityToken.split(separator: "|").map(String.init)
-        guard parts.count == 3, parts[1] == nonce, parts[2] == authorizationCode else {
-            throw Failure(.identityToken, "nonce or c_hash")
-        }
-        return claims(subject: parts[0], clientID: clientIDs[0])
+        return try PlainApple.verify(
+            identityToken, code: authorizationCode, nonce: nonce, client: clientIDs[0], at: clock.now())
     }
 
     func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(Failure) -> VerifiedIdentity {
-        await gate.pass()
-        let failure = behaviour.withLock { behaviour in
-            behaviour.exchanged.append(authorizationCode)
-            return behaviour.exchangeFailure
-        }
-        if let failure { throw failure }
-        return VerifiedIdentity(
-            claims: claims(subject: "ann", clientID: clientID), refreshToken: RefreshToken("r.secret"))
+        try await redeem(authorizationCode, "ann", clientID)
     }
 
     func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(Failure) -> VerifiedIdentity {
+        try await redeem(authorizationCode, claims.subject.rawValue, claims.clientID)
+    }
+
+    private func redeem(
+        _ code: String, _ subject: String, _ client: ClientID
+    ) async throws(Failure) -> VerifiedIdentity {
         await gate.pass()
         let failure = behaviour.withLock { behaviour in
-            behaviour.exchanged.append(authorizationCode)
+            behaviour.exchanged.append(code)
             return behaviour.exchangeFailure
         }
         if let failure { throw failure }
         return VerifiedIdentity(
-            claims: self.claims(subject: claims.subject.rawValue, clientID: claims.clientID),
-            refreshToken: RefreshToken("r.secret"))
+            claims: PlainApple.claims(subject, client, at: clock.now()), refreshToken: RefreshToken("r.secret"))
     }
 
     func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
@@ -104,13 +87,12 @@ final class FakeApple: IdentityProvider {
         }
         return try result.get()
     }
+}
 
-    private func claims(subject: String, clientID: ClientID) -> IdentityClaims {
-        IdentityClaims(
-            issuer: "https://appleid.apple.com", clientID: clientID, subject: AppleSubject(subject),
-            issuedAt: Timestamp(seconds: clock.now().seconds),
-            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false))
-    }
+/// Gives what it is told, over and over.
+struct FixedRandom: RandomSource {
+    var byte: UInt8
+    func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: byte, count: count) }
 }
 
 /// Everything a sign-in needs: the real database, and an Apple that does as it is told.

@@ -5,11 +5,6 @@ import Testing
 @testable import Accounts
 
 @Suite struct TokenTests {
-    private struct Fixed: RandomSource {
-        let byte: UInt8
-        func bytes(_ count: Int) -> [UInt8] { Array(repeating: byte, count: count) }
-    }
-
     @Test("a session token is brs_ and 256 random bits, and its hash is SHA-256 of all of it")
     func makesSessionTokens() {
         let token = SessionToken.make(random: SystemRandom())
@@ -84,13 +79,14 @@ import Testing
         #expect(user.rawValue.hasPrefix("usr_"))
         #expect(UserID(parsing: user.rawValue) == user)
         #expect(
-            RandomIdentifier(random: Fixed(byte: 0)).make(SessionID.self).rawValue
+            RandomIdentifier(random: FixedRandom(byte: 0)).make(SessionID.self).rawValue
                 == "ses_" + String(repeating: "0", count: 26))
         #expect(
-            RandomIdentifier(random: Fixed(byte: 0xFF)).make(EventID.self).rawValue
+            RandomIdentifier(random: FixedRandom(byte: 0xFF)).make(EventID.self).rawValue
                 == "evt_" + String(repeating: "z", count: 26))
         // 10000100 10000100 … in fives: 10000 10010 00010 01000 …
-        #expect(RandomIdentifier(random: Fixed(byte: 0b1000_0100)).make(UserID.self).rawValue.hasPrefix("usr_gj28"))
+        #expect(
+            RandomIdentifier(random: FixedRandom(byte: 0b1000_0100)).make(UserID.self).rawValue.hasPrefix("usr_gj28"))
     }
 
     /// What indexes gain by it: a later one is never put between earlier ones.

@@ -5,24 +5,8 @@ import Synchronization
 import Testing
 
 /// What happens between a fetch that failed and the next one.
-struct AppleKeySetPauseTests {
-    private let clock = TestClock()
-    private let first = IndependentSigner.firstKey
-    private let second = IndependentSigner.secondKey
-
-    /// - Parameter pause: nil moves the clock instead of waiting.
-    private func keySet(_ source: any KeySetSource, pause: KeySetPause? = nil) -> AppleKeySet {
-        AppleKeySet(
-            archive: MemoryArchive(), runtime: testRuntime(clock),
-            pause: pause ?? { [clock] milliseconds in
-                clock.advance(milliseconds: milliseconds)
-                return true
-            }, fetch: source.fetch)
-    }
-
-    private func published(_ kids: String...) throws -> [UInt8] {
-        Array(try IndependentSigner.shared.keySet(kids).utf8)
-    }
+struct AppleKeySetPauseTests: KeySetTesting {
+    let clock = TestClock()
 
     /// Regression: a server that started before Apple could be reached refused sign-ins though Apple answered by then.
     @Test func callersOfAMissingKeyWaitForTheNextFetch() async throws {

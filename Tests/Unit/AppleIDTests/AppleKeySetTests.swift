@@ -1,31 +1,15 @@
 import AppleID
 import Coding
+import IndependentSigning
+import LogRecording
 import Logging
 import Synchronization
 import Testing
 
 @testable import Accounts
 
-struct AppleKeySetTests {
-    private let clock = TestClock()
-    private let first = IndependentSigner.firstKey
-    private let second = IndependentSigner.secondKey
-
-    /// - Parameter pause: nil moves the clock instead of waiting.
-    private func keySet(
-        _ source: KeySource, archive: MemoryArchive = MemoryArchive(), pause: KeySetPause? = nil
-    ) -> AppleKeySet {
-        AppleKeySet(
-            archive: archive, runtime: testRuntime(clock),
-            pause: pause ?? { [clock] milliseconds in
-                clock.advance(milliseconds: milliseconds)
-                return true
-            }, fetch: source.fetch)
-    }
-
-    private func published(_ kids: String...) throws -> [UInt8] {
-        Array(try IndependentSigner.shared.keySet(kids).utf8)
-    }
+struct AppleKeySetTests: KeySetTesting {
+    let clock = TestClock()
 
     @Test func fetchesOnceForManyUses() async throws {
         let source = KeySource(try published(first))
@@ -189,7 +173,7 @@ struct AppleKeySetTests {
         source.closeGate()
         let witness = Witness()
         let keys = AppleKeySet(
-            archive: MemoryArchive(), runtime: testRuntime(clock, Logger(label: "test") { _ in witness.handler }),
+            archive: MemoryArchive(), runtime: testRuntime(clock, witness.logger),
             fetch: source.fetch)
         witness.watch(keys)
         await withTaskGroup(of: Void.self) { group in
@@ -282,27 +266,12 @@ private final class Witness: Sendable {
     private let state = Mutex(State())
 
     var waiters: [Int] { state.withLock { $0.waiters } }
-    var handler: some LogHandler { Handler(witness: self) }
+    var logger: Logger { LogRecorder { if $0.hasPrefix("warning ") { self.count() } }.logger }
     func watch(_ keys: AppleKeySet) { state.withLock { $0.keys = keys } }
 
     private func count() {
         guard let keys = state.withLock({ $0.keys }) else { return }
         let waiters = keys.waitingCallers
         state.withLock { $0.waiters.append(waiters) }
-    }
-
-    private struct Handler: LogHandler {
-        let witness: Witness
-        var metadata: Logger.Metadata = [:]
-        var logLevel: Logger.Level = .trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            if event.level == .warning { witness.count() }
-        }
     }
 }

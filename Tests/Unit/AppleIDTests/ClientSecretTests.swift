@@ -1,6 +1,7 @@
 import AppleID
 import Coding
 import Crypto
+import IndependentSigning
 import Testing
 
 @testable import Accounts

@@ -1,5 +1,6 @@
 import AppleID
 import Coding
+import IndependentSigning
 import Testing
 
 @testable import Accounts

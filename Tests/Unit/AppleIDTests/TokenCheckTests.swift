@@ -2,6 +2,7 @@ import AppleID
 import Coding
 import HTTP
 import HTTPTypes
+import IndependentSigning
 import Testing
 
 @testable import Accounts

@@ -3,6 +3,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import IndependentSigning
 import LogRecording
 import Logging
 import Synchronization

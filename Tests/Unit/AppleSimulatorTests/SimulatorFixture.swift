@@ -143,15 +143,11 @@ struct Fixture {
     func exchange(
         _ code: String, secret: String = "good", _ changes: [(String, String?)] = []
     ) async throws -> Answer {
-        var pairs: [(String, String)] = [
+        let pairs = [
             ("client_id", "com.example.web"), ("client_secret", ClientSecrets.named(secret)), ("code", code),
             ("grant_type", "authorization_code"), ("redirect_uri", Self.redirectURI),
         ]
-        for (name, value) in changes {
-            pairs.removeAll { $0.0 == name }
-            if let value { pairs.append((name, value)) }
-        }
-        return try await form("/auth/token", pairs)
+        return try await form("/auth/token", Self.changed(pairs, changes))
     }
 
     func refresh(_ token: String, secret: String = "good", client: String = "com.example.web") async throws -> Answer {
@@ -164,15 +160,17 @@ struct Fixture {
     }
 
     static func authorizeQuery(_ changes: [(String, String?)] = []) -> String {
-        var pairs: [(String, String)] = [
+        let pairs = [
             ("client_id", "com.example.web"), ("redirect_uri", redirectURI), ("response_type", "code id_token"),
             ("response_mode", "form_post"), ("scope", "name email"), ("state", "the-state"), ("nonce", "the-nonce"),
         ]
-        for (name, value) in changes {
-            pairs.removeAll { $0.0 == name }
-            if let value { pairs.append((name, value)) }
-        }
-        return "/auth/authorize?" + Form.encode(pairs)
+        return "/auth/authorize?" + Form.encode(changed(pairs, changes))
+    }
+
+    /// - Parameter changes: nil leaves one out.
+    private static func changed(_ pairs: [(String, String)], _ changes: [(String, String?)]) -> [(String, String)] {
+        let names = Set(changes.map { $0.0 })
+        return pairs.filter { !names.contains($0.0) } + changes.compactMap { name, value in value.map { (name, $0) } }
     }
 }
 

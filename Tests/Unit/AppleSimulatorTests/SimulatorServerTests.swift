@@ -2,8 +2,8 @@ import AppleSimulator
 import Coding
 import HTTP
 import HTTPTypes
+import Loops
 import Sockets
-import Synchronization
 import Testing
 
 /// The simulator over real sockets: what cannot be seen in memory.
@@ -19,26 +19,21 @@ import Testing
                 team: SimulatorConfiguration.Team(id: "TEAM123456", keys: ["KEY1234567": key])),
             address: SocketAddress(ip: .v4(0x7f00_0001), port: 0))
         let origin = "http://127.0.0.1:\(server.address.port)"
-        let group = try EventLoopGroup(count: 1)
-        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test")
-        let result = Mutex<Result<Value, any Error>?>(nil)
-        try await group.run { loop in
-            async let root: Void = loop.runRoot { _ in }
+        return try await onLoop { _, group in
+            let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test")
             // Begun on this loop: on the tests' own pool its start would wait for whatever computes there.
             async let serving: Void = server.run()
+            let value: Value
             do {
-                let value = try await body(client, origin)
-                result.withLock { $0 = .success(value) }
+                value = try await body(client, origin)
             } catch {
-                result.withLock { $0 = .failure(error) }
+                server.stop()
+                throw error
             }
             server.stop()
-            do { try await serving } catch { result.withLock { $0 = .failure(error) } }
-            group.beginDrain()
-            group.abort()
-            await root
+            try await serving
+            return value
         }
-        return try #require(result.withLock { $0 }).get()
     }
 
     private static func send(

@@ -9,32 +9,32 @@ import Testing
         ("empty", "", "is empty."),
         ("blank", " \n\r\n", "is empty."),
         ("no key at all", "hunter2", "holds no P-256 private key."),
-        ("two keys", ConfigurationFixture.pem + ConfigurationFixture.pem, "holds more than one key or certificate."),
+        ("two keys", TestKeys.first + TestKeys.first, "holds more than one key or certificate."),
         ("ssh", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI ada@example.com", "is a public key, not a private one."),
         (
-            "cut short", String(ConfigurationFixture.pem.split(separator: "\n").prefix(2).joined(separator: "\n")),
+            "cut short", String(TestKeys.first.split(separator: "\n").prefix(2).joined(separator: "\n")),
             "is a private key that is damaged or cut short: its last line, -----END …, is missing."
         ),
         (
-            "a foreign character", ConfigurationFixture.pem.replacing("ZMDK", with: "ZM\u{2026}K"),
+            "a foreign character", TestKeys.first.replacing("ZMDK", with: "ZM\u{2026}K"),
             "is a private key that is damaged or cut short: \"\u{2026}\" (U+2026) is in it."
         ),
         (
-            "dashes of a word processor", ConfigurationFixture.pem.replacing("-----", with: "\u{2014}"),
+            "dashes of a word processor", TestKeys.first.replacing("-----", with: "\u{2014}"),
             "has other characters where its first line needs five hyphens on both sides."
         ),
         (
-            "base64 once more", Data(ConfigurationFixture.pem.utf8).base64EncodedString(),
+            "base64 once more", Data(TestKeys.first.utf8).base64EncodedString(),
             "is encoded in base64 once more: decode it with base64 -d."
         ),
         (
             "without its first line",
-            ConfigurationFixture.pem.split(separator: "\n").dropFirst().joined(separator: "\n"),
+            TestKeys.first.split(separator: "\n").dropFirst().joined(separator: "\n"),
             "has no line -----BEGIN PRIVATE KEY-----, or none with END."
         ),
         (
             "the middle alone",
-            ConfigurationFixture.pem.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n"),
+            TestKeys.first.split(separator: "\n").dropFirst().dropLast().joined(separator: "\n"),
             "has no line -----BEGIN PRIVATE KEY-----, or none with END."
         ),
         (
@@ -106,7 +106,7 @@ import Testing
 
     @Test("A sound key is taken however its lines were lost", arguments: pasted)
     func takesAPastedKey(line: String, become: String) throws {
-        let text = ConfigurationFixture.pem.replacing(line, with: become)
+        let text = TestKeys.first.replacing(line, with: become)
         let fixture = try ConfigurationFixture()
         for form in ["%", "\u{FEFF}%", "\"%\"", "'%'\n", "%\n\n"] {
             let pasted = form.replacing("%", with: text)

@@ -5,18 +5,12 @@ import Testing
 
 /// The pages of the audit log and of the events list every type, and no other.
 @Suite struct AuditDocumentTests {
-    private static func page(_ path: String) throws -> String {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
     @Test(arguments: [
         ("docs/operate/audit-log.md", AuditEntry.Kind.allCases.map(\.rawValue)),
         ("docs/apps/events.md", JournalEntry.Kind.allCases.map(\.rawValue)),
     ])
     func everyTypeIsExplainedOnce(path: String, kinds: [String]) throws {
-        let table = try #require(try Self.page(path).components(separatedBy: "| Type |").last)
+        let table = try #require(try text(ofFile: path).components(separatedBy: "| Type |").last)
         let rows = table.split(separator: "\n").filter { $0.hasPrefix("| `") }
         let types = rows.flatMap { row in
             row.split(separator: "|")[0].matches(of: /`([a-z_.]+)`/).map { String($0.1) }
@@ -28,7 +22,7 @@ import Testing
     @Test(arguments: SessionEndCause.allCases.filter { $0 != .linkRemoved })
     func everyCauseOfAnEndIsNamed(cause: SessionEndCause) throws {
         let line = try #require(
-            try Self.page("docs/apps/events.md").split(separator: "\n").first { $0.hasPrefix("`cause` of") })
+            try text(ofFile: "docs/apps/events.md").split(separator: "\n").first { $0.hasPrefix("`cause` of") })
         #expect(line.contains("`\(cause.rawValue)`"))
     }
 }

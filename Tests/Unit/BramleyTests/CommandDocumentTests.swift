@@ -5,15 +5,9 @@ import Testing
 
 /// The pages for operators hold an example of every command, and every example is one the program understands.
 @Suite struct CommandDocumentTests {
-    private static func document(_ path: String) throws -> String {
-        let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        return try String(contentsOf: repository.appending(path: path), encoding: .utf8)
-    }
-
     /// `bramley users list`, for every command that has no commands below it.
     private static func leaves(of command: any ParsableCommand.Type, path: [String]) -> [[String]] {
-        let path = path + [command.configuration.commandName ?? ""]
+        let path = path + [command._commandName]
         let below = command.configuration.subcommands
         return below.isEmpty ? [path] : below.flatMap { leaves(of: $0, path: path) }
     }
@@ -51,7 +45,7 @@ import Testing
 
     @Test func everyCommandHasAnExample() throws {
         let examples = try ["commands", "jobs", "keys"].flatMap {
-            Self.examples(in: try Self.document("docs/operate/\($0).md"))
+            Self.examples(in: try text(ofFile: "docs/operate/\($0).md"))
         }
         let leaves = Self.leaves(of: BramleyCommand.self, path: [])
         #expect(leaves.count > 20)
@@ -66,7 +60,7 @@ import Testing
         "docs/operate/audit-log.md", "docs/operate/import.md",
     ])
     func everyExampleIsUnderstood(path: String) throws {
-        for example in Self.examples(in: try Self.document(path)) {
+        for example in Self.examples(in: try text(ofFile: path)) {
             #expect(throws: Never.self, "\(example.joined(separator: " "))") {
                 _ = try BramleyCommand.parseAsRoot(Array(example.dropFirst()))
             }

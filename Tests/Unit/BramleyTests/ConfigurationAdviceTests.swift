@@ -1,3 +1,4 @@
+import Certificates
 import Foundation
 import Testing
 
@@ -64,7 +65,7 @@ import Testing
         ])
         #expect(problems.map(\.key) == ["apple.teamID"])
         // Also where all could be read.
-        let open = try fixture.write(ConfigurationFixture.pem, to: "open.p8", mode: 0o644)
+        let open = try fixture.write(TestKeys.first, to: "open.p8", mode: 0o644)
         let faults = try fixture.problems([
             "apple": ["bundleIDs": NSNull(), "privateKeyFile": open], "server": ["trustedProxies": NSNull()],
         ])

@@ -4,18 +4,8 @@ import Testing
 
 /// A key's default stands once: its property begins with it. Reads the sources.
 struct ConfigurationDefaultTests {
-    private static let sources: [String: String] = {
-        let root = packageRoot.appending(path: "Sources").path
-        let names = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
-        var texts: [String: String] = [:]
-        for name in names where name.hasSuffix(".swift") {
-            texts[name] = try? String(contentsOfFile: root + "/" + name, encoding: .utf8)
-        }
-        return texts
-    }()
-
     /// The table's entries with a property, as written.
-    private static let entries: [Substring] = sources.filter { $0.key.contains("ConfigurationTable+") }.values
+    private static let entries: [Substring] = packageSources.filter { $0.key.contains("ConfigurationTable+") }.values
         .flatMap { $0.split(separator: /(?m)^        Key\(|^        Key\.twins\(/) }.filter { $0.contains("into: \\") }
 
     @Test("an entry with a property names no default")
@@ -28,7 +18,7 @@ struct ConfigurationDefaultTests {
     /// `init(perUser: Int = 100)`. Each value as written, without the type's name, and its file.
     private static let beginnings: [String: [(value: String, file: String)]] = {
         var found: [String: [(value: String, file: String)]] = [:]
-        for (file, text) in sources {
+        for (file, text) in packageSources {
             let properties = text.matches(of: /package var (\w+)(?:: [^=\n{]+)? = (.+)/).map(\.output)
             let parameters = text.matches(of: /\binit\([^{]*\{/).flatMap {
                 $0.output.matches(of: /(\w+): [\w.<>?\[\]: ]+ = ([^,\n)]+)/).map(\.output)

@@ -12,7 +12,7 @@ import Web
 struct ConfigurationExampleTests {
     @Test func exampleIsAGoodConfiguration() throws {
         let fixture = try ConfigurationFixture()
-        let example = try String(contentsOf: packageRoot.appending(path: "config.example.json"), encoding: .utf8)
+        let example = try text(ofFile: "config.example.json")
         let path = try fixture.write(example, to: "config.json")
         let loaded = try ConfigurationLoader.load(
             // The example names a key file that everybody has to bring along.
@@ -50,7 +50,7 @@ struct ConfigurationExampleTests {
         #expect(configuration.web.sessions.cookieDomain == nil)
         #expect(configuration.web.button.width == 280)
         #expect(configuration.web.site.name == "id.example.com")
-        #expect([configuration.log.level.rawValue, configuration.log.format.rawValue] == ["info", "json"])
+        #expect([configuration.logLevel.rawValue, configuration.logFormat.rawValue] == ["info", "json"])
         guard case .file(let path) = configuration.secrets.sealingKey else {
             Issue.record("the sealing key is no file")
             return

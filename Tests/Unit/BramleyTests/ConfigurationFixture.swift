@@ -1,28 +1,24 @@
+import Certificates
 import Foundation
+import TemporaryFolders
 
 @testable import Bramley
 
 /// A directory of its own with a key in it, removed at the end of the test.
 final class ConfigurationFixture {
     let directory: URL
+    private let folder: TemporaryFolder
     var keyPath: String { directory.appending(path: "AuthKey.p8").path }
 
     init() throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        _ = try write(Self.pem, to: "AuthKey.p8")
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: directory)
+        folder = try TemporaryFolder(mode: 0o755)
+        directory = URL(filePath: folder.path)
+        _ = try write(TestKeys.first, to: "AuthKey.p8")
     }
 
     /// Writes a file with the mode and gives its path.
     func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
-        let path = directory.appending(path: name).path
-        try Data(text.utf8).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-        return path
+        try folder.write(text, to: name, mode: mode)
     }
 
     /// A good configuration, behind a proxy unless `server` is given, with members replaced (`["apple": ["teamID": "X"]]` merges into the group) or, by NSNull
@@ -85,21 +81,26 @@ final class ConfigurationFixture {
             return error.problems
         }
     }
-
-    /// A P-256 key made for these tests alone (`openssl ecparam -name prime256v1 -genkey | openssl pkcs8 -topk8 -nocrypt`).
-    static let pem = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsTGNKTqgCIHm+mf5
-        ZMDK255HDwbKMtL1j3n9xXI4wiKhRANCAAQ5Ggt0ZlNsXbigJEPrL2jNIQuVU78a
-        nOCRBIUglOLdyKO0Ps3QtqoNNwkr+iKg2mCxbab11+Rzc0/mhNRR0mbj
-        -----END PRIVATE KEY-----
-
-        """
 }
 
 /// The root of the package.
 let packageRoot = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
+
+/// The programs' sources, by their paths below Sources.
+let packageSources: [String: String] = {
+    let root = packageRoot.appending(path: "Sources").path
+    let names = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
+    var texts: [String: String] = [:]
+    for name in names where name.hasSuffix(".swift") {
+        texts[name] = try? String(contentsOfFile: root + "/" + name, encoding: .utf8)
+    }
+    return texts
+}()
+/// A text of the package.
+func text(ofFile path: String) throws -> String {
+    try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
+}
 
 func linkFile(at path: String, to target: String) throws {
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)

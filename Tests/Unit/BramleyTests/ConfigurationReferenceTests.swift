@@ -4,13 +4,12 @@ import Testing
 
 struct ConfigurationReferenceTests {
     @Test func pageSaysWhatTheTableSays() throws {
-        let page = try String(
-            contentsOf: packageRoot.appending(path: "docs/reference/configuration.md"), encoding: .utf8)
+        let page = try text(ofFile: "docs/reference/configuration.md")
         #expect(page == ConfigurationTable.reference, "run `make docs`")
     }
 
     @Test func schemaSaysWhatTheTableSays() throws {
-        let file = try String(contentsOf: packageRoot.appending(path: "docs/config.schema.json"), encoding: .utf8)
+        let file = try text(ofFile: "docs/config.schema.json")
         #expect(file == ConfigurationSchema.text, "run `make docs`")
     }
 

@@ -1,3 +1,4 @@
+import Certificates
 import Foundation
 import Testing
 
@@ -42,7 +43,7 @@ struct ConfigurationSecretTests {
             (0o660, .error),
         ] as [(Int, ConfigurationProblem.Severity?)])
     func judgesWhoElseCanReadTheKey(mode: Int, severity: ConfigurationProblem.Severity?) throws {
-        let problems = try problems(ofKeyFile: ConfigurationFixture.pem, mode: mode)
+        let problems = try problems(ofKeyFile: TestKeys.first, mode: mode)
         #expect(problems.map(\.severity) == (severity.map { [$0] } ?? []))
     }
 
@@ -73,7 +74,7 @@ struct ConfigurationSecretTests {
     }
 
     @Test func refusesBothSpellingsFromDifferentSources() throws {
-        let problems = try fixture.problems(environment: ["BRAMLEY_APPLE_PRIVATE_KEY": ConfigurationFixture.pem])
+        let problems = try fixture.problems(environment: ["BRAMLEY_APPLE_PRIVATE_KEY": TestKeys.first])
         #expect(problems.map(\.key) == ["apple.privateKeyFile"])
     }
 

@@ -1,4 +1,5 @@
 import AppleID
+import Certificates
 import Crypto
 import Foundation
 import HTTP
@@ -135,13 +136,13 @@ struct ConfigurationSourcesTests {
             "BRAMLEY_APPLE_SERVICES_ID": "com.example.web", "BRAMLEY_APPLE_TEAM_ID": "A1B2C3D4E5",
             "BRAMLEY_APPLE_KEY_ID": "F6G7H8I9J0", "BRAMLEY_APPLE_SCOPES": "email",
             // Files and orchestrators often carry the line ends of a key as \n.
-            "BRAMLEY_APPLE_PRIVATE_KEY": ConfigurationFixture.pem.replacing("\n", with: "\\n"),
+            "BRAMLEY_APPLE_PRIVATE_KEY": TestKeys.first.replacing("\n", with: "\\n"),
             "BRAMLEY_BUTTON_BORDER": "false", "BRAMLEY_BUTTON_WIDTH": "100%",
         ]
         let configuration = try ConfigurationLoader.load(ConfigurationInput(path: path, environment: environment))
             .configuration
         #expect(configuration.web.signIn.signUp == .closed)
-        #expect(configuration.apple.key.pem.reveal() == ConfigurationFixture.pem)
+        #expect(configuration.apple.key.pem.reveal() == TestKeys.first)
         #expect(!configuration.web.button.border)
         #expect(configuration.web.button.width == nil)
     }

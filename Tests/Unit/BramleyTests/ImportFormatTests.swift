@@ -136,6 +136,7 @@ import Testing
             ("1704067200000", true), ("false", false), ("0", false), (#""""#, false), ("null", false), ("1", false),
             (#""false""#, false), ("[]", false), (#""0""#, false), (#""unknown-10-10""#, false),
             (#""0000-00-00 00:00:00""#, false), (#""1970-01-01T00:00:00.000Z""#, false),
+            (#""1970-01-01""#, false), ("-1", false), (#""Invalid Date""#, false),
         ])
     func verifiedAddress(value: String, isVerified: Bool) throws {
         let line = Self.line(.nextAuth, #""email":"ann@example.com","emailVerified":\#(value)"#)
@@ -246,6 +247,9 @@ import Testing
             (.keycloak, ["{", #"  "realm": "r","#], "jq -c"),
             (.auth0, [#"{"appleSubject":"1"}"#], "--from bramley"), (.keycloak, [#"{"id":"1"}"#], "alias"),
             (.supabase, [#"{"id":"1"}"#], "auth.identities"),
+            (.firebase, [#"{"users":[{"localId":"a"}]}"#], "jq -c '.users[]'"),
+            (.firebase, [#"{"provider":"apple","providerAccountId":"1","userId":"u"}"#], "--from next-auth"),
+            (.nextAuth, [#"{"providerId":"apple","accountId":"1","userId":"u"}"#], "Account"),
         ] as [(ImportFormat, [String], String)])
     func advice(format: ImportFormat, lines: [String], says: String) {
         var advice = ImportAdvice(format)

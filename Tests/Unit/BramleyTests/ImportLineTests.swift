@@ -179,10 +179,8 @@ import Testing
 /// One place knows the domains of Apple's relay.
 @Suite struct RelayDomainTests {
     @Test func noOtherFileOfTheServerNamesOne() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
         let files = try #require(
-            FileManager.default.enumerator(at: root.appending(path: "Sources"), includingPropertiesForKeys: nil))
+            FileManager.default.enumerator(at: packageRoot.appending(path: "Sources"), includingPropertiesForKeys: nil))
         var naming: Set<String> = []
         for case let file as URL in files where file.pathExtension == "swift" {
             // The simulated Apple is no part of the server; the samples are pages' contents.

@@ -1,3 +1,4 @@
+import Loops
 import Sockets
 import Synchronization
 import Testing
@@ -8,28 +9,18 @@ import Web
 @Suite struct LoopPulseTests {
     /// A loop that a handler holds is named by another, and is well again as soon as it turns.
     @Test func aLoopThatDoesNotTurnIsNamed() async throws {
-        let group = try EventLoopGroup(count: 2)
         let isHeld = Atomic(true)
-        let checks = Mutex<[HealthCheck]>([])
-        try await group.run { loop in
-            async let root: Void = loop.runRoot { $0.close() }
-            if loop.index == 0 {
-                let patient = LoopPulse(group, patience: 60_000)
-                let first = await patient.examine()
-                checks.withLock { $0.append(first) }
-                group.loops[1].execute { while isHeld.load(ordering: .relaxed) {} }
-                let second = await LoopPulse(group, patience: 50).examine()
-                checks.withLock { $0.append(second) }
-                isHeld.store(false, ordering: .relaxed)
-                let third = await patient.examine()
-                checks.withLock { $0.append(third) }
-                group.beginDrain()
-            }
-            await root
+        let checks = try await onLoop(loops: 2) { _, group in
+            let patient = LoopPulse(group, patience: 60_000)
+            let first = await patient.examine()
+            group.loops[1].execute { while isHeld.load(ordering: .relaxed) {} }
+            let second = await LoopPulse(group, patience: 50).examine()
+            isHeld.store(false, ordering: .relaxed)
+            return [first, second, await patient.examine()]
         }
         let well = HealthCheck("event_loops")
         let stuck = HealthCheck("event_loops", problem: "event loop 1 is not responding")
-        #expect(checks.withLock { $0 } == [well, stuck, well])
+        #expect(checks == [well, stuck, well])
     }
 
     /// Whoever asks has the verdict within two seconds.
@@ -39,20 +30,14 @@ import Web
 
     /// Also where it has not turned since.
     @Test func aLoopThatDrainsIsNotMissed() async throws {
-        let group = try EventLoopGroup(count: 2)
         let isHeld = Atomic(true)
-        let check = Mutex<HealthCheck?>(nil)
-        try await group.run { loop in
-            async let root: Void = loop.runRoot { $0.close() }
-            if loop.index == 0 {
-                group.loops[1].execute { while isHeld.load(ordering: .relaxed) {} }
-                group.beginDrain()
-                let found = await LoopPulse(group, patience: 60_000).examine()
-                check.withLock { $0 = found }
-                isHeld.store(false, ordering: .relaxed)
-            }
-            await root
+        let check = try await onLoop(loops: 2) { _, group in
+            group.loops[1].execute { while isHeld.load(ordering: .relaxed) {} }
+            group.beginDrain()
+            let found = await LoopPulse(group, patience: 60_000).examine()
+            isHeld.store(false, ordering: .relaxed)
+            return found
         }
-        #expect(check.withLock { $0?.problem } == .some(nil))
+        #expect(check.problem == nil)
     }
 }

@@ -4,51 +4,9 @@ import Testing
 
 @testable import Bramley
 
-/// docs/reference/metrics.md and docs/operate name what there is, and all of it.
-///
-/// To write the tables anew after a change: `GOLDEN=write swift test --filter MetricsDocumentTests`, then read them.
+/// Names of metrics, and what docs/operate queries.
 struct MetricsDocumentTests {
     private static let families = Metric.groups.flatMap(\.metrics).map(\.family)
-
-    private func text(_ path: String) throws -> String {
-        try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
-    }
-
-    // MARK: The tables
-
-    private static let begin = "<!-- The tables below are written by MetricsDocumentTests. -->\n"
-
-    private static var tables: String {
-        Metric.groups.map { group in
-            let rows = group.metrics.map(\.family).map { family in
-                "| `\(family.name)` | \(family.kind.rawValue) | \(family.help)\(labels(of: family)) |\n"
-            }
-            return "\n## \(group.title)\n\n| Metric | Type | Meaning and labels |\n|---|---|---|\n" + rows.joined()
-        }.joined()
-    }
-
-    /// In place of values that are too many to list.
-    private static let summaries = [
-        "status": "a status of HTTP, or `other`", "reason": "empty, `refused_before`, or a [reason code](failures.md)",
-    ]
-
-    private static func labels(of family: MetricFamily) -> String {
-        family.labels.map { label in
-            let values = label.values.map { $0.isEmpty ? "empty" : "`\($0)`" }.joined(separator: ", ")
-            return "<br>`\(label.name)`: \(summaries[label.name] ?? label.described ?? values)"
-        }.joined()
-    }
-
-    @Test func thePageHasEveryMetricWithItsLabels() throws {
-        let page = try text("docs/reference/metrics.md")
-        let start = try #require(page.range(of: Self.begin))
-        if ProcessInfo.processInfo.environment["GOLDEN"] == "write" {
-            try (page[..<start.upperBound] + Self.tables).write(
-                to: packageRoot.appending(path: "docs/reference/metrics.md"), atomically: true, encoding: .utf8)
-            return
-        }
-        #expect(page[start.upperBound...] == Self.tables[...], "write them anew: see above")
-    }
 
     @Test func namesAreThoseOfPrometheus() {
         #expect(Set(Self.families.map(\.name)).count == Self.families.count)
@@ -77,7 +35,7 @@ struct MetricsDocumentTests {
         "docs/operate/alerts.yml", "docs/operate/incidents.md", "Tests/System/Commands/alerts.test.yml",
     ])
     func everyMetricThatIsNamedExists(path: String) throws {
-        let found = try text(path)
+        let found = try text(ofFile: path)
         #expect(found.contains("bramley_"))
         #expect(unknown(in: found) == [])
     }
@@ -112,8 +70,8 @@ struct MetricsDocumentTests {
     }
 
     @Test func everyAlertHasItsChapter() throws {
-        let alerts = try text("docs/operate/alerts.yml")
-        let incidents = try text("docs/operate/incidents.md")
+        let alerts = try text(ofFile: "docs/operate/alerts.yml")
+        let incidents = try text(ofFile: "docs/operate/incidents.md")
         let names = alerts.matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(names.count > 15 && Set(names).count == names.count)
         #expect(incidents.matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)

@@ -1,5 +1,6 @@
 import AppleID
 import Bramley
+import Certificates
 import Crypto
 import Foundation
 import Testing
@@ -8,21 +9,11 @@ import Testing
 struct NextKeyConfigurationTests {
     let fixture: ConfigurationFixture
 
-    /// Another key than the fixture's, made for these tests alone.
-    private static let pem = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggmOgOy+PSEYvZcxS
-        tJTjqN/7KnaYBDShs/WQigCgpV+hRANCAARztzMfw5+Q6zipBMUoKRtr3PxAHsPj
-        /orzUXV6CDcmEGN8ZkmTssLJqjS2MK/v+pTaMHLM7/PnywDQefuSz+TH
-        -----END PRIVATE KEY-----
-
-        """
-
     init() throws {
         fixture = try ConfigurationFixture()
     }
 
-    private func next(_ name: String = "AuthKey_NEXT123456.p8", _ pem: String = pem) throws -> String {
+    private func next(_ name: String = "AuthKey_NEXT123456.p8", _ pem: String = TestKeys.second) throws -> String {
         try fixture.write(pem, to: name)
     }
 
@@ -39,17 +30,17 @@ struct NextKeyConfigurationTests {
         let key = try #require(loaded.configuration.apple.nextKey)
         #expect(key.id == "NEXT123456")
         #expect(key.file == path)
-        #expect(key.pem.reveal() == Self.pem)
+        #expect(key.pem.reveal() == TestKeys.second)
     }
 
     @Test func readsTheNextKeyFromTheEnvironment() throws {
         let loaded = try fixture.load(environment: [
             "BRAMLEY_APPLE_NEXT_KEY_ID": "NEXT123456",
-            "BRAMLEY_APPLE_NEXT_PRIVATE_KEY": Self.pem.replacing("\n", with: "\\n"),
+            "BRAMLEY_APPLE_NEXT_PRIVATE_KEY": TestKeys.second.replacing("\n", with: "\\n"),
         ])
         let key = try #require(loaded.configuration.apple.nextKey)
         #expect(key.file == nil)
-        #expect(key.pem.reveal() == Self.pem)
+        #expect(key.pem.reveal() == TestKeys.second)
     }
 
     /// What is given in `apple`, and the key that is complained about.
@@ -85,9 +76,9 @@ struct NextKeyConfigurationTests {
     func refusesWhatIsNoSecondKey(what: String, apple: [String: String], key: String) throws {
         let places = [
             "@NEXT@": try next(), "@PLAIN@": try next("plain.p8"),
-            "@FIRST@": try next("first.p8", ConfigurationFixture.pem),
+            "@FIRST@": try next("first.p8", TestKeys.first),
             "@BROKEN@": try next("broken.p8", "-----BEGIN PRIVATE KEY-----"),
-            "@OPEN@": try fixture.write(Self.pem, to: "open.p8", mode: 0o644),
+            "@OPEN@": try fixture.write(TestKeys.second, to: "open.p8", mode: 0o644),
         ]
         let problems = try fixture.problems(["apple": apple.mapValues { places[$0] ?? $0 }])
         #expect(problems.filter { $0.severity == .error }.map(\.key) == [key], "\(what): \(problems)")

@@ -79,14 +79,10 @@ private struct Operation {
 
 /// Commands, API and operator's pages do what is described, and show the same fields.
 @Suite struct SurfaceTests {
-    private static func file(_ path: String) throws -> String {
-        try String(contentsOf: packageRoot.appending(path: path), encoding: .utf8)
-    }
-
     private static func leaves(of command: any ParsableCommand.Type, path: [String]) -> [String] {
         let below = command.configuration.subcommands
         if below.isEmpty { return [path.joined(separator: " ")] }
-        return below.flatMap { leaves(of: $0, path: path + [$0.configuration.commandName ?? ""]) }
+        return below.flatMap { leaves(of: $0, path: path + [$0._commandName]) }
     }
 
     @Test("Every command that administers is described, and no other")
@@ -102,7 +98,7 @@ private struct Operation {
 
     @Test("Every request with a scope is described, and no other")
     func requests() throws {
-        let source = try Self.file("Sources/Web/API/APIRoutes.swift")
+        let source = try text(ofFile: "Sources/Web/API/APIRoutes.swift")
         let found = source.matches(of: #/Entry\(\s*\.(\w+), "([^"]+)",\s*scope: /#).map {
             "\($0.1.uppercased()) \($0.2)"
         }
@@ -113,14 +109,14 @@ private struct Operation {
     func pages() throws {
         let described = Set(Operation.all.compactMap(\.page))
         #expect(described.filter { !$0.hasPrefix("/") } == Set(OperatorAction.allCases.map(\.rawValue)))
-        let source = try Self.file("Sources/Web/Operator/OperatorPages.swift")
+        let source = try text(ofFile: "Sources/Web/Operator/OperatorPages.swift")
         let found = source.matches(of: #/Entry\(\s*\.\w+, "([^"]+)"/#).map { String($0.1) }
         #expect(Set(found).subtracting(Operation.pages) == described.filter { $0.hasPrefix("/") })
     }
 
     /// The required members of a schema of docs/openapi.yaml.
     private static func members(of schema: String) throws -> [String] {
-        let text = try file("docs/openapi.yaml")
+        let text = try text(ofFile: "docs/openapi.yaml")
         let match = text.firstMatch(
             of: try Regex(
                 "\n    \(schema):\n(?:      .*\n)*?      required: \\[([^\\]]*)\\]", as: (Substring, Substring).self))
@@ -155,7 +151,7 @@ private struct Operation {
     func fieldsOfClient() throws {
         let names = OpenIDClient.fields.map(\.name)
         #expect(Set(names) == Set(Self.factsOfClient.keys))
-        let source = try Self.file("Sources/Web/Operator/OperatorClients.swift")
+        let source = try text(ofFile: "Sources/Web/Operator/OperatorClients.swift")
         let facts = Set(source.matches(of: #/fact\(\s*"(\w+)"/#).map { String($0.1) })
         #expect(facts == Set(Self.factsOfClient.values.compactMap(\.self)))
         // What only the server knows is not described by anybody.

@@ -3,6 +3,7 @@ import Coding
 import Crypto
 import Foundation
 import HTTP
+import Sockets
 import Testing
 
 @testable import Accounts

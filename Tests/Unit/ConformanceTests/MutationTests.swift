@@ -1,18 +1,6 @@
 import HTTP
+import Randomness
 import Testing
-
-/// Numbers that are the same in every run (SplitMix64).
-private struct Sequence64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-        return word ^ word >> 31
-    }
-}
 
 @Suite struct MutationTests {
     private let seeds = [
@@ -27,7 +15,7 @@ private struct Sequence64: RandomNumberGenerator {
     /// Damaged requests never trap, and mean the same in one piece and byte by byte.
     @Test(arguments: 0..<8)
     func damage_meansTheSameInAnyPieces(_ round: Int) {
-        var numbers = Sequence64(state: UInt64(round))
+        var numbers = SeededRandom(seed: UInt64(round))
         let limits = WireLimits {
             $0.requestLine = 60
             $0.headerBlock = 120

@@ -1,5 +1,4 @@
 import ChildProcesses
-import Foundation
 
 /// Runs another program: the tests hold our signatures against implementations that are not ours.
 enum Command {
@@ -15,26 +14,5 @@ enum Command {
             throw Failure(description: "\(program) exited with \(finished.ending.code): \(finished.errorText)")
         }
         return finished.output
-    }
-}
-
-/// A directory that goes with its owner.
-final class TemporaryDirectory {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(
-            at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: url)
-    }
-
-    func file(_ name: String, _ bytes: [UInt8]) throws -> URL {
-        let file = url.appending(path: name)
-        try Data(bytes).write(to: file)
-        return file
     }
 }

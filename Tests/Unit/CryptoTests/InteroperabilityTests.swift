@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Foundation
+import TemporaryFolders
 import Testing
 
 /// Both directions against implementations that share no code with ours: Python's `cryptography`, which brings its own
@@ -102,23 +103,24 @@ import Testing
     }
 
     @Test func ourSignature_isAcceptedByTheCommandAndTheReverse() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         let pem = try Command.run(
             "openssl", ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"])
-        let keyFile = try directory.file("key.pem", pem)
-        let publicFile = try directory.file("public.pem", try Command.run("openssl", ["pkey", "-pubout"], input: pem))
+        let keyFile = try directory.write(pem, to: "key.pem")
+        let publicFile = try directory.write(
+            try Command.run("openssl", ["pkey", "-pubout"], input: pem), to: "public.pem")
         let key = try P256PrivateKey(pem: String(decoding: pem, as: UTF8.self))
         for round in 0..<8 {
             let token = try SignedJWT.sign(
                 header: [("kid", "K")], claims: ["n": .integer(Int64(round))], key: .es256(key))
             let jws = try CompactJWS.parse(token)
-            let message = try directory.file("message", jws.signingInput)
-            let signature = try directory.file("signature", Self.der(jws.signature))
+            let message = try directory.write(jws.signingInput, to: "message")
+            let signature = try directory.write(Self.der(jws.signature), to: "signature")
             let verdict = try Command.run(
-                "openssl", ["dgst", "-sha256", "-verify", publicFile.path, "-signature", signature.path, message.path])
+                "openssl", ["dgst", "-sha256", "-verify", publicFile, "-signature", signature, message])
             #expect(String(decoding: verdict, as: UTF8.self) == "Verified OK\n")
 
-            let theirs = try Command.run("openssl", ["dgst", "-sha256", "-sign", keyFile.path, message.path])
+            let theirs = try Command.run("openssl", ["dgst", "-sha256", "-sign", keyFile, message])
             #expect(key.publicKey.verifyES256(signature: Self.raw(theirs), message: jws.signingInput))
             // DER itself is not what JOSE carries.
             #expect(!key.publicKey.verifyES256(signature: theirs, message: jws.signingInput))
@@ -126,12 +128,12 @@ import Testing
     }
 
     @Test func rsaSignatureOfTheCommand_isAccepted() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         let pem = try Command.run("openssl", ["genrsa", "2048"])
-        let keyFile = try directory.file("key.pem", pem)
+        let keyFile = try directory.write(pem, to: "key.pem")
         let input = Array((Base64URL.encode(Array(#"{"alg":"RS256"}"#.utf8)) + ".e30").utf8)
-        let message = try directory.file("message", input)
-        let signature = try Command.run("openssl", ["dgst", "-sha256", "-sign", keyFile.path, message.path])
+        let message = try directory.write(input, to: "message")
+        let signature = try Command.run("openssl", ["dgst", "-sha256", "-sign", keyFile, message])
         let printed = try Command.run("openssl", ["rsa", "-modulus", "-noout"], input: pem)
         let modulus = String(decoding: printed, as: UTF8.self).dropFirst("Modulus=".count).filter(\.isHexDigit)
         let key = try RSAPublicKey(modulus: hex(String(modulus)), exponent: [1, 0, 1])
@@ -140,15 +142,15 @@ import Testing
         #expect(throws: Never.self) { try RS256.verify(jws, with: key) }
         let pss = try Command.run(
             "openssl",
-            ["dgst", "-sha256", "-sigopt", "rsa_padding_mode:pss", "-sign", keyFile.path, message.path])
+            ["dgst", "-sha256", "-sigopt", "rsa_padding_mode:pss", "-sign", keyFile, message])
         #expect(!key.verifyRS256(signature: pss, message: input))
     }
 
     @Test func digestOfTheCommand_isOurs() throws {
         let bytes = SystemRandom().bytes(100_003)
-        let directory = try TemporaryDirectory()
-        let file = try directory.file("bytes", bytes)
-        let printed = try Command.run("openssl", ["dgst", "-sha256", "-r", file.path])
+        let directory = try TemporaryFolder()
+        let file = try directory.write(bytes, to: "bytes")
+        let printed = try Command.run("openssl", ["dgst", "-sha256", "-r", file])
         #expect(String(decoding: printed.prefix(64), as: UTF8.self) == SHA256.hash(bytes).hexadecimal)
     }
 }

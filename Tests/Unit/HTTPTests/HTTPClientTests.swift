@@ -1,14 +1,8 @@
 import HTTP
 import HTTPTypes
+import Loops
 import Sockets
-import Synchronization
 import Testing
-
-private final class Counter: Sendable {
-    private let value = Mutex(0)
-    func add() { value.withLock { $0 += 1 } }
-    var count: Int { value.withLock { $0 } }
-}
 
 /// The client against servers that misbehave as real ones do.
 @Suite struct HTTPClientTests {
@@ -26,37 +20,31 @@ private final class Counter: Sendable {
         _ script: Script, timeout: Int64 = 20_000, maximumBodySize: Int = 1000, requests: Int = 1,
         method: HTTPRequest.Method = .post, cutsLongBody: Bool = false
     ) async throws -> (results: [Result<ClientResponse, HTTPClientError>], connections: Int) {
-        let group = try EventLoopGroup(count: 1)
-        let tls = try TLSContext.client()
-        let client = HTTPClient(group: group, tls: tls, userAgent: "test/1.0")
         let connections = Counter()
-        let results = Mutex<[Result<ClientResponse, HTTPClientError>]>([])
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        try await group.run { loop in
-            let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
-            _ = try? Listener.start(sockets, on: loop, admission: admission)
-            async let root: Void = loop.runRoot { stream in
+        let results = try await onLoop(
+            serving: { stream in
                 connections.add()
                 await play(script, on: stream)
-            }
-            for _ in 0..<requests {
-                let url = ClientURL(isSecure: false, host: "127.0.0.1", port: sockets.address.port, target: "/token")
+            },
+            { loop, group in
+                let port = try listen(on: loop).port
+                let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test/1.0")
+                let url = ClientURL(isSecure: false, host: "127.0.0.1", port: port, target: "/token")
                 var request = ClientRequest(
                     method: method, url: url, body: Array("a=b".utf8), timeout: timeout,
                     maximumBodySize: maximumBodySize)
                 request.cutsLongBody = cutsLongBody
-                do throws(HTTPClientError) {
-                    let response = try await client.send(request)
-                    results.withLock { $0.append(.success(response)) }
-                } catch {
-                    results.withLock { $0.append(.failure(error)) }
+                var results: [Result<ClientResponse, HTTPClientError>] = []
+                for _ in 0..<requests {
+                    do throws(HTTPClientError) {
+                        results.append(.success(try await client.send(request)))
+                    } catch {
+                        results.append(.failure(error))
+                    }
                 }
-            }
-            group.beginDrain()
-            group.abort()
-            await root
-        }
-        return (results.withLock { $0 }, connections.count)
+                return results
+            })
+        return (results, connections.count)
     }
 
     private static func play(_ script: Script, on stream: SocketStream) async {

@@ -1,7 +1,7 @@
 import Certificates
 import HTTP
 import HTTPTypes
-import Synchronization
+import Loops
 import Testing
 
 @testable import Sockets
@@ -19,13 +19,6 @@ import Testing
         case end
     }
 
-    private final class Recorder: Sendable {
-        private let state = Mutex((contents: [String](), connections: 0))
-        var outcome: (contents: [String], connections: Int) { state.withLock { $0 } }
-        func note(_ content: String) { state.withLock { $0.contents.append(content) } }
-        func noteConnection() { state.withLock { $0.connections += 1 } }
-    }
-
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
     private static let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 
@@ -34,37 +27,34 @@ import Testing
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem("good"), privateKey: try TestCertificates.privateKey("good"),
             ticketKeys: TicketKeys(random: TLSAcceptor.systemRandom, clock: { Deadline.now }))
-        let trust = try TLSContext.client(trust: .file("\(try TestCertificates.folder())/ca.pem"))
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        let client = HTTPClient(group: group, tls: trust, userAgent: "test/1.0")
-        let url = ClientURL(isSecure: isSecure, host: "127.0.0.1", port: sockets.address.port, target: "/")
-        let recorder = Recorder()
-        try await group.run { loop in
-            _ = try? Listener.start(
-                sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
-            async let root: Void = loop.runRoot { stream in
-                recorder.noteConnection()
+        let trust = try TLSContext.client(trusting: "\(try TestCertificates.folder())/ca.pem")
+        let connections = Counter()
+        let contents = try await onLoop(
+            serving: { stream in
+                connections.add()
                 stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 if isSecure, (try? await stream.startTLS(server, serverName: nil)) == nil { return stream.close() }
                 await serve(stream, extra)
                 stream.close()
-            }
-            for _ in 0..<3 {
-                do throws(HTTPClientError) {
-                    let response = try await client.send(ClientRequest(method: .get, url: url))
-                    recorder.note(String(decoding: response.body, as: UTF8.self))
-                } catch {
-                    recorder.note("\(error)")
+            },
+            { loop, group in
+                let port = try listen(on: loop).port
+                let client = HTTPClient(group: group, tls: trust, userAgent: "test/1.0")
+                let url = ClientURL(isSecure: isSecure, host: "127.0.0.1", port: port, target: "/")
+                var contents: [String] = []
+                for _ in 0..<3 {
+                    do throws(HTTPClientError) {
+                        let response = try await client.send(ClientRequest(method: .get, url: url))
+                        contents.append(String(decoding: response.body, as: UTF8.self))
+                    } catch {
+                        contents.append("\(error)")
+                    }
+                    // Until what the server has sent is there: it is in one process with the client, on one loop.
+                    for _ in 0..<20 { await Task.yield() }
                 }
-                // Until what the server has sent is there: it is in one process with the client, on one loop.
-                for _ in 0..<20 { await Task.yield() }
-            }
-            group.beginDrain()
-            group.abort()
-            await root
-        }
-        return recorder.outcome
+                return contents
+            })
+        return (contents, connections.count)
     }
 
     private static func serve(_ stream: SocketStream, _ extra: Extra) async {

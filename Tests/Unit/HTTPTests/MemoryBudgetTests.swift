@@ -122,9 +122,7 @@ import Testing
 
     @Test func aStreamOfHTTP2WithoutRoomIsA503AndTheOthersGoOn() async throws {
         let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 240_000) }
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration) { client, _ in
             let part = { (stream: UInt32) in H2.data(stream, count: 15_000) + H2.data(stream, count: 15_000) }
             try await client.send(H2.post(1) + part(1))
             while configuration.memory.taken < 10_000 { await Task.yield() }
@@ -144,9 +142,7 @@ import Testing
     @Test(arguments: [(name: "long", count: 4, value: 3700), (name: "many", count: 95, value: 1)])
     func headsOfUnfinishedStreamsHaveOneShareAConnection(head: (name: String, count: Int, value: Int)) async throws {
         let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 160_000) }
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration) { client, _ in
             // Sent once, then named: 0xbe is the entry of the table made last.
             let start = H2.block(H2.request("POST", "/"))
             let named = start + [UInt8](repeating: 0xbe, count: head.count)
@@ -173,9 +169,7 @@ import Testing
     }
 
     @Test func fewStreamsAwaitTheirContentAtATime() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send((0..<17).flatMap { H2.post(2 * $0 + 1) })
             _ = await client.next(.resetStream, stream: 33)
             #expect(client.resets(of: 31).isEmpty)
@@ -193,9 +187,8 @@ import Testing
     /// A client that does not take its answer keeps no room for what it has sent.
     @Test func theRoomOfAContentIsBackWhenItsHandlerHasAnswered() async throws {
         let configuration = HTTPServerConfiguration()
-        try await withHTTP2Server(configuration: configuration, handler: HTTP2Echo()) { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration, handler: HTTP2Echo(), settings: [(1, 0), (4, 0)]) {
+            client, _ in
             let parts = (0..<4).flatMap { H2.data(1, count: 15_000, ends: $0 == 3) }
             try await client.send(H2.post(1) + parts)
             _ = await client.next(.headers, stream: 1)
@@ -210,9 +203,7 @@ import Testing
     /// Answers that wait for the peer are counted with what it asks next.
     @Test func answersBehindAShutWindowLeaveLessRoom() async throws {
         let configuration = HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 1_000_000) }
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration, settings: [(1, 0), (4, 0)]) { client, _ in
             var stream: UInt32 = 1
             while client.resets(of: stream).isEmpty, stream < 41 {
                 stream += 2
@@ -238,9 +229,7 @@ import Testing
             $0.timeouts.header = 60_000
             $0.memory = MemoryBudget(bytes: 40_000)
         }
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration) { client, _ in
             let block = H2.block(H2.request() + [("a", String(repeating: "v", count: 15_000))])
             let start = Deadline.now
             try await client.send(H2.frame(.headers, stream: 1, block))

@@ -1,5 +1,6 @@
 import HTTPTypes
-import Logging
+import LogRecording
+import Loops
 import Sockets
 import Testing
 
@@ -29,9 +30,7 @@ import Testing
     /// Regression: through one connection of a proxy, 16 slow uploads refused everybody else's.
     @Test func aTrustedProxyBringsAsManyContentsAsRequests() async throws {
         let proxies = TrustedProxies([try #require(IPNetwork("127.0.0.0/8"))])
-        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.trustedProxies = proxies }) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: HTTPServerConfiguration { $0.trustedProxies = proxies }) { client, _ in
             try await client.send((0..<17).flatMap { H2.post(2 * $0 + 1) } + H2.data(33, "a", ends: true))
             await client.finish(33)
             #expect(client.status(of: 33) == 200)
@@ -40,9 +39,7 @@ import Testing
 
     /// Regression: a client that kept to SETTINGS was closed for what we had no room for.
     @Test func refusalsForLackOfRoomAreNoFaults() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send((0..<16).flatMap { H2.post(2 * $0 + 1) })
             for batch in 0..<12 as Range<UInt32> {
                 try await client.send((0..<100).flatMap { H2.post(2 * (16 + 100 * batch + $0) + 1) })
@@ -63,17 +60,14 @@ import Testing
 
     /// Regression: after a crowd, what it had assembled its fields in stayed.
     @Test func spareStorageGoesWithTheBuffers() async throws {
-        let group = try EventLoopGroup(count: 1)
-        try await group.run { loop in
+        try await onLoop { loop, _ in
             let server = HTTPLoop(
                 loop: loop, configuration: HTTPServerConfiguration(), handler: EchoHandler(), wallClock: { 0 },
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+                logger: .silent)
             server.http2.release(server.http2.acquire())
             #expect(server.http2.storages.count == 1)
             loop.buffers.removeAll()
             #expect(server.http2.storages.isEmpty)
-            group.beginDrain()
-            await loop.runRoot { $0.close() }
         }
     }
 }

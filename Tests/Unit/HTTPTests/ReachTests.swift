@@ -1,44 +1,33 @@
 import HTTP
 import HTTPTypes
+import Loops
 import Sockets
-import Synchronization
 import Testing
 
 /// Which addresses a request may be sent to: it is decided by the address that is connected to, not by its spelling.
 @Suite struct ReachTests {
-    private final class Recorder: Sendable {
-        private let state = Mutex((answers: [String](), connections: 0))
-        var outcome: (answers: [String], connections: Int) { state.withLock { $0 } }
-        func note(_ answer: String) { state.withLock { $0.answers.append(answer) } }
-        func noteConnection() { state.withLock { $0.connections += 1 } }
-    }
-
     /// The requests of one client, in order, to a server at 127.0.0.1 that answers each.
     /// - Parameter behindProxy: the server is a proxy, asked for tunnels.
     private static func run(
         _ requests: [(url: String, reach: Reach)], behindProxy: Bool = false
     ) async throws -> (answers: [String], connections: Int) {
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        let port = sockets.address.port
-        let proxy = behindProxy ? ProxySettings(server: ProxyServer(host: "127.0.0.1", port: port)) : .direct
-        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test/1.0", proxy: proxy)
-        let recorder = Recorder()
-        try await group.run { loop in
-            _ = try? Listener.start(
-                sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
-            async let root: Void = loop.runRoot { stream in
-                recorder.noteConnection()
+        let connections = Counter()
+        let answers = try await onLoop(
+            serving: { stream in
+                connections.add()
                 await serve(stream)
-            }
-            for (text, reach) in requests {
-                recorder.note(await send(text.replacing("PORT", with: "\(port)"), reach, by: client))
-            }
-            group.beginDrain()
-            group.abort()
-            await root
-        }
-        return recorder.outcome
+            },
+            { loop, group in
+                let port = try listen(on: loop).port
+                let proxy = behindProxy ? ProxySettings(server: ProxyServer(host: "127.0.0.1", port: port)) : .direct
+                let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test/1.0", proxy: proxy)
+                var answers: [String] = []
+                for (text, reach) in requests {
+                    answers.append(await send(text.replacing("PORT", with: "\(port)"), reach, by: client))
+                }
+                return answers
+            })
+        return (answers, connections.count)
     }
 
     private static func send(_ text: String, _ reach: Reach, by client: HTTPClient) async -> String {

@@ -1,8 +1,9 @@
 import HTTP
 import HTTPTypes
+import LogRecording
 import Logging
+import Loops
 import Sockets
-import Synchronization
 
 /// A server on 127.0.0.1 with its loops, for the time of `body`, which runs on the first loop.
 /// - Parameters:
@@ -13,40 +14,28 @@ func withServer<Value: Sendable>(
     handler: any RequestHandler = EchoHandler(), immediate: (@Sendable () -> any ImmediateResponder)? = nil,
     version: SpokenVersion = .http1, arriving: @escaping @Sendable () -> Void = {},
     admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000),
-    logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+    logger: Logger = .silent,
     _ body: @escaping @Sendable (Peer) async throws -> Value
 ) async throws -> Value {
-    let group = try EventLoopGroup(count: loops)
-    let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: loops)
-    let result = Mutex<Result<Value, any Error>?>(nil)
-    try await group.run { loop in
-        let server = HTTPLoop(
-            loop: loop, configuration: configuration, handler: handler, immediate: immediate?(),
-            wallClock: { 1_767_225_600_000 }, logger: logger)
-        _ = try? Listener.start(
-            sockets, on: loop, admission: admission,
-            firstByteTimeout: version == .http1 ? server.firstByteTimeout : nil)
-        async let root: Void = loop.runRoot { stream in
-            arriving()
-            switch version {
-            case .http1: await server.serve(stream)
-            case .http2: await server.serveHTTP2(stream)
+    let sockets = try BoundSockets.local(count: loops)
+    return try await onLoop(
+        loops: loops,
+        servingWith: { loop in
+            let server = HTTPLoop(
+                loop: loop, configuration: configuration, handler: handler, immediate: immediate?(),
+                wallClock: { 1_767_225_600_000 }, logger: logger)
+            _ = try? Listener.start(
+                sockets, on: loop, admission: admission,
+                firstByteTimeout: version == .http1 ? server.firstByteTimeout : nil)
+            return { stream in
+                arriving()
+                switch version {
+                case .http1: await server.serve(stream)
+                case .http2: await server.serveHTTP2(stream)
+                }
             }
-        }
-        if loop.index == 0 {
-            do {
-                let value = try await body(Peer(address: sockets.address, loop: loop, group: group))
-                result.withLock { $0 = .success(value) }
-            } catch {
-                result.withLock { $0 = .failure(error) }
-            }
-            group.beginDrain()
-            group.abort()
-        }
-        await root
-    }
-    guard let outcome = result.withLock({ $0 }) else { throw StreamError.aborted }
-    return try outcome.get()
+        },
+        { loop, group in try await body(Peer(address: sockets.address, loop: loop, group: group)) })
 }
 
 enum SpokenVersion: Sendable {
@@ -79,12 +68,7 @@ struct Peer: Sendable {
     }
 
     func readAll(_ stream: SocketStream) async -> String {
-        var all: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
-            all.append(contentsOf: buffer[..<count])
-        }
-        return String(decoding: all, as: UTF8.self)
+        String(decoding: await Loops.readAll(stream), as: UTF8.self)
     }
 }
 

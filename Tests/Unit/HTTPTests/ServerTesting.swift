@@ -1,6 +1,7 @@
 import HTTP
 import HTTPTypes
 import Sockets
+import Synchronization
 
 /// A request as the server hands it to a handler.
 func serverRequest(
@@ -11,4 +12,10 @@ func serverRequest(
         head: HTTPRequest(method: method, scheme: "http", authority: "h", path: target, headerFields: fields),
         path: parts.first.map(String.init) ?? "", query: parts.count > 1 ? String(parts[1]) : nil, body: [],
         client: .v4(0x7f00_0001), isFromTrustedProxy: false)
+}
+
+final class Counter: Sendable {
+    private let value = Mutex(0)
+    func add() { value.withLock { $0 += 1 } }
+    var count: Int { value.withLock { $0 } }
 }

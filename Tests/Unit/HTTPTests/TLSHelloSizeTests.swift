@@ -25,14 +25,18 @@ import Testing
         }
     }
 
-    /// The type and the first bytes of what the server answers.
-    private static func answer(to hello: [UInt8], pieces: Int?) async throws -> [UInt8] {
-        let configuration = try HTTPServerConfiguration {
-            $0.timeouts.handshake = 30_000
+    /// The handshake's time ends much later than any test.
+    private static func configuration() throws -> HTTPServerConfiguration {
+        try HTTPServerConfiguration {
+            $0.timeouts.handshake = 60_000
             $0.timeouts.linger = 50
             $0.tls = try acceptor()
         }
-        return try await withServer(configuration: configuration) { peer in
+    }
+
+    /// The type and the first bytes of what the server answers.
+    private static func answer(to hello: [UInt8], pieces: Int?) async throws -> [UInt8] {
+        try await withServer(configuration: try configuration()) { peer in
             let stream = try await peer.connect()
             let size = pieces ?? hello.count
             for start in stride(from: 0, to: hello.count, by: size) {
@@ -77,13 +81,7 @@ import Testing
 
     /// The last bytes of what the server sends until it closes.
     private static func end(of pieces: [[UInt8]]) async throws -> [UInt8] {
-        // The handshake's time ends much later.
-        let configuration = try HTTPServerConfiguration {
-            $0.timeouts.handshake = 60_000
-            $0.timeouts.linger = 50
-            $0.tls = try acceptor()
-        }
-        return try await withServer(configuration: configuration) { peer in
+        try await withServer(configuration: try configuration()) { peer in
             let stream = try await peer.connect()
             defer { stream.close() }
             for piece in pieces.dropLast() {

@@ -1,6 +1,7 @@
 import Certificates
 import HTTP
 import HTTPTypes
+import Loops
 import Sockets
 import Synchronization
 import Testing
@@ -38,30 +39,24 @@ import Testing
     ) async throws -> Outcome {
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem("good"), privateKey: try TestCertificates.privateKey("good"))
-        let trust = try TLSContext.client(trust: .file("\(try TestCertificates.folder())/ca.pem"))
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        let port = sockets.address.port
-        let proxy = try ProxySettings(environment: [
-            "HTTPS_PROXY": "http://\(credentials)127.0.0.1:\(port)", "NO_PROXY": exceptions,
-        ])
-        let client = HTTPClient(group: group, tls: trust, userAgent: "test/1.0", proxy: proxy)
+        let trust = try TLSContext.client(trusting: "\(try TestCertificates.folder())/ca.pem")
         let recorder = Recorder()
-        try await group.run { loop in
-            _ = try? Listener.start(
-                sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
-            async let root: Void = loop.runRoot { stream in
+        try await onLoop(
+            serving: { stream in
                 stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 await play(script, on: stream, server, recorder)
                 stream.close()
-            }
-            for _ in 0..<requests {
-                recorder.note(await send(url.replacing("PORT", with: "\(port)"), timeout, through: client))
-            }
-            group.beginDrain()
-            group.abort()
-            await root
-        }
+            },
+            { loop, group in
+                let port = try listen(on: loop).port
+                let proxy = try ProxySettings(environment: [
+                    "HTTPS_PROXY": "http://\(credentials)127.0.0.1:\(port)", "NO_PROXY": exceptions,
+                ])
+                let client = HTTPClient(group: group, tls: trust, userAgent: "test/1.0", proxy: proxy)
+                for _ in 0..<requests {
+                    recorder.note(await send(url.replacing("PORT", with: "\(port)"), timeout, through: client))
+                }
+            })
         return recorder.outcome
     }
 
@@ -196,29 +191,16 @@ import Testing
     }
 
     @Test func proxyThatIsNotThereIsTold() async throws {
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-        let url = "http://127.0.0.1:\(sockets.address.port)"
-        // Bound, so that nobody else listens there, and its only socket closed.
-        let closed = try EventLoopGroup(count: 1)
-        try await closed.run { loop in
-            async let root: Void = loop.runRoot { $0.close() }
-            _ = try? Listener.start(sockets, on: loop, admission: AdmissionControl(maximum: 1, maximumPerAddress: 1))
-            closed.beginDrain()
-            await root
+        // Closed with its loop.
+        let address = try await onLoop { loop, _ in try listen(on: loop) }
+        let url = "http://127.0.0.1:\(address.port)"
+        let result = try await onLoop { _, group in
+            let client = HTTPClient(
+                group: group, tls: try TLSContext.client(), userAgent: "t",
+                proxy: try ProxySettings(environment: ["HTTPS_PROXY": url]))
+            return await Self.send("https://apple.test/", 5000, through: client)
         }
-        let client = HTTPClient(
-            group: group, tls: try TLSContext.client(), userAgent: "t",
-            proxy: try ProxySettings(environment: ["HTTPS_PROXY": url]))
-        let result = Mutex<Result<String, HTTPClientError>?>(nil)
-        try await group.run { loop in
-            async let root: Void = loop.runRoot { $0.close() }
-            let answer = await Self.send("https://apple.test/", 5000, through: client)
-            result.withLock { $0 = answer }
-            group.beginDrain()
-            await root
-        }
-        #expect(result.withLock { $0 } == .failure(.proxy(.connect("connection refused"))))
+        #expect(result == .failure(.proxy(.connect("connection refused"))))
     }
 
     /// These come to the listener itself, as a request and not as a CONNECT.

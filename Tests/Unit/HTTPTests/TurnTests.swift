@@ -1,6 +1,7 @@
 import HTTP
 import HTTPTypes
-import Logging
+import LogRecording
+import Loops
 import Sockets
 import Synchronization
 import Testing
@@ -72,36 +73,33 @@ import Testing
 
     @Test(arguments: Input.allCases)
     func othersHaveTheirTurnEvery64KiB(input: Input) async throws {
-        let group = try EventLoopGroup(count: 1)
-        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+        let sockets = try BoundSockets.local()
         let handler = Noting()
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
-        try await group.run { loop in
-            let server = HTTPLoop(
-                loop: loop, configuration: HTTPServerConfiguration { $0.limits.body = 1 << 20 }, handler: handler,
-                immediate: Immediate(), wallClock: { 0 },
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
-            _ = try? Listener.start(sockets, on: loop, admission: admission)
-            async let root: Void = loop.runRoot { stream in
-                // Nothing is read before all of it is there.
-                while !handler.isQueued { await Task.yield() }
-                await input.isHTTP2 ? server.serveHTTP2(stream) : server.serve(stream)
-            }
-            let deadline = Deadline.now.adding(milliseconds: 60_000)
-            if let client = try? await SocketStream.connect(to: [sockets.address], on: loop, deadline: deadline) {
+        try await onLoop(
+            servingWith: { loop in
+                let server = HTTPLoop(
+                    loop: loop, configuration: HTTPServerConfiguration { $0.limits.body = 1 << 20 }, handler: handler,
+                    immediate: Immediate(), wallClock: { 0 }, logger: .silent)
+                _ = try? Listener.start(sockets, on: loop, admission: admission)
+                return { stream in
+                    // Nothing is read before all of it is there.
+                    while !handler.isQueued { await Task.yield() }
+                    await input.isHTTP2 ? server.serveHTTP2(stream) : server.serve(stream)
+                }
+            },
+            { loop, _ in
+                let deadline = Deadline.now.adding(milliseconds: 60_000)
+                let client = try await SocketStream.connect(to: [sockets.address], on: loop, deadline: deadline)
                 client.setDeadline(deadline)
-                try? await client.write(input.bytes)
+                try await client.write(input.bytes)
                 handler.begin()
                 while !handler.isDone, Deadline.now < deadline {
                     handler.countTurn()
                     await Task.yield()
                 }
                 client.close()
-            }
-            group.beginDrain()
-            group.abort()
-            await root
-        }
+            })
         #expect(handler.isDone)
         // One that begins it, and one after each 64 KiB of 300,000 bytes.
         #expect(handler.turns >= 5)

@@ -1,4 +1,5 @@
 import Glibc
+import Loops
 import Synchronization
 import Testing
 
@@ -83,62 +84,52 @@ import Testing
         #expect(admission.tally.refusedByAddress == 1)
     }
 
+    /// One connection that waits for a request, and another that comes when there is no descriptor for it.
+    private static func exhaust(
+        _ admission: AdmissionControl, on loop: EventLoop
+    ) async throws -> (waiting: SocketStream, other: SocketStream) {
+        let isExhausted = Mutex(false)
+        let sockets = try BoundSockets.local()
+        _ = try Listener(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) { descriptor in
+            isExhausted.withLock { isExhausted in
+                defer { isExhausted = false }
+                return isExhausted
+            } ? .exhausted(EMFILE) : SystemCalls.accept(descriptor)
+        }
+        let waiting = try await connect(sockets.address, on: loop)
+        while admission.total == 0 { await Task.yield() }
+        isExhausted.withLock { $0 = true }
+        return (waiting, try await connect(sockets.address, on: loop))
+    }
+
     /// A connection that waits for a request has a descriptor that another needs: nobody is turned away.
     @Test func waitingConnectionsMakeRoom_WhenDescriptorsRunOut() async throws {
-        let isExhausted = Mutex(false)
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
-        let served = try await onLoop(
-            serving: echo,
-            { loop, _ in
-                let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-                _ = try Listener(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
-                    descriptor in
-                    isExhausted.withLock { isExhausted in
-                        defer { isExhausted = false }
-                        return isExhausted
-                    } ? .exhausted(EMFILE) : SystemCalls.accept(descriptor)
-                }
-                let waiting = try await connect(sockets.address, on: loop)
-                while admission.total == 0 { await Task.yield() }
-                isExhausted.withLock { $0 = true }
-                let other = try await connect(sockets.address, on: loop)
-                var buffer = [UInt8](repeating: 0, count: 8)
-                try await other.write([42])
-                let count = try await other.read(into: &buffer, at: 0)
-                return (count, await readAll(waiting).isEmpty)
-            })
+        let served = try await onLoop(serving: echo) { loop, _ in
+            let (waiting, other) = try await Self.exhaust(admission, on: loop)
+            var buffer = [UInt8](repeating: 0, count: 8)
+            try await other.write([42])
+            let count = try await other.read(into: &buffer, at: 0)
+            return (count, await readAll(waiting).isEmpty)
+        }
         #expect(served == (1, true))
         #expect(admission.tally.shed == 1)
     }
 
     /// Visitors who are too many close connections of visitors, and not the one by which the operator asks for health.
     @Test func aCrowdOfVisitorsClosesNoneOfTheOperators() async throws {
-        let isExhausted = Mutex(false)
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
         let operators = AdmissionControl(maximum: 100, maximumPerAddress: 100)
-        let served = try await onLoop(
-            serving: echo,
-            { loop, _ in
-                let adminAddress = try listen(on: loop, admission: operators, firstByteTimeout: 60_000)
-                let asking = try await connect(adminAddress, on: loop)
-                while operators.total == 0 { await Task.yield() }
-                let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-                _ = try Listener(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
-                    descriptor in
-                    isExhausted.withLock { isExhausted in
-                        defer { isExhausted = false }
-                        return isExhausted
-                    } ? .exhausted(EMFILE) : SystemCalls.accept(descriptor)
-                }
-                let waiting = try await connect(sockets.address, on: loop)
-                while admission.total == 0 { await Task.yield() }
-                isExhausted.withLock { $0 = true }
-                _ = try await connect(sockets.address, on: loop)
-                let isClosed = await readAll(waiting).isEmpty
-                var buffer = [UInt8](repeating: 0, count: 8)
-                try await asking.write([42])
-                return (isClosed, try await asking.read(into: &buffer, at: 0))
-            })
+        let served = try await onLoop(serving: echo) { loop, _ in
+            let adminAddress = try listen(on: loop, admission: operators, firstByteTimeout: 60_000)
+            let asking = try await connect(adminAddress, on: loop)
+            while operators.total == 0 { await Task.yield() }
+            let (waiting, _) = try await Self.exhaust(admission, on: loop)
+            let isClosed = await readAll(waiting).isEmpty
+            var buffer = [UInt8](repeating: 0, count: 8)
+            try await asking.write([42])
+            return (isClosed, try await asking.read(into: &buffer, at: 0))
+        }
         #expect(served == (true, 1))
         #expect(operators.tally.shed == 0)
     }

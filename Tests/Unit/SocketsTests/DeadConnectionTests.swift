@@ -1,5 +1,6 @@
 import Certificates
 import Glibc
+import Loops
 import Testing
 
 @testable import Sockets
@@ -11,7 +12,7 @@ import Testing
     @Test(arguments: [false, true]) func lingeringEndsAtAReset(isSecure: Bool) async throws {
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem("good"), privateKey: try TestCertificates.privateKey("good"))
-        let trust = try TLSContext.client(trust: .file("\(try TestCertificates.folder())/ca.pem"))
+        let trust = try TLSContext.client(trusting: "\(try TestCertificates.folder())/ca.pem")
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
         let elapsed = try await onLoop(
             serving: { stream in

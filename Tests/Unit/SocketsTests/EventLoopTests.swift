@@ -1,3 +1,4 @@
+import Loops
 import Sockets
 import Synchronization
 import Testing

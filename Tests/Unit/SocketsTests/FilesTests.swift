@@ -1,14 +1,13 @@
 import Foundation
 import Glibc
 import Sockets
+import TemporaryFolders
 import Testing
 
 @Suite struct FilesTests {
     private func inFolder(_ body: (String) throws -> Void) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "bramley-files-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try body(folder)
+        let folder = try TemporaryFolder(mode: 0o755)
+        try withExtendedLifetime(folder) { try body(folder.path) }
     }
 
     @Test func aCreatedFileHasItsBytesAndItsModeAndNothingIsLeftBesideIt() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Loops
 import Testing
 
 @testable import Sockets
@@ -49,10 +50,11 @@ import Testing
     }
 
     @Test(
-        "Descriptors for another process are left alone",
+        "Descriptors for another process are left alone, and none is none",
         arguments: [
             [:], ["LISTEN_FDS": "1", "LISTEN_FDNAMES": "visitors"],
             ["LISTEN_PID": "8", "LISTEN_FDS": "x"], ["LISTEN_PID": "07", "LISTEN_FDS": "1"],
+            ["LISTEN_PID": "7", "LISTEN_FDS": "0", "LISTEN_FDNAMES": ""],
         ])
     func othersAreLeftAlone(environment: [String: String]) throws {
         let names = try InheritedDescriptors(environment: environment, process: 7, first: 3).names
@@ -91,7 +93,7 @@ import Testing
         "Sockets are shared out among loops",
         arguments: [(1, 1, [1]), (1, 4, [1, 1, 1, 1]), (4, 4, [1, 1, 1, 1]), (5, 2, [3, 2]), (3, 2, [2, 1])])
     func sharing(sockets: Int, loops: Int, expected: [Int]) throws {
-        let bound = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: sockets)
+        let bound = try BoundSockets.local(count: sockets)
         var numbers: [Int32] = []
         while let descriptor = bound.consume() { numbers.append(descriptor.release()) }
         let inherited = try BoundSockets(inheriting: numbers.reversed(), count: loops)

@@ -1,4 +1,5 @@
 import Glibc
+import Loops
 import Synchronization
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 
 @Suite struct ListenerTests {
     @Test func secondBindOfOneAddressFails_ThoughTheFirstSharesItAmongLoops() throws {
-        let first = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 2)
+        let first = try BoundSockets.local(count: 2)
         #expect(throws: SystemError.self) {
             _ = try BoundSockets(address: first.address, count: 1)
         }
@@ -32,7 +33,7 @@ import Testing
     @Test func acceptingGoesOnWithoutSpinning_AfterDescriptorsRanOut() async throws {
         let calls = Mutex(0)
         let served = try await onLoop(serving: echo) { loop, _ in
-            let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+            let sockets = try BoundSockets.local()
             let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
             _ = try Listener(sockets, on: loop, admission: admission) { descriptor in
                 // One failure; whoever waits then is turned away through the reserve, the next one is served.

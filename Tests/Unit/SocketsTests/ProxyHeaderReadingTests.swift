@@ -1,4 +1,5 @@
 import Certificates
+import Loops
 import Sockets
 import Synchronization
 import Testing
@@ -12,7 +13,7 @@ import Testing
         let folder = try TestCertificates.folder()
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem("good"), privateKey: try TestCertificates.privateKey("good"))
-        let client = try TLSContext.client(trust: .file("\(folder)/ca.pem"))
+        let client = try TLSContext.client(trusting: "\(folder)/ca.pem")
         let seen = Mutex<[String]>([])
         let answer = try await onLoop(
             serving: { stream in

@@ -1,3 +1,4 @@
+import Loops
 import Sockets
 import Synchronization
 import Testing
@@ -38,13 +39,7 @@ import Testing
         let failure = try await onLoop(serving: { _ = await readAll($0) }) { loop, _ -> StreamError? in
             let stream = try await connect(try listen(on: loop), on: loop)
             stream.setDeadline(Deadline.now.adding(milliseconds: 30))
-            var buffer = [UInt8](repeating: 0, count: 16)
-            do throws(StreamError) {
-                _ = try await stream.read(into: &buffer, at: 0)
-                return nil
-            } catch {
-                return error
-            }
+            return await failureOfReading(stream)
         }
         #expect(failure == .deadline)
     }
@@ -74,20 +69,14 @@ import Testing
         let failure = try await onLoop(serving: { _ = await readAll($0) }) { loop, _ -> StreamError? in
             let stream = try await connect(try listen(on: loop), on: loop)
             loop.spawn { stream.close() }
-            var buffer = [UInt8](repeating: 0, count: 16)
-            do throws(StreamError) {
-                _ = try await stream.read(into: &buffer, at: 0)
-                return nil
-            } catch {
-                return error
-            }
+            return await failureOfReading(stream)
         }
         #expect(failure == .aborted)
     }
 
     @Test func connectFails_WhenNobodyListens() async throws {
         let failed = try await onLoop { loop, _ -> Bool in
-            let free = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1).address
+            let free = try BoundSockets.local().address
             do {
                 _ = try await connect(free, on: loop)
                 return false
@@ -100,7 +89,7 @@ import Testing
 
     @Test func secondAddressIsUsed_WhenTheFirstRefuses() async throws {
         let answer = try await onLoop(serving: echo) { loop, _ in
-            let dead = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1).address
+            let dead = try BoundSockets.local().address
             let live = try listen(on: loop)
             let stream = try await SocketStream.connect(
                 to: [dead, live], on: loop, deadline: Deadline.now.adding(milliseconds: 120_000))
@@ -154,6 +143,17 @@ import Testing
                 return await readAll(stream)
             })
         #expect(answer.isEmpty)
+    }
+}
+
+/// Nil when bytes or the end came.
+private func failureOfReading(_ stream: SocketStream) async -> StreamError? {
+    var buffer = [UInt8](repeating: 0, count: 16)
+    do throws(StreamError) {
+        _ = try await stream.read(into: &buffer, at: 0)
+        return nil
+    } catch {
+        return error
     }
 }
 

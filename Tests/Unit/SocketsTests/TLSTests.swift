@@ -1,4 +1,5 @@
 import Certificates
+import Loops
 import Sockets
 import Testing
 
@@ -28,7 +29,7 @@ import Testing
         let server = try TLSContext.server(
             certificate: try TestCertificates.pem(test.certificate),
             privateKey: try TestCertificates.privateKey(test.certificate))
-        let client = try TLSContext.client(trust: .file("\(folder)/\(test.trust).pem"))
+        let client = try TLSContext.client(trusting: "\(folder)/\(test.trust).pem")
         let answer = try await onLoop(
             serving: { stream in
                 stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))

@@ -5,6 +5,7 @@ import Storage
 import Stores
 import Strangers
 import Synchronization
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

@@ -1,27 +1,17 @@
 import Coding
 import Crypto
 import Foundation
-import Logging
+import LogRecording
 import Stores
 import Strangers
 import Synchronization
+import TemporaryFolders
 import Testing
 
 @testable import Accounts
 @testable import Storage
 
-/// A temporary folder, gone when the test is.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
+extension TemporaryFolder {
     func mode(_ name: String) -> Int? {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path + "/" + name)
         return (attributes?[.posixPermissions] as? Int).map { $0 & 0o777 }
@@ -68,7 +58,7 @@ struct Bench {
     }
 
     private var runtime: Runtime {
-        Runtime(clock: clock, random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        Runtime(clock: clock, random: SystemRandom(), logger: .silent)
     }
 
     func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Accounts.Database {
@@ -86,6 +76,14 @@ struct Bench {
     func stranger() throws -> any StoreStranger {
         guard let postgres else { return try Stranger(folder.path + "/bramley.db") }
         return PostgresStranger(try #require(PostgresCluster.shared).connect(to: postgres))
+    }
+
+    /// The value that a statement selects, as another program finds it.
+    func text(_ sql: String) throws -> String? { try stranger().read { try $0.text(sql) } }
+
+    /// How many rows another program finds.
+    func count(_ table: String) throws -> Int {
+        try stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
     }
 }
 
@@ -153,6 +151,16 @@ extension SignInResult {
 }
 
 extension Bench {
+    /// Two days later Apple is asked about a credential, and no longer knows it.
+    func findDead(_ database: Accounts.Database) async throws {
+        clock.advance(seconds: 2 * 86_400)
+        let now = clock.now()
+        let begun = try await database.beginChecks(
+            CheckScope(team: Self.team, clients: [Self.web]), limit: 1, schedule: CheckSchedule(random: SystemRandom()),
+            at: now)
+        _ = try await database.recordCheck(.dead, of: try #require(begun.first), at: now)
+    }
+
     /// Everything on disk of the database.
     func databaseBytes() throws -> [UInt8] {
         var bytes: [UInt8] = []

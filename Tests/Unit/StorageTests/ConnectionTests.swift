@@ -2,6 +2,7 @@ import Foundation
 import Gates
 import Strangers
 import Synchronization
+import TemporaryFolders
 import Testing
 
 @testable import Accounts
@@ -10,11 +11,10 @@ import Testing
 /// What a connection promises, whoever uses it.
 @Suite(.onSQLite) final class ConnectionTests {
     private let path: String
-    private let folder: URL
+    private let folder: TemporaryFolder
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "connections-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        folder = try TemporaryFolder()
         path = folder.path + "/a.db"
         try Stranger(path).execute(
             """
@@ -22,8 +22,6 @@ import Testing
             CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED) STRICT;
             """)
     }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
 
     private func open(isReadOnly: Bool = false, busyTimeout: Int = 0) throws -> SQLiteConnection {
         try SQLiteConnection(path: path, isReadOnly: isReadOnly, busyTimeout: busyTimeout)

@@ -53,10 +53,9 @@ import Testing
             guard case .asksExisting(let person) = await bench.signInWithApple() else {
                 throw LinkBench.Unexpected()
             }
-            let answer = try await bench.signIn.answerExisting(
-                person.id, .new, binding: .value(bench.browser), device: bench.device)
-            guard case .signIn(let outcome) = answer else { throw LinkBench.Unexpected() }
-            return reason(outcome)
+            return reason(
+                try await bench.signIn.signUp(
+                    waiting: person.id, binding: .value(bench.browser), device: bench.device))
         case .app:
             let nonce = bench.signIn.beginNative().nonce
             let request = bench.request(nonce)

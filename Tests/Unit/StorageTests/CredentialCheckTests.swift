@@ -45,10 +45,6 @@ import Testing
         try await database.recordCheck(answer, of: check, at: now)
     }
 
-    private func value(_ sql: String) throws -> String? {
-        try bench.stranger().read { try $0.text(sql) }
-    }
-
     private func plans() throws -> [Int64] {
         try bench.stranger().read { try $0.integers("SELECT next_check_at FROM apple_credential").map { Int64($0) } }
     }
@@ -245,7 +241,7 @@ import Testing
         #expect(try await record(.dead, check) == .superseded)
         #expect(try await isLive(new))
         #expect(try await isLive(old))
-        #expect(try value("SELECT hex(sealed_refresh_token) FROM apple_credential") == "090909")
+        #expect(try bench.text("SELECT hex(sealed_refresh_token) FROM apple_credential") == "090909")
         #expect(try await database.checkStatus(Self.scope, at: now).dead == 0)
     }
 
@@ -277,7 +273,8 @@ import Testing
         #expect(
             try await database.apply(notification(.consentRevoked, time: end), team: Bench.team, at: now) == .applied)
         #expect(try await !isLive(app))
-        #expect(try value("SELECT credential_state || credential_cause FROM apple_identity") == "revokedtoken_dead")
+        #expect(
+            try bench.text("SELECT credential_state || credential_cause FROM apple_identity") == "revokedtoken_dead")
     }
 
     /// The same word of Apple's, and the sign-in it is older than still stands.

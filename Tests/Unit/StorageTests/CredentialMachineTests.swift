@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import Stores
 import Strangers
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

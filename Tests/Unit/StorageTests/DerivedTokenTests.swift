@@ -98,8 +98,7 @@ import Testing
         let bench = try LinkBench(asksExisting: true)
         guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
         let binding = BindingCookie.value(bench.browser)
-        let answer = try await bench.signIn.answerExisting(person.id, .connect, binding: binding, device: bench.device)
-        guard case .connect(let ticket) = answer else { throw LinkBench.Unexpected() }
+        let ticket = try await bench.signIn.ticket(ofWaiting: person.id, binding: binding)
         #expect(try computed(bench) == [])
         let link = try await bench.link(waiting: ticket)
         try await bench.open(link)

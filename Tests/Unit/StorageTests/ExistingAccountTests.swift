@@ -19,10 +19,7 @@ import Testing
     }
 
     private func ticket(_ bench: LinkBench, _ person: WaitingPerson) async throws -> LinkTicket {
-        let answer = try await bench.signIn.answerExisting(
-            person.id, .connect, binding: .value(bench.browser), device: bench.device)
-        guard case .connect(let ticket) = answer else { throw LinkBench.Unexpected() }
-        return ticket
+        try await bench.signIn.ticket(ofWaiting: person.id, binding: .value(bench.browser))
     }
 
     @Test("the question makes nobody; reloaded, it is the same; I'm new makes the user and the session, once")
@@ -35,16 +32,14 @@ import Testing
         let next = try bench.restarted(asksExisting: true)
         guard case .asksExisting(person) = await next.post(form) else { throw LinkBench.Unexpected() }
         #expect(bench.apple.exchanged.count == 1)
-        let answer = try await next.signIn.answerExisting(
-            person.id, .new, binding: .value(bench.browser), device: bench.device)
-        guard case .signIn(.signedIn(let token, let session, let target)) = answer else {
-            throw LinkBench.Unexpected()
-        }
+        let answer = try await next.signIn.signUp(
+            waiting: person.id, binding: .value(bench.browser), device: bench.device)
+        guard case .signedIn(let token, let session, let target) = answer else { throw LinkBench.Unexpected() }
         #expect(target.location == "/notes" && session.kind == .browser)
         // A double tap has the same cookie.
-        let again = try await next.signIn.answerExisting(
-            person.id, .new, binding: .value(bench.browser), device: bench.device)
-        guard case .signIn(.signedIn(let same, _, _)) = again else { throw LinkBench.Unexpected() }
+        let again = try await next.signIn.signUp(
+            waiting: person.id, binding: .value(bench.browser), device: bench.device)
+        guard case .signedIn(let same, _, _) = again else { throw LinkBench.Unexpected() }
         #expect(same.reveal() == token.reveal())
         #expect(try await next.events() == ["user.created", "session.created"])
         #expect(try await next.database.user(session.user)?.name == PersonName(given: "Ann"))
@@ -76,11 +71,8 @@ import Testing
         let bench = try LinkBench(asksExisting: true)
         let (person, _) = try await ask(bench)
         func answer() async throws -> SignInOutcome {
-            guard
-                case .signIn(let outcome) = try await bench.signIn.answerExisting(
-                    person.id, .new, binding: .value(bench.browser), device: bench.device)
-            else { throw LinkBench.Unexpected() }
-            return outcome
+            try await bench.signIn.signUp(
+                waiting: person.id, binding: .value(bench.browser), device: bench.device)
         }
         guard case .signedIn(_, let session, _) = try await answer() else { throw LinkBench.Unexpected() }
         _ = try await bench.database.endSession(session.id, cause: .signOut, at: bench.now)
@@ -91,8 +83,8 @@ import Testing
     func transferred() async throws {
         let bench = try LinkBench(asksExisting: true)
         guard case .asksExisting(let person) = await bench.signInWithApple("ann") else { throw LinkBench.Unexpected() }
-        _ = try await bench.signIn.answerExisting(
-            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        _ = try await bench.signIn.signUp(
+            waiting: person.id, binding: .value(bench.browser), device: bench.device)
         try bench.bench.stranger().write { connection in
             try connection.execute(
                 """
@@ -115,13 +107,13 @@ import Testing
         let link = try await bench.link(waiting: try await ticket(bench, person))
         bench.clock.advance(seconds: 600)
         let binding = BindingCookie.value(bench.browser)
-        for choice in ExistingAccountChoice.allCases {
-            #expect(
-                await reason {
-                    _ = try await bench.signIn.answerExisting(
-                        person.id, choice, binding: binding, device: bench.device)
-                } == "link_expired")
-        }
+        #expect(
+            await reason { _ = try await bench.signIn.ticket(ofWaiting: person.id, binding: binding) }
+                == "link_expired")
+        #expect(
+            await reason {
+                _ = try await bench.signIn.signUp(waiting: person.id, binding: binding, device: bench.device)
+            } == "link_expired")
         #expect(await reason { _ = try await bench.signIn.connectWaiting(link.id, binding: binding) } != "ok")
         #expect(try await bench.database.maintain(at: bench.now).waitingIdentities == 1)
     }
@@ -147,9 +139,9 @@ import Testing
     func closed() async throws {
         let bench = try LinkBench(signUp: .closed, asksExisting: true)
         let (person, _) = try await ask(bench)
-        let answer = try await bench.signIn.answerExisting(
-            person.id, .new, binding: .value(bench.browser), device: bench.device)
-        guard case .signIn(.refused(.closed, nil)) = answer else { throw LinkBench.Unexpected() }
+        let answer = try await bench.signIn.signUp(
+            waiting: person.id, binding: .value(bench.browser), device: bench.device)
+        guard case .refused(.closed, nil) = answer else { throw LinkBench.Unexpected() }
         #expect(try await bench.events().isEmpty)
     }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Accounts
 
-/// An Apple that believes tokens of the form `sub|nonce|code`. A code that begins with `of-sub-` is that person's.
+/// A plain Apple. A code that begins with `of-sub-` is that person's.
 final class LinkApple: IdentityProvider {
     private struct State {
         var exchanged: [String] = []
@@ -32,20 +32,17 @@ final class LinkApple: IdentityProvider {
     func fail(with failure: Failure?) { state.withLock { $0.failure = failure } }
 
     func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
-        guard let fields = try? FormDecoder.parse(body) else { throw Failure(.malformedCallback, "no form") }
-        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
-        return CallbackForm(
-            state: field("state"), code: field("code"), identityToken: field("id_token"),
-            name: field("user").map { PersonName(given: $0) }, error: field("error"), isRepost: false)
+        try PlainApple.parse(body)
     }
 
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(Failure) -> IdentityClaims {
-        let parts = identityToken.split(separator: "|").map(String.init)
-        guard parts.count == 3, parts[1] == nonce else { throw Failure(.identityToken, "nonce") }
-        guard parts[2] == authorizationCode else { throw Failure(.identityToken, "c_hash") }
-        return claims(parts[0], clientIDs[0])
+        var claims = try PlainApple.verify(
+            identityToken, code: authorizationCode, nonce: nonce, client: clientIDs[0], at: clock.now())
+        // Somebody who comes from another team.
+        if claims.subject.rawValue == "new-ann" { claims.transferSubject = "moved.ann" }
+        return claims
     }
 
     func exchange(
@@ -62,15 +59,6 @@ final class LinkApple: IdentityProvider {
         if authorizationCode.hasPrefix("of-") { subject = String(authorizationCode.dropFirst(3).prefix { $0 != "-" }) }
         guard subject == claims.subject.rawValue else { throw Failure(.tokenMismatch, "sub") }
         return VerifiedIdentity(claims: claims, refreshToken: RefreshToken("r.\(subject).\(authorizationCode)"))
-    }
-
-    private func claims(_ subject: String, _ client: ClientID) -> IdentityClaims {
-        IdentityClaims(
-            issuer: "https://appleid.apple.com", clientID: client, subject: AppleSubject(subject),
-            issuedAt: Timestamp(seconds: clock.now().seconds),
-            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false),
-            // Somebody who comes from another team.
-            transferSubject: subject == "new-ann" ? "moved.ann" : nil)
     }
 }
 

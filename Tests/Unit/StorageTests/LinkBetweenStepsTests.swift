@@ -81,16 +81,18 @@ import Testing
         #expect(try other.dump().isEmpty)
     }
 
-    @Test(
-        "an identity of the former team is not offered an existing account", arguments: ExistingAccountChoice.allCases)
-    func teamChangedWhileWaiting(choice: ExistingAccountChoice) async throws {
+    @Test("an identity of the former team is neither offered an existing account nor made a new one")
+    func teamChangedWhileWaiting() async throws {
         let bench = try LinkBench(asksExisting: true)
         guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
         let other = try bench.restarted(asksExisting: true, team: Self.otherTeam)
+        let binding = BindingCookie.value(other.browser)
+        #expect(
+            await reason { _ = try await other.signIn.ticket(ofWaiting: person.id, binding: binding) }
+                == "link_expired")
         #expect(
             await reason {
-                _ = try await other.signIn.answerExisting(
-                    person.id, choice, binding: .value(other.browser), device: other.device)
+                _ = try await other.signIn.signUp(waiting: person.id, binding: binding, device: other.device)
             } == "link_expired")
         #expect(try other.dump().isEmpty)
     }

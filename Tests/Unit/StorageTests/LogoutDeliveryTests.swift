@@ -60,14 +60,7 @@ import Testing
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
     }
 
-    private func drain(_ receiver: FakeReceiver) async {
-        let dispatcher = dispatcher(receiver)
-        while true {
-            let (deliveries, hasMore) = await dispatcher.round()
-            for delivery in deliveries { await dispatcher.deliver(delivery) }
-            if deliveries.isEmpty, !hasMore { return }
-        }
-    }
+    private func drain(_ receiver: FakeReceiver) async { await dispatcher(receiver).drain() }
 
     private func told(_ session: Session, _ client: String = "program", at time: Timestamp? = nil) -> String {
         "\(Self.uri) \(client) \(session.user) \(session.id) \((time ?? now).seconds)"
@@ -110,13 +103,7 @@ import Testing
     func deadCredential() async throws {
         let session = try await signIn()
         try await use(session, "other")
-        bench.clock.advance(seconds: 2 * 86_400)
-        let scope = CheckScope(team: Bench.team, clients: [Bench.web])
-        let check = try #require(
-            try await database.beginChecks(
-                scope, limit: 1, schedule: CheckSchedule(random: SystemRandom()), at: now
-            ).first)
-        _ = try await database.recordCheck(.dead, of: check, at: now)
+        try await bench.findDead(database)
         let receiver = FakeReceiver()
         await drain(receiver)
         #expect(receiver.logouts == [told(session, "other")])

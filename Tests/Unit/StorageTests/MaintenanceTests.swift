@@ -9,10 +9,6 @@ import Testing
 @testable import Accounts
 
 @Suite struct MaintenanceTests {
-    private func count(_ table: String, _ bench: Bench) throws -> Int {
-        try bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
-    }
-
     @Test("expired sessions go with their event, however many; live ones stay")
     func endsExpiredSessions() async throws {
         let bench = try Bench()
@@ -28,7 +24,7 @@ import Testing
         #expect(try await database.maintain(at: bench.clock.now()).sessions == 0)
         bench.clock.advance(seconds: 1)
         #expect(try await database.maintain(at: bench.clock.now()).sessions == 450)
-        #expect(try count("session", bench) == 1)
+        #expect(try bench.count("session") == 1)
         #expect(try await database.signedIn(token: live.tokenHash, at: bench.clock.now()) != nil)
         let ended = try await database.events(after: nil, limit: 10_000).filter { $0.kind == .sessionEnded }
         #expect(ended.count == 450)
@@ -51,11 +47,11 @@ import Testing
         _ = try await database.apply(notification(.unknown("x"), subject: nil, time: now), team: Bench.team, at: now)
         bench.clock.advance(milliseconds: age * 1_000 - 1)
         _ = try await database.maintain(at: bench.clock.now())
-        #expect(try count(table, bench) == 1)
+        #expect(try bench.count(table) == 1)
         bench.clock.advance(milliseconds: 1)
         _ = try await database.maintain(at: bench.clock.now())
-        #expect(try count(table, bench) == 0)
-        #expect(try count("user", bench) == 1)
+        #expect(try bench.count(table) == 0)
+        #expect(try bench.count("user") == 1)
     }
 
     /// A reader knows by the first entry that is left whether it missed any: there is no gap behind it.

@@ -1,7 +1,6 @@
 import Coding
 import Crypto
 import LogRecording
-import Logging
 import Storage
 import Stores
 import Testing
@@ -26,15 +25,14 @@ import Testing
         database = try bench.open()
         keys = SigningKeys(
             database: database, keyring: bench.keyring, algorithms: [],
-            runtime: Runtime(
-                clock: bench.clock, random: SystemRandom(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
         provider = OpenIDProvider(
             issuer: Self.issuer, audiences: ["api"], database: database, keys: keys, keyring: bench.keyring,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "program"), name: "Program",
-            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret("secret").hash), redirectURIs: [Self.callback],
+            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret(unchecked: "secret").hash),
+            redirectURIs: [Self.callback],
             logoutURIs: [Self.signedOut], scopes: OpenIDScope.allCases, createdAt: bench.clock.now(),
             updatedAt: bench.clock.now())
         client = try #require(try await database.changeOpenIDClients(at: bench.clock.now()) { _ in [made] }.first)
@@ -232,17 +230,11 @@ import Testing
 
     @Test("a dead credential ends refresh tokens too, of sessions that were left before (demand 33)")
     func deadCredential() async throws {
-        let scope = CheckScope(team: Bench.team, clients: [Bench.web])
         let signedIn = try await signIn()
         let answer = try await tokens(signedIn)
         #expect(try await database.endSession(signedIn.session.id, cause: .signOut, at: now))
         let renewed = try await refresh(answer)
-        bench.clock.advance(seconds: 2 * 86_400)
-        let check = try #require(
-            try await database.beginChecks(
-                scope, limit: 1, schedule: CheckSchedule(random: SystemRandom()), at: now
-            ).first)
-        _ = try await database.recordCheck(.dead, of: check, at: now)
+        try await bench.findDead(database)
         await #expect(throws: Failure.self) { try await refresh(renewed) }
         #expect(try await provider.grant(access: renewed.access.reveal()) == nil)
     }
@@ -251,7 +243,8 @@ import Testing
     func audience() async throws {
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "api"), name: "API",
-            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret("secret").hash), redirectURIs: [Self.callback],
+            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret(unchecked: "secret").hash),
+            redirectURIs: [Self.callback],
             createdAt: now, updatedAt: now)
         _ = try await database.changeOpenIDClients(at: now) { $0 + [made] }
         #expect(try await provider.client(made.id) == nil)

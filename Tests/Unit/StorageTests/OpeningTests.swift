@@ -4,6 +4,7 @@ import Foundation
 import Storage
 import Stores
 import Strangers
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

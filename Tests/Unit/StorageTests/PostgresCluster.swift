@@ -1,15 +1,14 @@
 import ChildProcesses
 import Coding
 import Crypto
-import Foundation
 import Testing
 
 @testable import Accounts
 @testable import Storage
 
-/// The engine that tests of the store run on: SQLite, or PostgreSQL when TEST_STORE says so (`make test-postgres`).
+/// The engine that tests of the store run on: SQLite, or PostgreSQL when it is wanted.
 enum TestEngine {
-    static let isPostgres = ProcessInfo.processInfo.environment["TEST_STORE"] == "postgres"
+    static let isPostgres = PostgresServer.isWanted
 
     /// For tests of SQLite's own file.
     static var isSQLite: Bool { !isPostgres }
@@ -25,25 +24,9 @@ final class PostgresCluster: Sendable {
     /// Nil with a line on standard error when PostgreSQL is not installed.
     static let shared = try? PostgresCluster()
 
-    private let program: SpawnedProgram
-    private let folder: String
+    private let server: PostgresServer
 
-    private init() throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "../../../scripts/postgres.sh"
-        )
-        .path
-        program = try SpawnedProgram([script], input: .pipe, output: .pipe)
-        var said: [UInt8] = []
-        while let output = program.output, said.last != UInt8(ascii: "\n") {
-            let next = output.next()
-            if next.isEmpty { throw ClusterFailure() }
-            said += next
-        }
-        folder = String(decoding: said.dropLast(), as: UTF8.self)
-    }
-
-    private struct ClusterFailure: Error {}
+    private init() throws { server = try PostgresServer() }
 
     /// A database of its own.
     func makeSchema() throws -> PostgresOptions {
@@ -59,6 +42,6 @@ final class PostgresCluster: Sendable {
     }
 
     private func options(_ more: String) -> PostgresOptions {
-        PostgresOptions(url: Secret("host=\(folder) user=postgres dbname=postgres\(more)"))
+        PostgresOptions(url: Secret("\(server.address) dbname=postgres\(more)"))
     }
 }

@@ -1,4 +1,5 @@
 import Coding
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

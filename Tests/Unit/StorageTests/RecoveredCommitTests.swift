@@ -1,5 +1,6 @@
 import Foundation
 import Strangers
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

@@ -1,7 +1,7 @@
 import Coding
 import Crypto
 import Foundation
-import Logging
+import LogRecording
 import Storage
 import Stores
 import Strangers
@@ -13,7 +13,6 @@ import Testing
 @Suite struct ResealingTests {
     private let bench: Bench
     private let new = SealingKey.generate()
-    private let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     init() throws { bench = try Bench() }
 
@@ -77,7 +76,7 @@ import Testing
         for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
         let signing = SigningKeys(
             database: first, keyring: bench.keyring,
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: silentLogger))
+            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
         let signer = try await signing.signer(at: bench.clock.now()).keyID
         first.close()
 
@@ -105,7 +104,7 @@ import Testing
         #expect(record.keyID == signer)
         let reader = SigningKeys(
             database: server, keyring: alone,
-            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: silentLogger))
+            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
         #expect(try await reader.signer(at: bench.clock.now()).keyID == signer)
 
         // Once more: nothing left to do, and nothing written.

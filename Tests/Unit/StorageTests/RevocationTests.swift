@@ -39,10 +39,6 @@ import Testing
         try await (other ?? database).dueRevocations(at: bench.clock.now(), limit: 10)
     }
 
-    private func value(_ sql: String) throws -> String? {
-        try bench.stranger().read { try $0.text(sql) }
-    }
-
     @Test("the queued token opens without the person's subject, for this entry alone, and under an old key too")
     func reseals() async throws {
         _ = try await delete("ann")
@@ -90,12 +86,12 @@ import Testing
         across.now = bench.clock.now()
         #expect(try await database.completeSignIn(across) == .refused(.revoked, nil))
         // Apple may have acted before the person consented anew, and will not say the name again.
-        #expect(try value("SELECT given_name FROM first_consent") == "Ann")
+        #expect(try bench.text("SELECT given_name FROM first_consent") == "Ann")
         bench.clock.advance(seconds: 1)
         let back = try await database.completeSignIn(sealedRecord("ann"))
         #expect(back.session != nil)
         #expect(back.user?.name == PersonName(given: "Ann"))
-        #expect(try value("SELECT count(*) FROM first_consent") == "0")
+        #expect(try bench.text("SELECT count(*) FROM first_consent") == "0")
     }
 
     @Test("a mark from before the clock was set back keeps nobody out")
@@ -114,7 +110,7 @@ import Testing
         let entry = try #require(try await due().first)
         #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
         try await database.postponeRevocation(entry.id, until: bench.clock.now(), failure: "provider_unavailable")
-        #expect(try value("SELECT failure || (next_attempt_at IS NULL) FROM revocation") == "done1")
+        #expect(try bench.text("SELECT failure || (next_attempt_at IS NULL) FROM revocation") == "done1")
     }
 
     @Test("a process that dies while Apple is asked keeps nobody out for longer than the flight")
@@ -149,7 +145,7 @@ import Testing
             let told = notification(.emailDisabled, id: "n-\(subject)", subject: subject, time: bench.clock.now())
             let outcome = try await database.apply(told, team: Bench.team, at: bench.clock.now())
             #expect(outcome == .unknownSubject)
-            let kept = try value(
+            let kept = try bench.text(
                 "SELECT payload IS NOT NULL AND subject IS NOT NULL FROM notification WHERE jti = 'n-\(subject)'")
             #expect(kept == (isKept ? "1" : "0"), "\(subject)")
             // Known for a duplicate all the same.

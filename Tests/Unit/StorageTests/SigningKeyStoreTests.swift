@@ -1,7 +1,7 @@
 import Coding
 import Crypto
 import Foundation
-import Logging
+import LogRecording
 import Storage
 import Stores
 import Strangers
@@ -38,9 +38,7 @@ import Testing
     private func process(_ database: Accounts.Database, _ bench: Bench) -> SigningKeys {
         SigningKeys(
             database: database, keyring: bench.keyring,
-            runtime: Runtime(
-                clock: bench.clock, random: SystemRandom(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: .silent))
     }
 
     @Test("of several processes on one file one makes each key, and the others follow")

@@ -108,6 +108,15 @@ import Testing
         #expect(try await subject.store.completeSignIn(new).session != nil)
     }
 
+    /// Apple says that it forwards no mail any more.
+    private func disableMail(
+        _ subject: Subject, _ address: String, _ time: Timestamp
+    ) async throws -> NotificationOutcome {
+        var event = notification(.emailDisabled, time: time)
+        event.email = EmailAddress(address: address, isVerified: false, isPrivate: true)
+        return try await subject.store.apply(event, team: Bench.team, at: subject.now)
+    }
+
     private func user(_ subject: Subject) async throws -> User {
         try #require(try await subject.store.user(team: Bench.team, subject: AppleSubject("ann")))
     }
@@ -138,9 +147,9 @@ import Testing
         let subject = try Subject(kind)
         let start = subject.now
         try await signIn(subject, "relay@privaterelay.appleid.com", start)
-        var event = notification(.emailDisabled, time: start.adding(milliseconds: 20_500))
-        event.email = EmailAddress(address: "relay@privaterelay.appleid.com", isVerified: false, isPrivate: true)
-        #expect(try await subject.store.apply(event, team: Bench.team, at: subject.now) == .applied)
+        #expect(
+            try await disableMail(subject, "relay@privaterelay.appleid.com", start.adding(milliseconds: 20_500))
+                == .applied)
         // iat has whole seconds: one of the event's own second counts as older.
         for seconds: Int64 in [10, 20] {
             try await signIn(subject, "older@example.com", start.adding(seconds: seconds))
@@ -158,14 +167,10 @@ import Testing
         let start = subject.now
         try await signIn(subject, "former@privaterelay.appleid.com", start)
         try await signIn(subject, "newest@example.com", start.adding(seconds: 20))
-        var event = notification(.emailDisabled, time: start.adding(seconds: 10))
-        event.email = EmailAddress(address: "former@privaterelay.appleid.com", isVerified: false, isPrivate: true)
-        #expect(try await subject.store.apply(event, team: Bench.team, at: subject.now) == .stale)
+        #expect(try await disableMail(subject, "former@privaterelay.appleid.com", start.adding(seconds: 10)) == .stale)
         #expect(try await user(subject).emailForwarding == nil)
         // The newest word on forwarding is kept by a token that says nothing of it.
-        event = notification(.emailDisabled, time: start.adding(seconds: 10))
-        event.email = EmailAddress(address: "newest@example.com", isVerified: false, isPrivate: true)
-        #expect(try await subject.store.apply(event, team: Bench.team, at: subject.now) == .applied)
+        #expect(try await disableMail(subject, "newest@example.com", start.adding(seconds: 10)) == .applied)
         #expect(try await user(subject).emailForwarding == false)
     }
 

@@ -72,10 +72,6 @@ import Testing
         return try await database.apply(told, team: Self.new, at: now)
     }
 
-    private func text(_ sql: String) throws -> String? {
-        try bench.stranger().read { try $0.text(sql) }
-    }
-
     private func events(_ kind: JournalEntry.Kind = .userTransferred) async throws -> [JournalEntry] {
         try await database.events(after: nil, limit: 1000).filter { $0.kind == kind }
     }
@@ -134,14 +130,14 @@ import Testing
         let early = try await signIn("new-ann", team: Self.new, transferSubject: "t.ann", policy: policy)
         #expect(early.user?.id == ann.id && early.user?.name.given == "Ann")
         guard case .signedIn(_, _, false) = early else { return #expect(Bool(false), "\(early)") }
-        #expect(try text("SELECT count(*) FROM user") == "1")
+        #expect(try bench.text("SELECT count(*) FROM user") == "1")
         #expect(try await pending("ann") == nil)
         #expect(try await events().count == 1)
         // And again, with the claim and without.
         #expect(try await signIn("new-ann", team: Self.new, transferSubject: "t.ann").user?.id == ann.id)
         #expect(try await signIn("new-ann", team: Self.new).user?.id == ann.id)
         #expect(try await events().count == 1)
-        #expect(try text("SELECT count(*) FROM apple_identity") == "2")
+        #expect(try bench.text("SELECT count(*) FROM apple_identity") == "2")
     }
 
     @Test("a name for another team, or one nobody exported, moves nobody", arguments: ["t.bob", "", "T.ANN"])
@@ -170,7 +166,7 @@ import Testing
         _ = try await database.patchUser(second.user, UserPatch(externalID: "7", groups: ["beta"]), at: now)
         try await export(["ann"])
         #expect(try await move("ann") == .secondAccount(of: first.id, second.user))
-        #expect(try text("SELECT count(*) FROM user") == "2")
+        #expect(try bench.text("SELECT count(*) FROM user") == "2")
         #expect(try await pending("ann") == nil)
         let unmoved = try await database.unmovedPeople(to: Self.new, after: nil, limit: 10).items
         #expect(unmoved.map(\.user) == [first.id] && unmoved.map(\.reason) == ["second_account"])
@@ -193,7 +189,7 @@ import Testing
         _ = try await database.patchUser(second.id, UserPatch(externalID: "2"), at: now)
         try await export(["ann"])
         #expect(try await move("ann", joins: true) == .twoExternalIDs(of: first.id, second.id))
-        #expect(try text("SELECT count(*) FROM user") == "2")
+        #expect(try bench.text("SELECT count(*) FROM user") == "2")
         #expect(try await events().isEmpty)
     }
 
@@ -206,7 +202,7 @@ import Testing
         try await export(["ann"])
         #expect(try await move("ann", joins: true) == .joined(first.user, from: second.user))
         #expect(try await database.user(first.user)?.state == .disabled)
-        #expect(try text("SELECT count(*) FROM session") == "0")
+        #expect(try bench.text("SELECT count(*) FROM session") == "0")
         #expect(try await signIn("new-ann", team: Self.new) == .refused(.disabled, first.user))
     }
 
@@ -325,9 +321,9 @@ import Testing
         #expect(try await apply(.accountDeleted, name) == .applied)
         #expect(try await database.user(ann.id) == nil)
         for table in ["user", "apple_identity", "session", "apple_credential"] {
-            #expect(try text("SELECT count(*) FROM \(table)") == "0", "\(table)")
+            #expect(try bench.text("SELECT count(*) FROM \(table)") == "0", "\(table)")
         }
-        #expect(try text("SELECT count(*) FROM notification WHERE subject IS NOT NULL") == "0")
+        #expect(try bench.text("SELECT count(*) FROM notification WHERE subject IS NOT NULL") == "0")
     }
 
     // MARK: Deletion
@@ -343,7 +339,7 @@ import Testing
         #expect(try await pending("ann", again: true) == nil)
         // By the old name, to the new team: nothing of it is kept.
         #expect(try await apply(.emailDisabled, "ann") == .unknownSubject)
-        #expect(try text("SELECT count(*) FROM notification WHERE subject IS NOT NULL") == "0")
+        #expect(try bench.text("SELECT count(*) FROM notification WHERE subject IS NOT NULL") == "0")
         let back = try #require(try await signIn("new-ann", team: Self.new, transferSubject: "t.ann").user)
         #expect(back.id != ann.id)
         #expect(try await database.dueRevocations(at: now, limit: 10).isEmpty)
@@ -425,6 +421,6 @@ import Testing
         }
         #expect(try await database.signedIn(token: ann.tokenHash, at: now)?.user.appleSubject == AppleSubject("ann"))
         #expect(try await events().count == 3)
-        #expect(try text("SELECT count(*) FROM user") == "1")
+        #expect(try bench.text("SELECT count(*) FROM user") == "1")
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import TemporaryFolders
 import Testing
 
 @testable import Accounts

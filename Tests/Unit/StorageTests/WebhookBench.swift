@@ -79,12 +79,14 @@ struct WebhookBench: Sendable {
             policy: policy,
             runtime: Runtime(clock: bench.clock, random: SystemRandom(), logger: log.logger))
     }
+}
 
+extension WebhookDispatcher {
     /// Delivers one after the other until nothing is due.
-    func drain(_ dispatcher: WebhookDispatcher) async {
+    func drain() async {
         while true {
-            let (deliveries, hasMore) = await dispatcher.round()
-            for delivery in deliveries { await dispatcher.deliver(delivery) }
+            let (deliveries, hasMore) = await round()
+            for delivery in deliveries { await deliver(delivery) }
             if deliveries.isEmpty, !hasMore { return }
         }
     }

@@ -8,10 +8,6 @@ import Testing
 @testable import Storage
 
 @Suite struct WebhookQueueTests {
-    private func count(_ table: String, _ bench: WebhookBench) throws -> Int {
-        try bench.bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
-    }
-
     // MARK: Endpoints
 
     @Test("an emptied journal has an end as well")
@@ -32,7 +28,7 @@ import Testing
         try await bench.queue()
         let stale = try #require(try await bench.due(WebhookBench.two).first)
         try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
-        #expect(try count("webhook_delivery", bench) == 1)
+        #expect(try bench.bench.count("webhook_delivery") == 1)
         try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
         #expect(try await bench.due(WebhookBench.two).isEmpty)
         // An answer that was on its way reaches nobody else.
@@ -72,7 +68,7 @@ import Testing
             for delivery in due { _ = try await bench.database.record(end, of: delivery, at: bench.now) }
         }
         #expect(seen == [[events[0].id, events[1].id], [events[2].id, events[4].id], [events[3].id]])
-        #expect(try count("webhook_delivery", bench) == (isDelivered ? 0 : 5))
+        #expect(try bench.bench.count("webhook_delivery") == (isDelivered ? 0 : 5))
     }
 
     @Test("one that failed keeps its place until it is due again, and those behind it wait")
@@ -131,7 +127,7 @@ import Testing
         bench.bench.clock.advance(seconds: age)
         // Not queued yet: everything behind the cursor stays.
         #expect(try await bench.database.maintain(at: bench.now).events == 6)
-        #expect(try count("event", bench) == 2 + 3)  // and three sessions that expired meanwhile
+        #expect(try bench.bench.count("event") == 2 + 3)  // and three sessions that expired meanwhile
         try await bench.queue([.userUpdated])
         let due = try await bench.due()
         try #require(due.count == 2)
@@ -143,7 +139,7 @@ import Testing
         #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).items.count == 1)
         #expect(try await bench.database.maintain(at: bench.now).events == 1)
         #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).items.isEmpty)
-        #expect(try count("webhook_delivery", bench) == 0)
+        #expect(try bench.bench.count("webhook_delivery") == 0)
     }
 
     @Test("an endpoint that stopped, or none, holds nothing back", arguments: [true, false])

@@ -39,7 +39,7 @@ import Testing
         let both = bench.dispatcher(
             receiver, targets: [one, try Self.target(WebhookBench.two, [.accountDeleted], 2)])
         bench.bench.clock.advance(seconds: 60)
-        await bench.drain(both)
+        await both.drain()
         // What was queued before, and what its own filter lets through of the rest.
         let expected = [told[0]] + told.filter { $0.kind == .accountDeleted }
         #expect(Set(receiver.ids(WebhookBench.two)) == Set(expected.map(\.id.rawValue)))

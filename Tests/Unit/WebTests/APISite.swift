@@ -62,6 +62,7 @@ extension Site {
 extension ServerResponse {
     var code: String? { json?["code"]?.stringValue }
     var items: [JSONObject] { json?["items"]?.arrayValue?.compactMap(\.objectValue) ?? [] }
+    var ids: [String] { items.compactMap { $0["id"]?.stringValue } }
     var next: String? { json?["next"]?.stringValue }
 }
 

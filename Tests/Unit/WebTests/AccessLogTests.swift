@@ -1,7 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
-import Logging
+import LogRecording
 import Sockets
 import Stores
 import Testing
@@ -12,7 +12,7 @@ import Web
 @Suite struct AccessLogTests {
     private static let secret = "brs_secret"
 
-    private func lines(_ site: Site) -> [String] { site.log.all.filter { $0.hasPrefix("info request ") } }
+    private func lines(_ site: Site) -> [String] { site.log.lines.filter { $0.hasPrefix("info request ") } }
 
     @Test(
         "One line for each request, with the route's pattern and nothing of what was sent",
@@ -32,16 +32,16 @@ import Web
         #expect(lines[0].contains("bytes=\(response.bytes.count) "))
         #expect(lines[0].contains("client=10.0.0.0/24 "))
         #expect(lines[0].contains("request_id=\(response.fields[RequestID.field] ?? "none")"))
-        #expect(!site.log.all.joined().contains(Self.secret))
+        #expect(!site.log.lines.joined().contains(Self.secret))
     }
 
     @Test("A link's line has neither its id nor its code")
     func link() async throws {
         let site = try LinkSite()
         _ = await site.get("/link/\(Self.secret)?code=\(Self.secret)")
-        let lines = site.log.all.filter { $0.hasPrefix("info request ") }
+        let lines = site.log.lines.filter { $0.hasPrefix("info request ") }
         #expect(lines.count == 1 && lines[0].contains(" route=/link/{id} "))
-        #expect(!site.log.all.joined().contains(Self.secret))
+        #expect(!site.log.lines.joined().contains(Self.secret))
     }
 
     @Test(
@@ -51,7 +51,7 @@ import Web
         let site = try Site()
         _ = await site.get(path)
         #expect(lines(site) == [])
-        #expect(site.log.all.count { $0.hasPrefix("debug request bytes=") } == 1)
+        #expect(site.log.lines.count { $0.hasPrefix("debug request bytes=") } == 1)
         guard path == "/auth/verify" else { return }
         site.signIn()
         site.database.faults.fail()
@@ -69,7 +69,7 @@ import Web
         _ = await site.get("/login")
         _ = await site.get("/nowhere")
         #expect(lines(site).count == count)
-        let log = AccessLog(site.configuration.accessLog, logger: Logger(label: "l") { _ in site.log.handler() })
+        let log = AccessLog(site.configuration.accessLog, logger: site.log.logger)
         #expect(log.hasFrequentLines == (requests == .all))
     }
 
@@ -111,7 +111,7 @@ import Web
         #expect(response.status == .unauthorized)
         let id = try #require(response.fields[RequestID.field])
         #expect(response.json?["requestID"]?.stringValue == id)
-        #expect(site.log.all.contains { $0.contains("request failed") && $0.contains("error_id=") })
+        #expect(site.log.lines.contains { $0.contains("request failed") && $0.contains("error_id=") })
     }
 
     @Test func onlyTheGoodAnswerOfVerifyHasNone() async throws {
@@ -131,7 +131,7 @@ import Web
             let id = try #require(
                 response.text.firstMatch(of: /[0-9A-F]{5}-[0-9A-F]{5}/).map { String($0.0) },
                 "\(path) \(isPage) has none: \(response.text)")
-            #expect(site.log.all.contains { $0.hasPrefix("error ") && $0.contains("error_id=\(id)") })
+            #expect(site.log.lines.contains { $0.hasPrefix("error ") && $0.contains("error_id=\(id)") })
         }
     }
 }

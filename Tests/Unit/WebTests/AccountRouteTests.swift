@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import LogRecording
 import Sockets
 import Stores
 import Testing
@@ -101,7 +102,7 @@ import Web
         #expect(response.fields[.retryAfter] != nil)
         #expect(response.text.contains("We will be back in a moment"))
         #expect(!response.text.contains("disk full"))
-        #expect(site.log.all.contains { $0.hasPrefix("error") && $0.contains("disk full") })
+        #expect(site.log.lines.contains { $0.hasPrefix("error") && $0.contains("disk full") })
     }
 
     @Test func beingSeenIsWrittenOnceAMinuteAndMayFail() async throws {

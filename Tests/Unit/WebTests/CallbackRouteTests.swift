@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import LogRecording
 import Sockets
 import Stores
 import Synchronization
@@ -93,7 +94,7 @@ import Web
         #expect(!page.contains("{"), "a placeholder is left")
         #expect(!page.contains("secret-detail"))
         #expect(page.contains("href=\"/login?return_to=%2Faccount%3Fagain\">Try again</a>"))
-        let lines = site.log.all.filter { $0.contains("reason=\(failure.code.rawValue)") }
+        let lines = site.log.lines.filter { $0.contains("reason=\(failure.code.rawValue)") }
         #expect(lines.count == 1)
         #expect(lines.first?.contains("route=/apple/callback") == true)
         if let id = page.firstMatch(of: /<code>([0-9A-F]{5}-[0-9A-F]{5})<\/code>/)?.1 {

@@ -21,8 +21,6 @@ import Web
         return (site, site.bearer(site.makeKey([.eventsRead])))
     }
 
-    private func ids(_ response: ServerResponse) -> [String] { response.items.compactMap { $0["id"]?.stringValue } }
-
     @Test func documentHasIdsAndNamesOnly() async throws {
         let (site, key) = try site(1)
         site.database.put(
@@ -44,14 +42,14 @@ import Web
         var after: String?
         repeat {
             let page = await site.get("/api/v1/events?limit=2" + (after.map { "&after=\($0)" } ?? ""), key)
-            seen += ids(page)
+            seen += page.ids
             after = page.next
             if let after { #expect(after.wholeMatch(of: /A[g-n][A-Za-z0-9_-]{10}/) != nil) }
         } while after != nil && seen.count < 20
         #expect(try await seen == site.database.events.map(\.id.rawValue))
         let last = try #require(seen.last)
         #expect(await site.get("/api/v1/events?after=\(last)", key).text == #"{"items":[],"next":null}"#)
-        #expect(ids(await site.get("/api/v1/events?after=\(seen[2])", key)) == Array(seen[3...]))
+        #expect(await site.get("/api/v1/events?after=\(seen[2])", key).ids == Array(seen[3...]))
     }
 
     @Test("A place that is not kept is 410, and never the beginning")

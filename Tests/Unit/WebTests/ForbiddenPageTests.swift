@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import LogRecording
 import Testing
 import Web
 
@@ -95,7 +96,7 @@ import Web
         let somebody = await site.get(
             "/in/auth/forbidden", fields(Self.browser.merging(["Cookie": site.cookie]) { $1 }), trusted: true)
         #expect(somebody.status == .forbidden)
-        #expect(site.log.all.contains { $0.contains("info") && $0.contains("reason=not_allowed") })
+        #expect(site.log.lines.contains { $0.contains("info") && $0.contains("reason=not_allowed") })
     }
 
     @Test func targetOfAnotherSiteIsNotLinked() async throws {
@@ -128,7 +129,7 @@ import Web
                 response.text.contains(
                     "You are signed in as <bdi>Anna &lt;b&gt; Appleseed (anna@example.com)</bdi>."))
             let number = try #require(response.text.firstMatch(of: /<code>([0-9A-F-]{11})<\/code>/)).1
-            #expect(site.log.all.contains { $0.contains("error_id=\(number)") })
+            #expect(site.log.lines.contains { $0.contains("error_id=\(number)") })
             #expect(response.text.contains("href=\"https://login.example.com/help\">Get help</a>"))
             #expect(response.text.contains("href=\"https://www.example.com/\""))
         }

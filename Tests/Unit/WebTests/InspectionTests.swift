@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import LogRecording
 import Sockets
 import Stores
 import Testing
@@ -42,7 +43,7 @@ import Web
             report.fields.map { [$0.name, $0.value] }
                 == response.fields.map { [$0.name.canonicalName, $0.value] })
         // Of the pass there is no word, and of the request what is written of every one.
-        #expect(site.log.all.filter { !$0.hasPrefix("info request ") }.isEmpty)
+        #expect(site.log.lines.filter { !$0.hasPrefix("info request ") }.isEmpty)
     }
 
     /// The probes stand for the real cookies: same attributes, word for word, names of their own.

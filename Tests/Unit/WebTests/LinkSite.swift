@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import HTTP
 import HTTPTypes
-import Logging
+import LogRecording
 import Storage
 import Stores
 import Synchronization
@@ -12,23 +12,20 @@ import Web
 
 @testable import Accounts
 
-/// The web side over a real database, and an Apple that believes `sub|nonce|code`.
+/// The web side over a real database, and a plain Apple.
 final class LinkSite: Answering {
     static let binding = String(repeating: "B", count: 42) + "A"
     static let otherBinding = String(repeating: "C", count: 42) + "A"
 
     let application: WebApplication
     let configuration: WebConfiguration
-    let database: Accounts.Database
+    var database: Accounts.Database { stored.store }
     let apple = TokenApple()
     let clock = ManualClock(1_790_000_000)
-    let log = LogLines()
-    private let folder: String
+    let log = LogRecorder()
+    private let stored: TestDatabase
 
     init(asksExisting: Bool = false, adjust: (inout WebConfiguration) -> Void = { _ in }) throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         var configuration = WebConfiguration.forTests("https://login.example.com", scopes: ["name", "email"])
         configuration.apple.bundleIDs = ["com.example.app"]
         configuration.login.passwordURL = "https://accounts.example.org/in?a=1#f"
@@ -37,28 +34,19 @@ final class LinkSite: Answering {
         configuration.signIn.asksExisting = asksExisting
         adjust(&configuration)
         self.configuration = configuration
-        let (random, log) = (SystemRandom(), log)
-        let logger = Logger(label: "test") { _ in log.handler() }
-        let runtime = Runtime(clock: clock, random: random, logger: logger)
-        let keyring = SealingKeyring(current: .generate(), previous: [])
-        let database = try Accounts.Database(
-            options: DatabaseOptions(
-                StoreOptions(directory: folder, origin: .real, busyTimeout: 50),
-                sessionLimits: configuration.sessions.limits, onAccountDeleted: .erase),
-            keyring: keyring, runtime: runtime)
-        self.database = database
+        stored = TestDatabase(limits: configuration.sessions.limits, clock: clock)
+        let (database, keyring) = (stored.store, TestDatabase.keyring)
+        let runtime = Runtime(clock: clock, random: SystemRandom(), logger: log.logger)
         var services = WebApplication.Services(
             signIn: SignIn(
                 provider: apple, database: database, keyring: keyring, configuration: configuration.signIn,
                 returnTargets: configuration.returnTargets, runtime: runtime), database: database,
-            notifications: Notifications(provider: apple, database: database, clock: clock, logger: logger),
+            notifications: Notifications(provider: apple, database: database, clock: clock, logger: log.logger),
             runtime: runtime)
         services.keyring = keyring
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration), services: services)
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     // MARK: Backends
 
@@ -171,7 +159,7 @@ extension ServerResponse {
     }
 }
 
-/// Believes tokens of the form `sub|nonce|code`.
+/// A plain Apple that fails when told to.
 final class TokenApple: IdentityProvider {
     let failure = Mutex<Failure?>(nil)
     let verifyFailure = Mutex<Failure?>(nil)
@@ -181,28 +169,20 @@ final class TokenApple: IdentityProvider {
     }
 
     func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
-        guard let fields = try? FormDecoder.parse(body) else { throw Failure(.malformedCallback, "no form") }
-        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
-        return CallbackForm(
-            state: field("state"), code: field("code"), identityToken: field("id_token"),
-            name: field("user").map { PersonName(given: $0) }, error: field("error"), isRepost: false)
+        try PlainApple.parse(body)
     }
 
     func claimedSubject(of identityToken: String) -> AppleSubject? {
-        identityToken.split(separator: "|").first.map { AppleSubject(String($0)) }
+        PlainApple.claimedSubject(of: identityToken)
     }
 
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(Failure) -> IdentityClaims {
         if let failure = verifyFailure.withLock({ $0 }) { throw failure }
-        let parts = identityToken.split(separator: "|").map(String.init)
-        guard parts.count == 3, parts[1] == nonce else { throw Failure(.identityToken, "nonce") }
-        guard parts[2] == authorizationCode else { throw Failure(.identityToken, "c_hash") }
-        return IdentityClaims(
-            issuer: "https://appleid.apple.com", clientID: clientIDs[0], subject: AppleSubject(parts[0]),
-            issuedAt: Timestamp(seconds: 1_790_000_000),
-            email: EmailAddress(address: "\(parts[0])@example.com", isVerified: true, isPrivate: false))
+        return try PlainApple.verify(
+            identityToken, code: authorizationCode, nonce: nonce, client: clientIDs[0],
+            at: Timestamp(seconds: 1_790_000_000))
     }
 
     func exchange(

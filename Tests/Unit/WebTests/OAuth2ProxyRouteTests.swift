@@ -7,8 +7,6 @@ import Web
 
 /// The addresses that configurations written for oauth2-proxy use.
 @Suite struct OAuth2ProxyRouteTests {
-    private func user(_ response: ServerResponse) -> String? { response.fields[HTTPField.Name("X-Auth-Request-User")!] }
-
     @Test func authAnswersAsVerifyDoesWith202() async throws {
         let site = try Site()
         let refused = await site.get("/oauth2/auth")
@@ -17,7 +15,7 @@ import Web
         site.signIn()
         let response = await site.get("/oauth2/auth", cookie: site.cookie)
         #expect(response.status == .accepted)
-        #expect(user(response) == "usr_00000000000000000000000001")
+        #expect(response.userField == "usr_00000000000000000000000001")
         #expect(response.bytes.isEmpty)
     }
 

@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
-import Logging
+import LogRecording
 import Sockets
 import Storage
 import Stores
@@ -19,7 +19,7 @@ struct Site: Answering {
     let webhooks = FakeWebhooks()
     let apple = FakeApple()
     let clock = ManualClock(1_790_000_000)
-    let log = LogLines()
+    let log = LogRecorder()
     let signingKeys: SigningKeys
     let keyring = TestDatabase.keyring
 
@@ -44,23 +44,18 @@ struct Site: Answering {
         let store = database.store
         configuration.signIn.signUp = signUp
         let random = CountingRandom()
-        let log = self.log
-        let logger = Logger(label: "test") { _ in log.handler() }
+        let logger = log.logger
         let signIn = SignIn(
             provider: apple, database: store, keyring: keyring,
             configuration: configuration.signIn, returnTargets: configuration.returnTargets,
-            runtime: Runtime(
-                clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
-        let notifications = Notifications(
-            provider: apple, database: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }
-        )
+            runtime: Runtime(clock: clock, random: random, logger: .silent))
+        let notifications = Notifications(provider: apple, database: store, clock: clock, logger: .silent)
         signingKeys = SigningKeys(
             database: store, keyring: keyring,
             algorithms: SigningAlgorithm.allCases.filter { algorithm in
                 configuration.assertionAudiences.contains { $0.algorithm == algorithm }
             },
-            runtime: Runtime(
-                clock: clock, random: SystemRandom(), logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() }))
+            runtime: Runtime(clock: clock, random: SystemRandom(), logger: .silent))
         var services = WebApplication.Services(
             signIn: signIn, database: store, notifications: notifications,
             runtime: Runtime(clock: clock, random: random, logger: logger))
@@ -205,28 +200,8 @@ extension ServerResponse {
     var setCookies: [String] { fields[values: .setCookie] }
     var json: JSONObject? { (try? JSONReader.parse(bytes))?.objectValue }
     var policy: String { fields[.contentSecurityPolicy] ?? "" }
-}
-
-/// What was logged, as text.
-final class LogLines: Sendable {
-    private let lines = Mutex<[String]>([])
-    var all: [String] { lines.withLock { $0 } }
-
-    func handler() -> any LogHandler { Handler(lines: self) }
-
-    private struct Handler: LogHandler {
-        let lines: LogLines
-        var metadata: Logger.Metadata = [:]
-        var logLevel: Logger.Level = .trace
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-        func log(event: LogEvent) {
-            let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-            lines.lines.withLock { $0.append("\(event.level) \(event.message) \(values.joined(separator: " "))") }
-        }
-    }
+    /// Who a proxy is told that it is.
+    var userField: String? { fields[HTTPField.Name("X-Auth-Request-User")!] }
 }
 
 /// Different bytes at every call, the same in every run.

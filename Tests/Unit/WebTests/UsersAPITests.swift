@@ -9,8 +9,6 @@ import Web
 
 /// `/api/v1/users`: finding people and changing them.
 @Suite struct UsersAPITests {
-    private func ids(_ response: ServerResponse) -> [String] { response.items.compactMap { $0["id"]?.stringValue } }
-
     // MARK: Finding
 
     @Test func documentHasEveryMember() async throws {
@@ -34,7 +32,7 @@ import Web
             let query = cursor.map { "&cursor=\($0)" } ?? ""
             let page = await site.get("/api/v1/users?limit=2\(query)", key)
             #expect(page.status == .ok)
-            seen += ids(page)
+            seen += page.ids
             cursor = page.next
             if let cursor { #expect(cursor.wholeMatch(of: /A[Q-Za-f][A-Za-z0-9_-]{29}A/) != nil) }
             // Neither those who come nor those who go move a page.
@@ -84,7 +82,7 @@ import Web
         }
         let response = await site.get("/api/v1/users?\(query)", site.bearer(site.makeKey([.usersRead])))
         #expect(response.status == .ok)
-        #expect(ids(response) == found.map { Site.userID($0).rawValue })
+        #expect(response.ids == found.map { Site.userID($0).rawValue })
         #expect(response.json?["next"]?.isNull == true)
     }
 

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import LogRecording
 import Sockets
 import Stores
 import Testing
@@ -137,7 +138,7 @@ import Web
         #expect(refused.status == .forbidden)
         #expect(refused.fields[.contentType] == "text/plain; charset=utf-8")
         #expect(refused.text.hasPrefix("The address could not be checked\n"))
-        #expect(site.log.all.contains { $0.contains("detail=notCanonical: ") && $0.contains(name) })
+        #expect(site.log.lines.contains { $0.contains("detail=notCanonical: ") && $0.contains(name) })
         #expect(await site.get("/auth/verify", fields, trusted: false).status == .noContent)
     }
 

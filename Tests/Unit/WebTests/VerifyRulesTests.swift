@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import LogRecording
 import Sockets
 import Stores
 import Testing
@@ -71,8 +72,6 @@ private let ruleDocument = """
         return response
     }
 
-    private func user(_ response: ServerResponse) -> String? { response.fields[HTTPField.Name("X-Auth-Request-User")!] }
-
     static let app = "https://app.example.com"
 
     @Test(
@@ -88,7 +87,7 @@ private let ruleDocument = """
     {
         let response = try await ask(try site(style), Self.app + row.path, method: row.method, style: style)
         #expect(response.status.code == row.code)
-        #expect(user(response) == "")
+        #expect(response.userField == "")
     }
 
     @Test(
@@ -102,7 +101,7 @@ private let ruleDocument = """
         site.signIn(groups: ["Admins", "admin", "staff"])
         let response = try await ask(site, Self.app + row.path, style: style, cookie: site.cookie)
         #expect(response.status.code == row.code)
-        #expect((user(response) == "usr_00000000000000000000000001") == (row.code == 204))
+        #expect((response.userField == "usr_00000000000000000000000001") == (row.code == 204))
         #expect(response.location == nil)
     }
 
@@ -218,7 +217,7 @@ private let ruleDocument = """
         #expect(hook.status == .forbidden)
         #expect(try await ask(site, Self.app + "/x", method: nil, cookie: site.cookie).status == .noContent)
         #expect(
-            site.log.all.contains {
+            site.log.lines.contains {
                 $0.contains("detail=incomplete: X-Forwarded-Uri") && $0.contains("reason=original_request")
             })
         // A path alone names no host.
@@ -244,7 +243,7 @@ private let ruleDocument = """
         site.signIn(groups: ["admins"], state: state)
         let response = try await ask(site, Self.app + row.path, cookie: site.cookie)
         #expect(response.status.code == row.code)
-        if row.code == 204 { #expect(user(response) == "") }
+        if row.code == 204 { #expect(response.userField == "") }
     }
 
     @Test func publicStaysOpenWhileTheDatabaseIsAway() async throws {
@@ -253,7 +252,7 @@ private let ruleDocument = """
         site.database.faults.fail()
         let open = try await ask(site, Self.app + "/assets/x", cookie: site.cookie)
         #expect(open.status == .noContent)
-        #expect(user(open) == "")
+        #expect(open.userField == "")
         for path in ["/", "/x", "/admin"] {
             #expect(try await ask(site, Self.app + path, cookie: site.cookie).status == .serviceUnavailable)
         }

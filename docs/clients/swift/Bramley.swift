@@ -34,7 +34,7 @@ struct Attempt {
 
 struct Bramley: Sendable {
     var issuer = "https://id.example.com"
-    var clientID = "hummingbird"
+    var clientID = "swift"
     var clientSecret = ProcessInfo.processInfo.environment["CLIENT_SECRET"] ?? ""
     var redirectURI = "https://app.example.com/callback"
 

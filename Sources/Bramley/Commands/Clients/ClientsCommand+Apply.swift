@@ -8,7 +8,7 @@ internal import Web
 extension ClientsCommand {
     struct Apply: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "apply", abstract: "Apply a file of clients, and print what changes.",
+            abstract: "Apply a file of clients, and print what changes.",
             discussion: """
                 The file is {"clients": [{"clientID", "name", "public", "redirectURIs", "logoutURIs", \
                 "backChannelLogoutURI", "scopes", "groups", "requirePKCE", "clientSecretSHA256"}]}; clientID and \

@@ -4,7 +4,7 @@ import ArgumentParser
 extension ClientsCommand {
     struct Add: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "add", abstract: "Register an application, and print its id and secret once.")
+            abstract: "Register an application, and print its id and secret once.")
 
         @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens and underscores.")
@@ -29,7 +29,7 @@ extension ClientsCommand {
 
     struct Update: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "update", abstract: "Change a client.",
+            abstract: "Change a client.",
             discussion: "Changes only what you name. A list replaces the previous one.")
 
         @OptionGroup var options: CommandOptions

@@ -16,7 +16,7 @@ struct ClientsCommand: AsyncParsableCommand {
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List all clients by their id. Secrets are not shown.")
+            abstract: "List all clients by their id. Secrets are not shown.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -37,7 +37,7 @@ struct ClientsCommand: AsyncParsableCommand {
     }
 
     struct Show: DatabaseCommand {
-        static let configuration = CommandConfiguration(commandName: "show", abstract: "Show a client.")
+        static let configuration = CommandConfiguration(abstract: "Show a client.")
 
         @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
@@ -52,7 +52,7 @@ struct ClientsCommand: AsyncParsableCommand {
 
     struct RotateSecret: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "rotate-secret", abstract: "Create a new secret and print it once.",
+            abstract: "Create a new secret and print it once.",
             discussion:
                 "The old secret stays valid for a while, so that you can change the application without an outage.")
 
@@ -78,8 +78,7 @@ struct ClientsCommand: AsyncParsableCommand {
     }
 
     struct Delete: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "delete", abstract: "Delete a client. Its tokens end at once.")
+        static let configuration = CommandConfiguration(abstract: "Delete a client. Its tokens end at once.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions

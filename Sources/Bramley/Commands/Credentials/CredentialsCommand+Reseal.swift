@@ -6,7 +6,7 @@ internal import Crypto
 extension CredentialsCommand {
     struct Reseal: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "reseal", abstract: "Reseal stored tokens with the newest sealing key.",
+            abstract: "Reseal stored tokens with the newest sealing key.",
             discussion: """
                 Use after changing the sealing key, while the server runs. If interrupted, run it again.
                 """)

@@ -8,8 +8,7 @@ struct CredentialsCommand: AsyncParsableCommand {
         subcommands: [Status.self, Resume.self, Revocations.self, Reseal.self])
 
     struct Status: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "status", abstract: "Show the state of the daily checks at Apple.")
+        static let configuration = CommandConfiguration(abstract: "Show the state of the daily checks at Apple.")
 
         @OptionGroup var options: CommandOptions
 
@@ -50,7 +49,7 @@ struct CredentialsCommand: AsyncParsableCommand {
 
     struct Resume: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "resume", abstract: "Resume daily checks after a stop.",
+            abstract: "Resume daily checks after a stop.",
             discussion: """
                 Held-back answers are dropped and those credentials are checked again after a day: use this if Apple \
                 made a mistake. With --accept they take effect now, and nothing is held back for 24 hours.
@@ -97,7 +96,6 @@ struct CredentialsCommand: AsyncParsableCommand {
 
     struct Revocations: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "revocations",
             abstract: "List token revocations of deleted accounts that are waiting or failed.",
             discussion: """
                 The list does not say who was deleted. Waiting revocations are retried for seven days. For a failed \

@@ -6,7 +6,7 @@ internal import Sockets
 extension TransferCommand {
     struct Import: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "import", abstract: "New team: ask Apple for each person by transfer_sub, and move them.",
+            abstract: "New team: ask Apple for each person by transfer_sub, and move them.",
             discussion: """
                 Each person moves in a separate transaction; after an interruption, run it again. With FILE it moves \
                 only the people in FILE, and none while a line is refused. Without FILE it moves everyone exported \
@@ -33,7 +33,7 @@ extension TransferCommand {
 
         func run(on place: OperatorDatabase) async throws {
             let client = try transfer.client(of: place.configuration)
-            try await TransferLock.holding("import", place) {
+            try await place.transferring("import") {
                 try await place.record("transfer import")
                 let adopted = try await adopt(place)
                 if adopted == nil { try await checkDirection(place) }
@@ -93,7 +93,7 @@ extension TransferCommand {
         ) async throws {
             let before = try await place.database.transferCounts(from: nil, to: place.team)
             let total = adopted?.people.count ?? before.exported + (asksAgain ? before.refusedAtImport : 0)
-            let (end, step) = try await TransferProgress.run(place, options.input, rate: transfer.rate, total: total) {
+            let (end, step) = try await place.ask(options.input, rate: transfer.rate, total: total) {
                 TransferImport(
                     database: place.database, provider: $0, as: client, again: asksAgain, joins: joinAccounts,
                     only: adopted?.people, clock: place.clock)

@@ -15,7 +15,7 @@ struct TransferCommand: AsyncParsableCommand {
 
     struct Status: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "status", abstract: "Show how many people have moved, wait, or could not move.")
+            abstract: "Show how many people have moved, wait, or could not move.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -79,7 +79,7 @@ struct TransferCommand: AsyncParsableCommand {
 
     struct Export: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "export", abstract: "Old team: ask Apple for everyone's transfer_sub.",
+            abstract: "Old team: ask Apple for everyone's transfer_sub.",
             discussion: """
                 Each answer is stored at once: after an interruption, or for new people, run it again. FILE is only \
                 needed if the new team uses another database.
@@ -102,7 +102,7 @@ struct TransferCommand: AsyncParsableCommand {
                 throw CommandFailure.usage("--json and - both want standard output.")
             }
             let client = try transfer.client(of: place.configuration)
-            try await TransferLock.holding("export", place) {
+            try await place.transferring("export") {
                 try await place.record("transfer export")
                 try await export(place, client)
             }
@@ -119,7 +119,7 @@ struct TransferCommand: AsyncParsableCommand {
                     """)
             }
             let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-            let (end, _) = try await TransferProgress.run(place, options.input, rate: transfer.rate, total: open) {
+            let (end, _) = try await place.ask(options.input, rate: transfer.rate, total: open) {
                 TransferExport(
                     database: place.database, provider: $0, as: client, to: recipient, again: transfer.again,
                     clock: place.clock)

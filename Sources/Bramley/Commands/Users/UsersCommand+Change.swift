@@ -3,8 +3,7 @@ import ArgumentParser
 
 extension UsersCommand {
     struct Approve: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "approve", abstract: "Approve users who wait (access.signUp).")
+        static let configuration = CommandConfiguration(abstract: "Approve users who wait (access.signUp).")
 
         @OptionGroup var change: StateChange
         var options: CommandOptions { change.options }
@@ -19,7 +18,7 @@ extension UsersCommand {
 
     struct Disable: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "disable", abstract: "Sign users out and block further sign-ins.",
+            abstract: "Sign users out and block further sign-ins.",
             discussion: "Asks for confirmation for more than one. Deletes nothing; enable reverses it.")
 
         @OptionGroup var change: StateChange
@@ -33,8 +32,7 @@ extension UsersCommand {
     }
 
     struct Enable: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "enable", abstract: "Enable disabled users.")
+        static let configuration = CommandConfiguration(abstract: "Enable disabled users.")
 
         @OptionGroup var change: StateChange
         var options: CommandOptions { change.options }
@@ -93,7 +91,7 @@ extension UsersCommand {
 
     struct Groups: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "groups", abstract: "Show or change a user's groups.",
+            abstract: "Show or change a user's groups.",
             discussion: """
                 Groups appear in X-Auth-Request-Groups and in access rules. A running server applies them within a \
                 second.

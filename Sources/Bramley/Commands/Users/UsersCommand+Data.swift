@@ -6,7 +6,7 @@ internal import Web
 extension UsersCommand {
     struct Delete: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "delete", abstract: "Delete a user and all their data. Asks for confirmation.",
+            abstract: "Delete a user and all their data. Asks for confirmation.",
             discussion: """
                 Ends their sessions, erases names, addresses and notifications, and queues their refresh tokens for \
                 revocation at Apple by a running server. The journal keeps ids.
@@ -48,8 +48,7 @@ extension UsersCommand {
     }
 
     struct Export: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "export", abstract: "Export all data about a user as JSON.")
+        static let configuration = CommandConfiguration(abstract: "Export all data about a user as JSON.")
 
         @OptionGroup var options: OperatorOptions
 
@@ -87,7 +86,7 @@ extension UsersCommand {
 
     struct Import: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "import", abstract: "Import people who already use Sign in with Apple, as JSON lines.",
+            abstract: "Import people who already use Sign in with Apple, as JSON lines.",
             discussion: """
                 Fills empty fields and overwrites nothing, so you can import a file again. docs/operate/import.md \
                 describes the members, and how to export people from other products.

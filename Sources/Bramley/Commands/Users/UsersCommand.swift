@@ -11,8 +11,7 @@ struct UsersCommand: AsyncParsableCommand {
         ])
 
     struct List: DatabaseCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "list", abstract: "List users, oldest first.")
+        static let configuration = CommandConfiguration(abstract: "List users, oldest first.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -41,7 +40,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Show: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            commandName: "show", abstract: "Show a user and their sessions.",
+            abstract: "Show a user and their sessions.",
             discussion: """
                 If several users match an address or name, they are listed; choose one by id.
                 """)

@@ -92,13 +92,13 @@ package enum ConfigurationSchema {
         case .boolean:
             return ["type": "boolean"]
         case .choice(let words):
-            return ["enum": .array(words.map { .string($0) })]
+            return ["enum": .texts(words)]
         case .length(let range):
             return ["anyOf": [.object(number(range)), ["const": "100%"]]]
         case .list:
             var entry: JSONObject = ["type": "string", "minLength": 1]
             if let words = key.entries {
-                let word: JSONObject = ["enum": .array(words.map { .string($0) })]
+                let word: JSONObject = ["enum": .texts(words)]
                 entry =
                     key.pattern.map { ["anyOf": [.object(word), ["type": "string", "pattern": .string($0)]]] } ?? word
             }
@@ -123,7 +123,7 @@ package enum ConfigurationSchema {
     }
 
     private static func description(_ key: ConfigurationKey) -> String {
-        var text = key.meaning.replacing("`", with: "")
+        var text = key.plainMeaning
         if case .integer(_, let unit) = key.type, !unit.isEmpty { text += " In \(unit)." }
         if case .derived(let words) = key.presence { text += " Without it: \(words)." }
         if let twin = key.twin, key.isSecret || key.holdsLines { text += " Instead of \(twin)." }

@@ -27,13 +27,10 @@ extension ConfigurationTable {
             inline: "Its text.")
         Key(
             "apple.nextKeyID", .keyID, .optional,
-            """
-            The ID of a second key, while you [replace the key](../operate/keys.md#apple-key). Bramley uses \
-            whichever Apple accepts.
-            """)
+            "The ID of a second key, while you [replace the key](../operate/keys.md#apple-key).")
         Key.twins(
             "apple.nextPrivateKeyFile",
-            "The .p8 file of the second key. SIGHUP reads both keys again.",
+            "Its .p8 file. SIGHUP reads both keys again.",
             inline: "Its text.")
         Key(
             "apple.scopes", .scopes, .required, into: \.apple.scopes, example: "[\"name\", \"email\"] or []",
@@ -43,22 +40,16 @@ extension ConfigurationTable {
             """)
         Key(
             "apple.issuers", .issuers, into: \.apple.issuers,
-            """
-            Accepted values of `iss`, letter for letter; a person has one account under any of them. The first is \
-            the `aud` of what Bramley signs for Apple.
-            """)
+            "Accepted values of `iss`, letter for letter. The first is the `aud` of what Bramley signs for Apple.")
         Key(
             "apple.endpoint", .origin, into: \.apple.endpoint,
-            "The origin of Apple's `/auth/authorize`, `/auth/token`, `/auth/keys` and `/auth/revoke`.")
+            "The origin of Apple's endpoints, `/auth/…`.")
         Key(
             "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
             "Apple's script for the button; `{locale}` becomes the visitor's.")
         Key(
             "apple.nativeNonce", .choice, into: \.web.signIn.nativeNonce,
-            """
-            How your [apps](../apps/native.md) send the nonce to Apple: its SHA-256 in lower-case hexadecimal, or \
-            the nonce itself. The other form is refused.
-            """)
+            "What [apps](../apps/native.md) send to Apple: the nonce's SHA-256 in lower-case hexadecimal, or itself.")
         Key(
             "apple.onAccountDeleted", .choice, into: \.apple.onAccountDeleted,
             "What happens to a user who deletes their Apple Account.")
@@ -71,28 +62,25 @@ extension ConfigurationTable {
         )
         Key(
             "login.allowedReturnOrigins", .origins, into: \.web.login.allowedReturnOrigins,
-            "Exact https origins, besides publicURL's, that visitors may return to after signing in.")
+            "Further https origins that visitors may return to after signing in.")
         Key(
             "login.defaultReturnTo", .text, into: \.web.login.defaultReturnTo,
             """
-            Where visitors go without a return target: a path of publicURL's host, exactly as written, or an address \
-            on an allowed origin. The default is below publicURL's path.
+            Where visitors go without a return target: a path of publicURL's host, or an address on an allowed \
+            origin. The default is below publicURL's path.
             """)
         Key(
             "login.attemptLifetime", .integer(1...600, "seconds"), into: \.web.signIn.attemptLifetime,
-            "How long a sign-in may take, from the login page to Apple's answer. An open login page renews itself.")
+            "How long a sign-in may take, from the login page to Apple's answer.")
         Key(
             "login.passwordURL", .link, into: \.web.login.passwordURL,
             "Your site's own password login, shown beside the button.")
         Key(
             "login.changePasswordURL", .link, into: \.web.login.changePasswordURL,
-            "Where `/.well-known/change-password`, which password managers open, redirects.")
+            "Where `/.well-known/change-password` redirects.")
         Key(
             "login.askExistingAccount", .boolean, into: \.web.signIn.asksExisting,
-            """
-            Ask new people whether they already have an account on your site. Those who do go to `login.passwordURL` \
-            with a ticket: see [linking](../apps/linking.md).
-            """)
+            "Ask new people whether they have an account on your site, and [link](../apps/linking.md) it.")
     }
 
     @KeyList static var forwardAuthKeys: [Key] {
@@ -102,8 +90,8 @@ extension ConfigurationTable {
         Key.twins(
             "forwardAuth.rulesFile", isSecret: false,
             """
-            A JSON file with [access rules](../sites/rules.md): who may open which host and path. SIGHUP reads it \
-            again. Without it, everyone who is signed in passes `/auth/verify`.
+            A JSON file with [access rules](../sites/rules.md). SIGHUP reads it again. Without it, everyone who is \
+            signed in passes.
             """, inline: "Its text instead, on one line.")
     }
 }

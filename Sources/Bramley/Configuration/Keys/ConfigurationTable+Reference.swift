@@ -16,7 +16,7 @@ extension ConfigurationTable {
 
         Bramley reads one JSON file: the one that `--config FILE` or `BRAMLEY_CONFIG` names, else `config.json` in \
         the working directory, else `/etc/bramley/config.json`. Start with `config.example.json`. `bramley check` \
-        validates it and reports every problem at once.
+        reports every problem at once.
 
         - **Precedence**: flags, then the environment, then the file.
         - **Three spellings**: `{"apple": {"servicesID": "…"}}` in the file, `BRAMLEY_APPLE_SERVICES_ID` in the \
@@ -26,9 +26,7 @@ extension ConfigurationTable {
         `BRAMLEY_PORT=tcp://…`).
         - **Accidents of pasting are ignored**: blanks, line ends, a byte order mark, quotes around a variable or a \
         secret.
-        - **Durations are seconds, sizes are bytes.**
-        - **Links** (`login.passwordURL`, `login.changePasswordURL`, `site.…`) are https addresses or paths of \
-        publicURL's host.
+        - **Links** (`login.passwordURL`, `site.…`) are https addresses or paths of publicURL's host.
         - **Secrets** have two keys, of which you use one: a file (`apple.privateKeyFile`) or the text itself \
         (`apple.privateKey`), where `\\n` may replace line breaks. A text is refused as a flag, which other users of \
         the machine can read, and a file if everyone can read it (`chmod 600`).
@@ -40,24 +38,30 @@ extension ConfigurationTable {
         `.localhost` or `.test`, the addresses under `apple` must be Apple's. `--allow-simulated-apple` overrides \
         that and puts a banner on every page.
 
+        Below, what else is possible follows the default. A key without a default may be left out.
+
         """
 
-    private static let header = "| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
+    private static let header = "| Key | Default | Meaning |\n|---|---|---|\n"
 
     private static func row(_ key: Key) -> String {
-        "| `\(key.name)` | \(value(key)) | \(presence(key)) | \(key.meaning)\(twin(key)) |\n"
+        "| `\(key.name)` | \(values(key)) | \(key.meaning)\(twin(key)) |\n"
     }
 
-    private static func value(_ key: Key) -> String {
+    /// The default, and what else is possible.
+    static func values(_ key: Key) -> String {
+        let others = others(key)
+        return [presence(key), others.isEmpty ? "" : "(\(others))"].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    /// Empty if any text is possible.
+    private static func others(_ key: Key) -> String {
         switch key.type {
-        case .text: "text"
+        case .text, .boolean: ""
         case .integer(let range, let unit):
             "\(range.lowerBound)–\(range.upperBound)\(unit.isEmpty ? "" : " \(unit)")"
-        case .boolean: "true, false"
-        case .list:
-            (key.acceptsOneText ? "text or " : "")
-                + (key.entries.map { "list of \($0.map { "`\($0)`" }.joined(separator: ", "))" } ?? "list of texts")
-        case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
+        case .list: key.acceptsOneText ? "or one text" : key.presence.value == nil ? spans(key.entries ?? []) : ""
+        case .choice(let words): spans(words.filter { key.presence != .default(.text($0)) })
         case .length(let range): "\(range.lowerBound)–\(range.upperBound) pixels, or `\"100%\"`"
         }
     }
@@ -66,14 +70,16 @@ extension ConfigurationTable {
         switch key.presence {
         case .required: "**required**"
         case .requiredUnlessTwin: "**required**, this or `\(key.twin ?? "")`"
-        case .optional: "none"
+        case .optional: ""
         case .default(.text(let text)): "`\(text)`"
         case .default(.integer(let value)): "\(value)"
         case .default(.boolean(let flag)): "\(flag)"
-        case .default(.list(let texts)): texts.isEmpty ? "`[]`" : texts.map { "`\($0)`" }.joined(separator: ", ")
+        case .default(.list(let texts)): texts.isEmpty ? "`[]`" : spans(texts)
         case .derived(let words): words
         }
     }
+
+    private static func spans(_ texts: [String]) -> String { texts.map { "`\($0)`" }.joined(separator: ", ") }
 
     private static func twin(_ key: Key) -> String {
         guard let twin = key.twin, key.isSecret || key.holdsLines else { return "" }

@@ -28,12 +28,12 @@ extension ConfigurationTable {
         Key("server.port", .integer(1...65535), into: \.server.listener.port, "The port to listen on.")
         Key(
             "server.threads", .integer(0...256), into: \.server.threads,
-            "Event loops, each with its own listening socket. 0 means one per core.")
+            "Event loops; 0 means one per core.")
         Key.twins(
             "server.certificateFile", isSecret: false, holdsLines: true, example: "\"fullchain.pem\"",
             """
-            Enables [TLS](../operate/network.md#serve-tls-without-a-proxy): a PEM file with the certificate, then its intermediates. Read again \
-            when it changes.
+            Enables [TLS](../operate/network.md#serve-tls-without-a-proxy): a PEM file with the certificate, then its \
+            intermediates. Read again when it changes.
             """, inline: "The PEM text.")
         Key.twins(
             "server.privateKeyFile", holdsLines: true, example: "\"privkey.pem\"",
@@ -41,7 +41,7 @@ extension ConfigurationTable {
             inline: "The PEM text.")
         Key(
             "server.redirectPort", .integer(1...65535), into: \.server.redirectPort,
-            "A plain port, such as 80, that redirects every request to https at publicURL's host.")
+            "A plain port, such as 80, that redirects to https.")
         Key(
             "server.trustedProxies", .networks, into: \.server.trustedProxies,
             """
@@ -50,10 +50,7 @@ extension ConfigurationTable {
             """)
         Key(
             "server.proxyProtocol", .boolean, into: \.server.proxyProtocol,
-            """
-            Whether every connection begins with the PROXY protocol, v1 or v2. Needs `server.trustedProxies`; other \
-            connections are closed.
-            """)
+            "Whether every connection begins with the PROXY protocol, v1 or v2. Needs `server.trustedProxies`.")
         Key(
             "server.drainTimeout", .integer(0...3600, "seconds"), into: \.server.drainTimeout,
             "How long requests in flight may take after SIGTERM. Keep it below your service manager's timeout.")
@@ -71,7 +68,7 @@ extension ConfigurationTable {
             "Number of header fields; beyond it, 431.")
         Key(
             "server.limits.body", .integer(32768...16_777_216, "bytes"), into: \.server.limits.wire.body,
-            "Longest request body; beyond it, 413. Apple's callback can carry a long name.")
+            "Longest request body; beyond it, 413.")
         Key(
             "server.limits.connections", .integer(1...1_000_000), into: \.server.limits.connections,
             "Open connections; further ones wait or are closed.")
@@ -96,19 +93,16 @@ extension ConfigurationTable {
         Key(
             "server.limits.credentialChecks", .integer(1...1000, "checks a second"),
             into: \.server.limits.credentialChecks,
-            "Maximum checks at Apple of whether people still consent; each person at most once a day.")
+            "[Daily checks](../operate/jobs.md#daily-checks) at Apple of whether people still consent.")
         Key(
             "server.limits.signInsPerMinute", .integer(1...100_000), into: \.web.limits.signInsPerMinute,
-            """
-            [Sign-ins](api.md#rate-limits) from one address per minute; beyond it, 429. Raise it if many people \
-            share an address.
-            """)
+            "[Sign-ins](api.md#rate-limits) from one address per minute. Raise it if many people share an address.")
         Key(
             "server.limits.exportsPerMinute", .integer(1...100_000), into: \.web.limits.exportsPerMinute,
-            "Account exports from one address per minute; beyond it, 429.")
+            "Account exports from one address per minute.")
         Key(
             "server.limits.operatorPerMinute", .integer(1...100_000), into: \.web.limits.operatorPerMinute,
-            "Requests for the [operator's page](../operate/operator.md) from one address per minute; beyond it, 429."
+            "Requests for the [operator's page](../operate/operator.md) from one address per minute."
         )
     }
 
@@ -120,14 +114,11 @@ extension ConfigurationTable {
     }
 
     @KeyList static var logKeys: [Key] {
-        Key("log.level", .choice, into: \.log.level, "The least severe lines to write, on standard error.")
-        Key("log.format", .choice, into: \.log.format, "One JSON object per line, or text for people.")
+        Key("log.level", .choice, into: \.logLevel, "The least severe lines to write, on standard error.")
+        Key("log.format", .choice, into: \.logFormat, "One JSON object per line, or text for people.")
         Key(
             "log.requests", .choice, into: \.web.accessLog.requests,
-            """
-            Which requests are logged; `failures` are those answered with 400 or higher. Successful requests to \
-            `/auth/verify` and `/assets` are logged at debug.
-            """)
+            "Which [requests](../operate/operating.md#requests) are logged; `failures` are those from 400 on.")
         Key(
             "log.clients", .choice, into: \.web.accessLog.clients,
             "The client in a request's line: its network (/24 in IPv4, /48 in IPv6), its address, or nothing.")

@@ -28,39 +28,25 @@ extension ConfigurationTable {
     }
 
     @KeyList static var siteKeys: [Key] {
-        Key(
-            "site.name", .text, .derived("publicURL's host"), into: \.web.site.name,
-            "The site's name on the pages.")
-        Key(
-            "site.logo", .link, into: \.web.site.logo,
-            "A picture for the login page.")
-        Key(
-            "site.privacyURL", .link, into: \.web.site.privacyURL,
-            "The privacy policy.")
-        Key(
-            "site.termsURL", .link, into: \.web.site.termsURL,
-            "The terms of use.")
+        Key("site.name", .text, .derived("publicURL's host"), into: \.web.site.name, "The site's name on the pages.")
+        Key("site.logo", .link, into: \.web.site.logo, "A picture for the login page.")
+        Key("site.privacyURL", .link, into: \.web.site.privacyURL, "The privacy policy.")
+        Key("site.termsURL", .link, into: \.web.site.termsURL, "The terms of use.")
         Key(
             "site.supportURL", .supportLink, into: \.web.site.supportURL,
             "Where people get help; may be `mailto:help@example.com`.")
         Key(
             "site.homeURL", .link, into: \.web.site.homeURL,
-            "Your site's start page, which pages link to. Without it: `/` of publicURL.")
+            "Your site's start page. Without it: `/` of publicURL.")
     }
 
     @KeyList static var pagesKeys: [Key] {
         Key(
             "pages.directory", .directory, into: \.pagesDirectory,
-            """
-            Your own [templates, texts and assets](../operate/pages.md#your-own-files), which replace the built-in \
-            ones of the same name. Read at start.
-            """)
+            "Your own [templates, texts and assets](../operate/pages.md#your-own-files). Read at start.")
         Key(
             "pages.locales", .list, into: \.web.locales, example: "[\"en\", \"de\"]",
-            """
-            The languages of the pages, as language tags; the first is the fallback. Files in pages.directory can \
-            add languages.
-            """)
+            "The languages of the pages; the first is the fallback.")
     }
 
     @KeyList static var sessionKeys: [Key] {
@@ -77,11 +63,11 @@ extension ConfigurationTable {
             "sessions.cookieDomain", .text, into: \.web.sessions.cookieDomain,
             """
             A parent domain of publicURL's host, such as `example.com`, whose hosts all receive the session cookie. \
-            Without it only publicURL's host does, which is safer.
+            It is safer not to set it.
             """)
         Key(
             "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), into: \.web.sessions.cacheMemory,
-            "Maximum memory for cached sessions, about 150 bytes per session and event loop.")
+            "Memory for cached sessions, about 150 bytes per session and event loop.")
     }
 
     @KeyList static var storageKeys: [Key] {
@@ -92,19 +78,16 @@ extension ConfigurationTable {
             "storage.postgres.urlFile",
             """
             A file with a connection string of [PostgreSQL](../operate/several-machines.md) (14 or later), instead \
-            of SQLite. Several servers may share it.
+            of SQLite.
             """, inline: "The connection string, such as `postgresql://bramley@db1,db2/bramley`.")
         Key(
             "storage.postgres.trust", .milliseconds(1...60), into: \.storage.postgresTrust,
-            """
-            How long a server that hears nothing from PostgreSQL answers from memory who is signed in, and so may \
-            accept a session that ended elsewhere.
-            """)
+            "How long a server that does not reach PostgreSQL answers from memory who is signed in.")
         Key.twins(
             "secrets.sealingKeyFile", presence: .derived("sealing.key in storage.directory"),
             """
-            The key that encrypts secrets in the database and in cookies: 64 hexadecimal digits (`openssl rand -hex \
-            32`). Created with a new database. Back it up separately from the database.
+            Encrypts secrets in the database and in cookies: 64 hexadecimal digits (`openssl rand -hex 32`). Created \
+            with a new database. [Back it up](../operate/keys.md) separately.
             """, inline: "The 64 digits.")
         Key.twins(
             "secrets.previousSealingKeyFiles", type: .list, presence: .default([]),
@@ -114,40 +97,25 @@ extension ConfigurationTable {
     @KeyList static var apiKeys: [Key] {
         Key(
             "api.allowedOrigins", .origins, into: \.web.apiOrigins,
-            """
-            Exact https origins, besides publicURL's, whose pages may [ask who is signed \
-            in](api.md#pages-of-other-origins) (CORS).
-            """)
+            "Further https origins whose pages may [ask who is signed in](api.md#pages-of-other-origins) (CORS).")
     }
 
     @KeyList static var operatorKeys: [Key] {
         Key(
             "operator.groups", .list, into: \.web.operatorGroups,
-            """
-            Groups whose members may open the [operator's page](../operate/operator.md), such as `["admins"]`; \
-            without a group there is no such page. Add the first person with `bramley users groups`.
-            """)
+            "Groups whose members may open the [operator's page](../operate/operator.md), such as `[\"admins\"]`.")
     }
 
     @KeyList static var retentionKeys: [Key] {
         Key(
             "retention.events", .integer(3_600...315_360_000, "seconds"), into: \.retention.events,
-            """
-            Journal entries, 90 days by default. Events still to be sent to a webhook endpoint are kept until they \
-            are delivered or dead letters.
-            """)
+            "Journal entries, 90 days by default; longer while they wait for a webhook endpoint.")
         Key(
             "retention.notifications", .integer(3_600...315_360_000, "seconds"), into: \.retention.notifications,
-            """
-            Payloads of Apple's notifications, 30 days by default. Without its payload, a notification cannot be \
-            replayed.
-            """)
+            "Payloads of Apple's notifications, needed to replay them, 30 days by default.")
         Key(
             "retention.audit", .integer(86_400...315_360_000, "seconds"), into: \.retention.audit,
-            """
-            Lines of the [audit log](../operate/audit-log.md), 400 days by default. They outlive their users, and \
-            contain no names.
-            """)
+            "Lines of the [audit log](../operate/audit-log.md), 400 days by default.")
     }
 }
 
@@ -159,27 +127,23 @@ extension ConfigurationTable {
             example: "\"https://api.example.com\", or several in square brackets", acceptsOneText: true,
             """
             Enables [signed assertions](../apps/assertion.md) for your backends and is their `aud`, such as \
-            `https://api.example.com`. Of several, each is requested by its name.
+            `https://api.example.com`.
             """)
         Key(
             "assertion.rs256Audiences", .list, .default([]),
-            "Those of `assertion.audience` signed with RS256 instead of ES256, for gateways that support only that.")
+            "Those of `assertion.audience` signed with RS256 instead of ES256.")
     }
 
     @KeyList static var webhookKeys: [Key] {
         Key(
             "webhooks.url", .list, .default([]),
             example: "\"https://app.example.com/webhooks\", or several in square brackets", acceptsOneText: true,
-            """
-            One or several https addresses to send [events](../apps/events.md) to, independently of each other. http \
-            only on localhost. Commands and logs do not show a query.
-            """)
+            "https addresses to send [events](../apps/events.md) to; http only on localhost.")
         Key.twins(
             "webhooks.secretFile", type: .list, presence: .default([]), isEachSeveral: true,
             """
-            The secrets that sign events, one per line: `whsec_` and 24 to 64 random bytes in base64. All in a file \
-            sign. Read again when it changes. Required: one file for all addresses of `webhooks.url`, or one for \
-            each, in order.
+            The secrets that sign events, one per line: `whsec_` and 24 to 64 random bytes in base64. One file for \
+            all addresses of `webhooks.url`, or one for each, in order. Read again when it changes.
             """, inline: "The same, inline; `\\n` between two secrets of one address.")
         Key(
             "webhooks.events", .webhookEvents, .default(.list(JournalEntry.Kind.allCases.map(\.rawValue))),

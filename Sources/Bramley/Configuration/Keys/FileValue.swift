@@ -46,9 +46,8 @@ package enum FileValue: Hashable, Sendable {
             self = .integer(integer)
         case (.boolean, .bool(let flag)): self = .boolean(flag)
         case (.list, .string(let text)) where acceptsOneText: self = .list([text])
-        case (.list, .array(let elements)):
-            let texts = elements.compactMap(\.stringValue)
-            guard texts.count == elements.count else { return nil }
+        case (.list, _):
+            guard let texts = value.textsValue else { return nil }
             self = .list(texts)
         default: return nil
         }
@@ -94,7 +93,7 @@ package enum FileValue: Hashable, Sendable {
         case .text(let text): .string(text)
         case .integer(let number): .integer(Int64(number))
         case .boolean(let flag): .bool(flag)
-        case .list(let texts): .array(texts.map { .string($0) })
+        case .list(let texts): .texts(texts)
         }
     }
 

@@ -1,5 +1,6 @@
 import Accounts
 import AppleID
+import Coding
 import Crypto
 import Web
 
@@ -19,9 +20,7 @@ extension ConfigurationBuilder {
         let (audiences, rsa) = (list(key), list(rsaKey))
         guard let audiences, let rsa else { return }
         for audience in audiences {
-            guard audience.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-                audience.utf8.count <= Self.longestAudience
-            else {
+            guard audience.isVisibleASCII, audience.utf8.count <= Self.longestAudience else {
                 return fail(
                     key, "is not a plain name.",
                     "Write at most \(Self.longestAudience) visible ASCII characters, such as "

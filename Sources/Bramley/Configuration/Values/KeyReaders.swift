@@ -1,4 +1,5 @@
 import Accounts
+import Coding
 import Sockets
 import Web
 
@@ -68,7 +69,7 @@ extension WebAddress {
         guard text.hasPrefix("mailto:") else { return try link(text) }
         let address = text.dropFirst("mailto:".count).prefix { $0 != "?" }
         let parts = address.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), text.isVisibleASCII
         else { throw InputFlaw("is \(text.quoted).", "Write \"mailto:help@example.com\" or an https address.") }
         return text
     }

@@ -35,7 +35,7 @@ import Testing
 
     @Test func piecesAreTheWhole() {
         let input = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
-        for ends in [Cuts.whole(input), Cuts.everywhere(input), Cuts.chosen(input), Cuts.chosen([])] {
+        for ends in [Cuts.chosen(input), Cuts.chosen([])] {
             #expect(ends == ends.sorted())
         }
         #expect(Cuts.chosen(input).last == input.count)

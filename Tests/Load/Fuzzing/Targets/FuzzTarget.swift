@@ -37,12 +37,6 @@ func hold(_ condition: Bool, _ text: @autoclosure () -> String) throws(Finding) 
 
 /// Ways to cut an input into pieces, each given as the ends of the pieces: the last is the whole length.
 enum Cuts {
-    /// In one piece.
-    static func whole(_ input: [UInt8]) -> [Int] { [input.count] }
-
-    /// After every byte, and once more with nothing new.
-    static func everywhere(_ input: [UInt8]) -> [Int] { Array(0...input.count) }
-
     /// At places that the input itself decides, so that a failure can be repeated from its bytes alone.
     static func chosen(_ input: [UInt8]) -> [Int] {
         // FNV-1a, then xorshift: any change of the input moves the places.
@@ -60,6 +54,21 @@ enum Cuts {
         }
         return ends.isEmpty ? [input.count] : ends
     }
+}
+
+/// What is read of an input in one piece.
+/// - Parameter read: given the ends of the pieces.
+/// - Throws: when anything else is read of it in other pieces.
+func readInAnyPieces<Reading: Equatable>(
+    _ input: [UInt8], by read: (_ ends: [Int]) throws(Finding) -> Reading
+) throws(Finding) -> Reading {
+    let whole = try read([input.count])
+    // After every byte, and once more with nothing new.
+    let bytewise = try read(Array(0...input.count))
+    try hold(whole == bytewise, "byte by byte: \(bytewise), whole: \(whole)")
+    let cut = try read(Cuts.chosen(input))
+    try hold(whole == cut, "in pieces: \(cut), whole: \(whole)")
+    return whole
 }
 
 extension Span<UInt8> {

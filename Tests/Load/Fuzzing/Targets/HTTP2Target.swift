@@ -10,16 +10,13 @@ extension FuzzTarget {
         let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
         let bytes = input.starts(with: opening.prefix(3)) ? input : opening + [0, 0, 0, 4, 0, 0, 0, 0, 0] + input
         let now = Deadline.now
-        let whole = try HTTP2Transcript(bytes, ends: Cuts.whole(bytes), now: now)
-        let bytewise = try HTTP2Transcript(bytes, ends: Cuts.everywhere(bytes), now: now)
-        try hold(whole.isSame(as: bytewise), "byte by byte: \(bytewise), whole: \(whole)")
-        let cut = try HTTP2Transcript(bytes, ends: Cuts.chosen(bytes), now: now)
-        try hold(whole.isSame(as: cut), "in pieces: \(cut), whole: \(whole)")
-        return whole.accepted
+        return try readInAnyPieces(bytes) { ends throws(Finding) in
+            try HTTP2Transcript(bytes, ends: ends, now: now)
+        }.accepted
     }
 }
 
-private struct HTTP2Transcript {
+private struct HTTP2Transcript: Equatable {
     /// What came of each stream, as text, in order.
     private var told: [String] = []
     private var contents: [Int32: [UInt8]] = [:]
@@ -53,8 +50,8 @@ private struct HTTP2Transcript {
     }
 
     /// Content is told when its stream has ended: how it was cut is nobody's business.
-    func isSame(as other: HTTP2Transcript) -> Bool {
-        told == other.told && output == other.output
+    static func == (one: HTTP2Transcript, other: HTTP2Transcript) -> Bool {
+        one.told == other.told && one.output == other.output
     }
 
     private mutating func handle(_ session: HTTP2Session, _ bytes: [UInt8], _ wire: WireLimits) throws(Finding) {

@@ -126,27 +126,3 @@ func eventually(
 func textOfFile(_ path: String) -> String {
     String(decoding: (try? FileHandle(forReadingAtPath: path)?.readToEnd()) ?? Data(), as: UTF8.self)
 }
-
-/// A folder of its own, removed with the value.
-final class Folder: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appending(path: "bramley-e2e-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
-    }
-
-    /// Writes a file with the mode and gives its path.
-    @discardableResult
-    func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
-        let path = path + "/" + name
-        try Data(text.utf8).write(to: URL(filePath: path))
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-        return path
-    }
-}

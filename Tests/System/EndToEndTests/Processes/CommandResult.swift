@@ -2,6 +2,7 @@ import ChildProcesses
 import Coding
 import Foundation
 import Synchronization
+import TemporaryFolders
 
 /// How one command of `bramley` ended, and what it said.
 struct CommandResult: Sendable {

@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Sockets
+import TemporaryFolders
 
 /// `apple-simulator` as a process, and its control interface.
 struct RunningSimulator: Sendable {
@@ -21,7 +22,9 @@ struct RunningSimulator: Sendable {
     private let client: WebClient
 
     /// - Parameter keyPath: the .p8 the server signs its client secrets with.
-    static func start(in folder: Folder, keyPath: String, on group: EventLoopGroup) async throws -> RunningSimulator {
+    static func start(in folder: TemporaryFolder, keyPath: String, on group: EventLoopGroup) async throws
+        -> RunningSimulator
+    {
         let process = try ChildProcess(
             [
                 try Programs.path("apple-simulator"), "--port", "0", "--server-url", ServerPlace.publicURL,

@@ -1,9 +1,11 @@
+import Certificates
 import ChildProcesses
 import Foundation
 import HTTP
 import HTTPTypes
 import Sockets
 import Synchronization
+import TemporaryFolders
 
 /// Everything one `bramley serve` needs, on a loopback address of its own, so that no two servers of a test run meet
 /// and none meets the ports that clients are given.
@@ -13,7 +15,7 @@ final class ServerPlace: Sendable {
     static let teamID = "TEAM123456"
     static let keyID = "KEY1234567"
 
-    let folder: Folder
+    let folder: TemporaryFolder
     let host: String
     /// `host` as a number.
     let address: UInt32
@@ -46,8 +48,8 @@ final class ServerPlace: Sendable {
         let process = UInt32(truncatingIfNeeded: ProcessInfo.processInfo.processIdentifier) & 0x3FFF
         address = 0x7F40_0000 | process << 8 | (number & 0xFF)
         host = "\(address >> 24).\(address >> 16 & 0xFF).\(address >> 8 & 0xFF).\(address & 0xFF)"
-        folder = try Folder()
-        keyPath = try folder.write(Self.pem, to: "AuthKey.p8")
+        folder = try TemporaryFolder(mode: 0o755)
+        keyPath = try folder.write(TestKeys.first, to: "AuthKey.p8")
         configurationPath = folder.path + "/config.json"
         try configure(apple: apple, drainTimeout: drainTimeout)
     }
@@ -103,16 +105,6 @@ final class ServerPlace: Sendable {
             place: self, process: process, client: client,
             admin: try WebClient(adminOrigin, on: group))
     }
-
-    /// Made for these tests alone (`openssl ecparam -name prime256v1 -genkey | openssl pkcs8 -topk8 -nocrypt`).
-    private static let pem = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsTGNKTqgCIHm+mf5
-        ZMDK255HDwbKMtL1j3n9xXI4wiKhRANCAAQ5Ggt0ZlNsXbigJEPrL2jNIQuVU78a
-        nOCRBIUglOLdyKO0Ps3QtqoNNwkr+iKg2mCxbab11+Rzc0/mhNRR0mbj
-        -----END PRIVATE KEY-----
-
-        """
 }
 
 /// A server that answers.

@@ -2,66 +2,25 @@ import Coding
 import HTTP
 import HTTPTypes
 import Sockets
-import Synchronization
 
-/// Tests run beside each other; programs that start and make keys all at once would only wait for the same cores.
-private let places = ProcessLimit(3)
-
-/// Lets so many in at once.
-private final class ProcessLimit: Sendable {
-    private struct State {
-        var free: Int
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state: Mutex<State>
-
-    init(_ count: Int) {
-        state = Mutex(State(free: count))
-    }
-
-    func enter() async {
-        await withCheckedContinuation { continuation in
-            let mayEnter = state.withLock { state in
-                guard state.free == 0 else {
-                    state.free -= 1
-                    return true
-                }
-                state.waiting.append(continuation)
-                return false
-            }
-            if mayEnter { continuation.resume() }
-        }
-    }
-
-    func leave() {
-        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
-            guard !state.waiting.isEmpty else {
-                state.free += 1
-                return nil
-            }
-            return state.waiting.removeFirst()
-        }
-        next?.resume()
-    }
-}
+private let places = Turnstile(3)
 
 /// Runs loops for the time of `body`, which does not run on them.
-/// - Parameter isInner: within another one's body, whose place it shares.
+/// - Parameters:
+///   - isInner: within another one's body, whose place it shares.
+///   - server: what a loop does with a connection.
 func withLoops<Value: Sendable>(
     _ count: Int = 1, isInner: Bool = false,
-    serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
-    starting start: @escaping @Sendable (EventLoop) throws -> Void = { _ in },
+    servingWith server: @escaping @Sendable (EventLoop) -> @Sendable (SocketStream) async -> Void = { _ in
+        { $0.close() }
+    },
     _ body: (EventLoopGroup) async throws -> Value
 ) async throws -> Value {
     if !isInner { await places.enter() }
     defer { if !isInner { places.leave() } }
     return try await withTaskExecutorPreference(ThreadPerJob.shared) {
         let group = try EventLoopGroup(count: count)
-        async let running: Void = group.run { loop in
-            do { try start(loop) } catch { group.beginDrain() }
-            await loop.runRoot(serve)
-        }
+        async let running: Void = group.run { loop in await loop.runRoot(server(loop)) }
         let result: Result<Value, any Error>
         do {
             result = .success(try await body(group))

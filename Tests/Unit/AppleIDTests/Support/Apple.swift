@@ -2,6 +2,7 @@ import AppleID
 import Coding
 import Crypto
 import HTTP
+import IndependentSigning
 
 @testable import Accounts
 
@@ -100,11 +101,5 @@ struct Claims {
     /// `c_hash` and `at_hash`, OpenID Connect Core §3.3.2.11.
     static func halfHash(_ text: String) -> String {
         Base64URL.encode(Array(SHA256.hash(utf8: text).bytes[..<16]))
-    }
-}
-
-extension IndependentSigner {
-    func token(_ claims: Claims, kid: String = firstKey) throws -> String {
-        try sign(header: #"{"kid":"\#(kid)","alg":"RS256"}"#, payload: claims.json, key: kid)
     }
 }

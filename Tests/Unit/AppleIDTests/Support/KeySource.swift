@@ -1,5 +1,6 @@
 import Accounts
 import AppleID
+import IndependentSigning
 import Synchronization
 
 /// What a key set is fetched from.
@@ -60,5 +61,31 @@ final class KeySource: KeySetSource {
         }
         if Task.isCancelled { throw .withoutKeys("cancelled") }
         return try answer.get()
+    }
+}
+
+/// Tests of Apple's key set, by a clock that they move.
+protocol KeySetTesting {
+    var clock: TestClock { get }
+}
+
+extension KeySetTesting {
+    var first: String { IndependentSigner.firstKey }
+    var second: String { IndependentSigner.secondKey }
+
+    /// - Parameter pause: nil moves the clock instead of waiting.
+    func keySet(
+        _ source: any KeySetSource, archive: MemoryArchive = MemoryArchive(), pause: KeySetPause? = nil
+    ) -> AppleKeySet {
+        AppleKeySet(
+            archive: archive, runtime: testRuntime(clock),
+            pause: pause ?? { [clock] milliseconds in
+                clock.advance(milliseconds: milliseconds)
+                return true
+            }, fetch: source.fetch)
+    }
+
+    func published(_ kids: String...) throws -> [UInt8] {
+        Array(try IndependentSigner.shared.keySet(kids).utf8)
     }
 }

@@ -3,6 +3,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import LogRecording
 import Logging
 import Storage
 import Synchronization
@@ -77,8 +78,6 @@ final class MemoryArchive: KeySetArchive {
     func saveKeySet(_ keySet: StoredKeySet) async { state.withLock { $0 = keySet } }
 }
 
-let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
-func testRuntime(_ clock: TestClock, _ logger: Logger = silentLogger) -> Runtime {
+func testRuntime(_ clock: TestClock, _ logger: Logger = .silent) -> Runtime {
     Runtime(clock: clock, random: SystemRandom(), logger: logger)
 }

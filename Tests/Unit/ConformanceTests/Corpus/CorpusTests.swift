@@ -1,4 +1,3 @@
-import Certificates
 import HTTP
 import Sockets
 import Testing
@@ -35,9 +34,7 @@ import Testing
     @Test(arguments: Subject.all) func byteByByte(_ subject: Subject) async throws {
         try await withEcho { peer in
             for row in subject.cases where row.bytes.count <= Self.longestSplit {
-                let whole = try await Self.hear(row, from: peer)
-                let dripped = try await Self.hear(row, pieces: row.bytes.map { [$0] }, from: peer)
-                #expect(Self.comparable(dripped, row) == whole, "\(subject.name): \(row.name)")
+                try await Self.checkByteByByte(row, subject, with: peer)
             }
         }
     }
@@ -91,19 +88,11 @@ import Testing
 
     // MARK: Over TLS
 
-    private static func withSecureEcho(_ body: @escaping @Sendable (EchoPeer) async throws -> Void) async throws {
-        let acceptor = try TLSAcceptor(
-            certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
-            protocols: [.http1])
-        let trust = try TLSContext.client(trust: .file(TestCertificates.folder() + "/ca.pem"))
-        try await withEcho(configuration: HTTPServerConfiguration { $0.tls = acceptor }, tls: trust, body)
-    }
-
     /// What is refused for the lack of TLS is not, with it.
     private static func isAboutTLS(_ row: WireCase) -> Bool { row.verdicts == [.refused(421)] }
 
     @Test(arguments: Subject.all) func overTLS(_ subject: Subject) async throws {
-        try await Self.withSecureEcho { peer in
+        try await withSecureEcho { peer in
             for row in subject.cases where !Self.isAboutTLS(row) {
                 Self.check(row, try await Self.hear(row, from: peer), subject)
             }
@@ -112,17 +101,21 @@ import Testing
 
     /// Each byte in a record of its own, of a few rows of each subject: a handshake costs more than the rest.
     @Test(arguments: Subject.all) func overTLS_ByteByByte(_ subject: Subject) async throws {
-        try await Self.withSecureEcho { peer in
+        try await withSecureEcho { peer in
             let short = subject.cases.filter { $0.bytes.count <= Self.longestSplit && !Self.isAboutTLS($0) }
             for row in short.enumerated().filter({ $0.offset.isMultiple(of: 5) }).map(\.element) {
-                let whole = try await Self.hear(row, from: peer)
-                let dripped = try await Self.hear(row, pieces: row.bytes.map { [$0] }, from: peer)
-                #expect(Self.comparable(dripped, row) == whole, "\(subject.name): \(row.name)")
+                try await Self.checkByteByByte(row, subject, with: peer)
             }
         }
     }
 
     // MARK: One exchange
+
+    private static func checkByteByByte(_ row: WireCase, _ subject: Subject, with peer: EchoPeer) async throws {
+        let whole = try await hear(row, from: peer)
+        let dripped = try await hear(row, pieces: row.bytes.map { [$0] }, from: peer)
+        #expect(comparable(dripped, row) == whole, "\(subject.name): \(row.name)")
+    }
 
     /// All that the server sends for the row and, unless that waits for more, a request behind it.
     private static func hear(_ row: WireCase, pieces: [[UInt8]]? = nil, from peer: EchoPeer) async throws -> [UInt8] {

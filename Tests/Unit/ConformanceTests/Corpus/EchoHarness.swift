@@ -1,8 +1,9 @@
+import Certificates
 import HTTP
 import HTTPEcho
-import Logging
+import LogRecording
+import Loops
 import Sockets
-import Synchronization
 
 /// http-echo's server on 127.0.0.1, for the time of `body`, which runs on the same loop.
 /// - Parameter tls: what the client believes where `configuration` has a certificate.
@@ -10,28 +11,27 @@ func withEcho<Value: Sendable>(
     configuration: HTTPServerConfiguration = HTTPServerConfiguration(), tls: TLSContext? = nil,
     _ body: @escaping @Sendable (EchoPeer) async throws -> Value
 ) async throws -> Value {
-    let group = try EventLoopGroup(count: 1)
-    let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+    let sockets = try BoundSockets.local()
     let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
-    let result = Mutex<Result<Value, any Error>?>(nil)
-    try await group.run { loop in
-        let server = HTTPLoop(
-            loop: loop, configuration: configuration, handler: EchoHandler(), wallClock: { 1_767_225_600_000 },
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
-        _ = try? Listener.start(sockets, on: loop, admission: admission)
-        async let root: Void = loop.runRoot { await server.serve($0) }
-        do {
-            let value = try await body(EchoPeer(address: sockets.address, loop: loop, tls: tls))
-            result.withLock { $0 = .success(value) }
-        } catch {
-            result.withLock { $0 = .failure(error) }
-        }
-        group.beginDrain()
-        group.abort()
-        await root
-    }
-    guard let outcome = result.withLock({ $0 }) else { throw StreamError.aborted }
-    return try outcome.get()
+    return try await onLoop(
+        servingWith: { loop in
+            let server = HTTPLoop(
+                loop: loop, configuration: configuration, handler: EchoHandler(), wallClock: { 1_767_225_600_000 },
+                logger: .silent)
+            _ = try? Listener.start(sockets, on: loop, admission: admission)
+            return { await server.serve($0) }
+        },
+        { loop, _ in try await body(EchoPeer(address: sockets.address, loop: loop, tls: tls)) })
+}
+
+/// The same over TLS.
+func withSecureEcho<Value: Sendable>(_ body: @escaping @Sendable (EchoPeer) async throws -> Value) async throws -> Value
+{
+    let acceptor = try TLSAcceptor(
+        certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
+        protocols: [.http1])
+    let trust = try TLSContext.client(trusting: TestCertificates.folder() + "/ca.pem")
+    return try await withEcho(configuration: HTTPServerConfiguration { $0.tls = acceptor }, tls: trust, body)
 }
 
 /// The client of the server under test.

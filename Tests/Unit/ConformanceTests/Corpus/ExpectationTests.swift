@@ -1,4 +1,3 @@
-import Certificates
 import HTTP
 import Sockets
 import Testing
@@ -109,13 +108,7 @@ import Testing
     }
 
     @Test func withTLSItIsAnswered() async throws {
-        let acceptor = try TLSAcceptor(
-            certificate: TestCertificates.pem("good"), privateKey: TestCertificates.privateKey("good"),
-            protocols: [.http1])
-        let trust = try TLSContext.client(trust: .file(TestCertificates.folder() + "/ca.pem"))
-        let bytes = try await withEcho(configuration: HTTPServerConfiguration { $0.tls = acceptor }, tls: trust) {
-            try await $0.exchange([Array(Self.text.utf8)])
-        }
+        let bytes = try await withSecureEcho { try await $0.exchange([Array(Self.text.utf8)]) }
         #expect(try AnswerReader.read(bytes).map(\.status) == [200])
     }
 

@@ -8,9 +8,7 @@ struct HTTP2ConnectionTests {
     // MARK: Requests and responses
 
     @Test func requestReachesTheHandlerAsByHTTP1() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             let fields = [
                 ("cookie", "a=1"), ("x-test", "one"), ("cookie", "b=2"), ("x-test", "two"), ("cookie", "c=3"),
             ]
@@ -26,9 +24,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func responsesWithoutContentEndWithTheirFields() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.headers(1, H2.request("HEAD")) + H2.get(3, "/204"))
             await client.finish(1, 3)
             #expect(await client.settle())
@@ -42,9 +38,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func streamedResponseEndsAndOneThatIsCutIsReset() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.get(1, "/stream") + H2.get(3, "/cut"))
             _ = await client.next(.resetStream, stream: 3)
             #expect(await client.settle())
@@ -54,9 +48,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func clientThatExpectsItIsToldToContinue() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.post(1, [("expect", "100-continue")]))
             let first = try #require(await client.next(.headers, stream: 1))
             #expect(H2.status(of: first.payload) == 100)
@@ -74,9 +66,7 @@ struct HTTP2ConnectionTests {
         [(":method", "HEAD"), (":scheme", "https"), (":path", "/" + String(repeating: "a", count: 20_000))],
     ])
     func refusedHeadGetsNoContent(fields: [(String, String)]) async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.headers(1, fields))
             let answer = try #require(await client.next(.headers, stream: 1))
             #expect(H2.status(of: answer.payload) ?? 0 >= 400)
@@ -88,9 +78,7 @@ struct HTTP2ConnectionTests {
 
     @Test func slowHandlerHoldsUpNobody() async throws {
         let gate = HandlerGate()
-        try await withHTTP2Server(handler: gate) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(handler: gate) { client, _ in
             try await client.send(H2.get(1, "/slow") + H2.get(3, "/quick"))
             #expect(await client.next(.data, stream: 3) != nil)
             #expect(client.content(of: 1) == "")
@@ -102,9 +90,7 @@ struct HTTP2ConnectionTests {
     /// RFC 9113 §8.1: the answer is read first, the request need not be finished.
     @Test func earlyAnswerComesBeforeTheReset() async throws {
         let configuration = HTTPServerConfiguration { $0.timeouts.linger = 50 }
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: configuration) { client, _ in
             try await client.send(H2.post(1, [("content-length", "100000")]) + H2.data(1, "a"))
             _ = await client.next(.resetStream, stream: 1)
             #expect(client.status(of: 1) == 413)
@@ -118,9 +104,7 @@ struct HTTP2ConnectionTests {
     // MARK: Windows
 
     @Test func contentBeyondTheWindowWaitsForIt() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 10)])
-            defer { client.close() }
+        try await withHTTP2Client(settings: [(1, 0), (4, 10)]) { client, _ in
             try await client.send(H2.get(1, "/large"))
             #expect(await client.next(.data, stream: 1)?.payload.count == 10)
             #expect(await client.settle())
@@ -142,9 +126,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func responsesShareTheConnection() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 1 << 20)])
-            defer { client.close() }
+        try await withHTTP2Client(settings: [(1, 0), (4, 1 << 20)]) { client, _ in
             try await client.send(H2.windowUpdate(0, 1 << 20) + H2.get(1, "/large") + H2.get(3, "/large"))
             _ = await client.next { $0.stream == 3 && $0.flags & H2.endStream != 0 }
             let order = client.frames.filter { $0.kind == H2.Kind.data.rawValue }.map(\.stream)
@@ -156,9 +138,7 @@ struct HTTP2ConnectionTests {
     /// Content that handlers hold bounds what the connection may send, and comes back when they have answered.
     @Test func connectionWindowIsWhatHandlersHold() async throws {
         let gate = HandlerGate()
-        try await withHTTP2Server(handler: gate) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(handler: gate) { client, _ in
             _ = await client.next(.windowUpdate, stream: 0)
             let window = 65_535 + Int(client.frames.first { $0.kind == 8 }?.word(at: 0) ?? 0)
             #expect(window == 1 << 20)
@@ -183,9 +163,7 @@ struct HTTP2ConnectionTests {
 
     @Test func drainFinishesWhatIsInFlight() async throws {
         let gate = HandlerGate()
-        try await withHTTP2Server(handler: gate) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(handler: gate) { client, peer in
             try await client.send(H2.get(1))
             #expect(await client.settle())
             peer.group.beginDrain()
@@ -209,9 +187,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func drainEndsAnIdleConnection() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, peer in
             #expect(await client.settle())
             peer.group.beginDrain()
             let ping = try #require(await client.next(.ping))
@@ -222,9 +198,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func drainDoesNotWaitForAClientThatSaysNothing() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, peer in
             #expect(await client.settle())
             peer.group.beginDrain()
             await client.readToEnd()
@@ -233,9 +207,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func goAwayOfTheClientEndsTheConnectionWithItsLastAnswer() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.get(1) + H2.frame(.goAway, [0, 0, 0, 0, 0, 0, 0, 0]))
             await client.readToEnd()
             #expect(client.status(of: 1) == 200)
@@ -243,9 +215,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func requestsAreAnsweredToAClientThatHasClosedItsSide() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.get(1) + H2.get(3, "/stream") + H2.post(5))
             client.stream.shutdownWrite()
             await client.readToEnd()
@@ -287,9 +257,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func immediateResponderAnswersBothVersions() async throws {
-        try await withHTTP2Server(immediate: { Immediate() }) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(immediate: { Immediate() }) { client, _ in
             // Nothing of the greeting is left to be written: then nothing is answered at once.
             #expect(await client.settle())
             try await client.send(H2.get(1, "/now") + H2.get(3, "/later") + H2.get(5, "/now"))

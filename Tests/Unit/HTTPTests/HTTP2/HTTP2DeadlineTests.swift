@@ -49,10 +49,8 @@ struct HTTP2DeadlineTests {
 
     /// PINGs keep nothing alive that has no request.
     @Test func dripOfAHeadersFrameEndsByItsDeadline() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.header = 1000 }) {
-            peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(configuration: HTTPServerConfiguration { $0.timeouts.header = 1000 }) {
+            client, peer in
             #expect(await client.settle())
             let path = "/" + String(repeating: "a", count: 4000)
             let started = Deadline.now
@@ -67,14 +65,12 @@ struct HTTP2DeadlineTests {
     }
 
     @Test func contentThatDripsIsAnsweredByItsDeadline() async throws {
-        try await withHTTP2Server(
+        try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.body = 200
                 $0.timeouts.linger = 50
             }
-        ) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        ) { client, peer in
             try await client.send(H2.post(1))
             for _ in 0..<20 {
                 try await client.send(H2.data(1, "some more of it, a little"))
@@ -90,10 +86,9 @@ struct HTTP2DeadlineTests {
     /// A window that never opens, or opens by a byte at a time.
     @Test(arguments: [false, true])
     func stalledWindowEndsTheStream(drips: Bool) async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.write = 300 }) {
-            peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+        try await withHTTP2Client(
+            configuration: HTTPServerConfiguration { $0.timeouts.write = 300 }, settings: [(1, 0), (4, 0)]
+        ) { client, peer in
             try await client.send(H2.get(1, "/large") + H2.get(3, "/stream"))
             for _ in 0..<10 where drips {
                 try await client.send(H2.windowUpdate(1, 1))
@@ -110,14 +105,12 @@ struct HTTP2DeadlineTests {
     /// Regression: what is refused before it is a request had no deadline of its own, and past the idle limit its
     /// connection turned its loop round and round.
     @Test func refusalNobodyTakesEndsTheStream_AndThenTheConnection() async throws {
-        try await withHTTP2Server(
+        try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.write = 100
                 $0.timeouts.idle = 200
-            }
-        ) { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+            }, settings: [(1, 0), (4, 0)]
+        ) { client, _ in
             let nameless = [(":method", "GET"), (":scheme", "https"), (":path", "/")]
             try await client.send(H2.settingsAck + H2.headers(1, nameless))
             _ = await client.next(.resetStream, stream: 1)
@@ -130,14 +123,12 @@ struct HTTP2DeadlineTests {
 
     /// Regression: an answer to content that never came had no deadline, and held its connection for ever.
     @Test func timeoutAnswerNobodyTakesEndsTheStream() async throws {
-        try await withHTTP2Server(
+        try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.body = 100
                 $0.timeouts.write = 100
-            }
-        ) { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+            }, settings: [(1, 0), (4, 0)]
+        ) { client, _ in
             try await client.send(H2.settingsAck + H2.post(1))
             _ = await client.next(.resetStream, stream: 1)
             #expect(client.status(of: 1) == 408)
@@ -148,10 +139,9 @@ struct HTTP2DeadlineTests {
 
     /// A client that takes its time but takes it all is served.
     @Test func slowReaderThatReadsIsServed() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration { $0.timeouts.write = 3000 }) {
-            peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+        try await withHTTP2Client(
+            configuration: HTTPServerConfiguration { $0.timeouts.write = 3000 }, settings: [(1, 0), (4, 0)]
+        ) { client, peer in
             try await client.send(H2.windowUpdate(0, 1 << 20) + H2.get(1, "/large"))
             while client.content(of: 1).utf8.count < 200_000 {
                 try await client.send(H2.windowUpdate(1, 16_000))
@@ -164,15 +154,12 @@ struct HTTP2DeadlineTests {
 
     /// A socket nobody reads from: the connection ends, not only the stream.
     @Test func readerThatReadsNothingIsClosed() async throws {
-        try await withHTTP2Server(
+        try await withHTTP2Client(
             configuration: HTTPServerConfiguration {
                 $0.timeouts.write = 300
                 $0.timeouts.idle = 500
-            }
-        ) {
-            peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0x7fff_ffff)])
-            defer { client.close() }
+            }, settings: [(1, 0), (4, 0x7fff_ffff)]
+        ) { client, peer in
             try await client.send(H2.windowUpdate(0, 0x7000_0000))
             try await client.send((0..<100).flatMap { H2.get($0 * 2 + 1, "/large") })
             // Long enough for the server to give up; what the kernel has is read afterwards, and that is not all.

@@ -1,7 +1,7 @@
+import Gates
 import HTTP
 import HTTPTypes
 import Sockets
-import Synchronization
 import Testing
 
 /// Frames that are harmless once and an attack a thousand times: each flood ends the connection with
@@ -67,9 +67,7 @@ struct HTTP2FloodTests {
 
     @Test(arguments: floods)
     func floodEndsWithCalm(flood: Flood) async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             try await client.send(H2.settingsAck + flood.first)
             if flood.first != Self.openBlock { _ = await client.settle() }
             // In batches, each read to its end, so that the socket is no limit.
@@ -88,9 +86,7 @@ struct HTTP2FloodTests {
 
     /// What a browser that closes pages or a proxy with impatient clients does is no attack.
     @Test func resetsAmongRequestsAreNone() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             var stream: UInt32 = 1
             for _ in 0..<1500 {
                 try await client.send(
@@ -106,9 +102,7 @@ struct HTTP2FloodTests {
     /// A client that resets its requests has not more handlers at work than one that waits.
     @Test func handlersOfStreamsThatAreGoneCount() async throws {
         let gate = HandlerGate()
-        try await withHTTP2Server(handler: gate) { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client(handler: gate) { client, _ in
             var bytes = H2.settingsAck
             for index in 0..<300 as Range<UInt32> { bytes += H2.get(Self.stream(index)) + H2.reset(Self.stream(index)) }
             try await client.send(bytes)
@@ -122,9 +116,7 @@ struct HTTP2FloodTests {
 
     /// An entry of the compression table is sent once and named thousands of times.
     @Test func compressionBombIsRefused() async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer)
-            defer { client.close() }
+        try await withHTTP2Client { client, _ in
             let value = String(repeating: "v", count: 4000)
             try await client.send(
                 H2.settingsAck + H2.headers(1, block: H2.block(H2.request()) + H2.indexed("bomb", value)))
@@ -141,9 +133,7 @@ struct HTTP2FloodTests {
     /// Who does not read its answers is not given room for more of them.
     @Test(arguments: ["PING", "requests"])
     func answersNobodyReadsAreBounded(kind: String) async throws {
-        try await withHTTP2Server { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
+        try await withHTTP2Client(settings: [(1, 0), (4, 0)]) { client, _ in
             try await client.send(H2.settingsAck)
             var sent: UInt32 = 0
             while sent < 4000 {
@@ -162,36 +152,20 @@ struct HTTP2FloodTests {
     }
 }
 
-/// Answers nobody before it is opened, and counts who asks.
+/// Answers nobody before it is opened, but for `/quick`, and counts who asks.
 final class HandlerGate: RequestHandler {
-    private struct State {
-        var isOpen = false
-        var started = 0
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
+    private let gate = Gate()
+    private let asked = Counter()
 
-    private let state = Mutex(State())
+    init() { gate.shut() }
 
-    var started: Int { state.withLock { $0.started } }
+    var started: Int { asked.count }
 
-    func open() {
-        let waiters = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
-    }
+    func open() { gate.open() }
 
     func respond(to request: ServerRequest) async -> ServerResponse {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                state.started += 1
-                if !state.isOpen, request.path != "/quick" { state.waiters.append(continuation) }
-                return state.isOpen || request.path == "/quick"
-            }
-            if isOpen { continuation.resume() }
-        }
+        asked.add()
+        if request.path != "/quick" { await gate.pass() }
         return ServerResponse(status: .ok, body: .bytes(Array(request.path.utf8)))
     }
 }

@@ -13,6 +13,19 @@ func withHTTP2Server<Value: Sendable>(
         configuration: configuration, handler: handler, immediate: immediate, version: .http2, body)
 }
 
+/// The same with a client that has said hello; it is closed behind `body`.
+func withHTTP2Client<Value: Sendable>(
+    configuration: HTTPServerConfiguration = HTTPServerConfiguration(), handler: any RequestHandler = HTTP2Echo(),
+    immediate: (@Sendable () -> any ImmediateResponder)? = nil, settings: [(UInt16, UInt32)] = [(1, 0)],
+    _ body: @escaping @Sendable (RawHTTP2, Peer) async throws -> Value
+) async throws -> Value {
+    try await withHTTP2Server(configuration: configuration, handler: handler, immediate: immediate) { peer in
+        let client = try await RawHTTP2.open(peer, settings: settings)
+        defer { client.close() }
+        return try await body(client, peer)
+    }
+}
+
 /// Answers with what it understood, a field a line.
 struct HTTP2Echo: RequestHandler {
     func respond(to request: ServerRequest) async -> ServerResponse {

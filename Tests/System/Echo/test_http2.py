@@ -1,12 +1,10 @@
 """HTTP/2 as others speak it, over TLS: the library h2, curl and h2load against http-echo."""
 
 import json
-import os
 import signal
 import socket
 import ssl
 import subprocess
-from pathlib import Path
 
 import h2.config
 import h2.connection
@@ -17,8 +15,8 @@ import pytest
 
 from authority import self_signed
 from echo import Echo
+from frames import PREFACE
 from patience import PATIENCE
-from programs import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -27,18 +25,14 @@ def certificate(tmp_path_factory) -> tuple[str, str]:
 
 
 @pytest.fixture
-def start(certificate):
-    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug")).resolve()
-    started = []
+def start(start_echo, certificate):
+    return lambda: start_echo("--certificate", certificate[0], "--private-key", certificate[1])
 
-    def make(*options: str, secure: bool = True) -> Echo:
-        keys = ("--certificate", certificate[0], "--private-key", certificate[1]) if secure else ()
-        started.append(Echo(folder, "--port", "0", *keys, *options))
-        return started[-1]
 
-    yield make
-    for server in started:
-        server.end()
+@pytest.fixture
+def client(start, certificate):
+    with Client(start(), certificate) as client:
+        yield client
 
 
 class Client:
@@ -122,40 +116,37 @@ class Client:
         return json.loads(self.content[stream])
 
 
-def test_a_request_is_understood(start, certificate):
-    with Client(start(), certificate) as client:
-        answer = client.answer(client.begin(
-            "GET", "/a/b?c=d", [("cookie", "a=1"), ("x-one", "1"), ("cookie", "b=2"), ("te", "trailers")]))
-        assert (answer["method"], answer["target"], answer["authority"]) == ("GET", "/a/b?c=d", "localhost")
-        assert (answer["path"], answer["query"], answer["scheme"]) == ("/a/b", "c=d", "https")
-        assert ["cookie", "a=1; b=2"] in answer["fields"]
-        assert ["x-one", "1"] in answer["fields"]
+def test_a_request_is_understood(client):
+    answer = client.answer(client.begin(
+        "GET", "/a/b?c=d", [("cookie", "a=1"), ("x-one", "1"), ("cookie", "b=2"), ("te", "trailers")]))
+    assert (answer["method"], answer["target"], answer["authority"]) == ("GET", "/a/b?c=d", "localhost")
+    assert (answer["path"], answer["query"], answer["scheme"]) == ("/a/b", "c=d", "https")
+    assert ["cookie", "a=1; b=2"] in answer["fields"]
+    assert ["x-one", "1"] in answer["fields"]
 
 
-def test_a_hundred_requests_at_once(start, certificate):
-    with Client(start(), certificate) as client:
-        client.read()
-        # No more than 16 may await their content: each is sent before the next one begins.
-        streams = []
-        for number in range(100):
-            streams.append(client.begin("POST", f"/{number}", ends=False))
-            client.send(streams[-1], bytes([97 + number % 26]) * (number * 100))
-        for number, stream in enumerate(streams):
-            answer = client.answer(stream)
-            assert (answer["path"], answer["bodyLength"]) == (f"/{number}", number * 100)
+def test_a_hundred_requests_at_once(client):
+    client.read()
+    # No more than 16 may await their content: each is sent before the next one begins.
+    streams = []
+    for number in range(100):
+        streams.append(client.begin("POST", f"/{number}", ends=False))
+        client.send(streams[-1], bytes([97 + number % 26]) * (number * 100))
+    for number, stream in enumerate(streams):
+        answer = client.answer(stream)
+        assert (answer["path"], answer["bodyLength"]) == (f"/{number}", number * 100)
 
 
-def test_content_up_to_the_limit_and_beyond(start, certificate):
-    with Client(start(), certificate) as client:
-        client.read()
-        stream = client.begin("POST", ends=False)
-        client.send(stream, b"a" * 65_536)
-        assert client.answer(stream)["bodyLength"] == 65_536
-        stream = client.begin("POST", fields=[("content-length", "65537")], ends=False)
-        client.finish(stream)
-        assert client.fields[stream][":status"] == "413"
-        # Another request of the same connection is served as before.
-        assert client.answer(client.begin())["method"] == "GET"
+def test_content_up_to_the_limit_and_beyond(client):
+    client.read()
+    stream = client.begin("POST", ends=False)
+    client.send(stream, b"a" * 65_536)
+    assert client.answer(stream)["bodyLength"] == 65_536
+    stream = client.begin("POST", fields=[("content-length", "65537")], ends=False)
+    client.finish(stream)
+    assert client.fields[stream][":status"] == "413"
+    # Another request of the same connection is served as before.
+    assert client.answer(client.begin())["method"] == "GET"
 
 
 def test_content_in_small_windows(start, certificate):
@@ -167,35 +158,32 @@ def test_content_in_small_windows(start, certificate):
         assert client.answer(stream)["bodyLength"] == 2000
 
 
-def test_trailers_and_padding(start, certificate):
-    with Client(start(), certificate) as client:
-        stream = client.begin("POST", ends=False)
-        client.h2.send_data(stream, b"abc", pad_length=200)
-        client.send(stream, b"def", trailers=[("x-checksum", "1"), ("host", "elsewhere")])
-        answer = client.answer(stream)
-        assert answer["bodyLength"] == 6
-        assert answer["trailers"] == [["x-checksum", "1"]]
+def test_trailers_and_padding(client):
+    stream = client.begin("POST", ends=False)
+    client.h2.send_data(stream, b"abc", pad_length=200)
+    client.send(stream, b"def", trailers=[("x-checksum", "1"), ("host", "elsewhere")])
+    answer = client.answer(stream)
+    assert answer["bodyLength"] == 6
+    assert answer["trailers"] == [["x-checksum", "1"]]
 
 
 @pytest.mark.parametrize("fields, status", [
     ([("expect", "something")], "417"), ([("x-long", "a" * 20_000)], "431"),
     ([(f"x-{number}", "a") for number in range(120)], "431"),
 ])
-def test_requests_over_the_limits_are_answered_with_an_error(start, certificate, fields, status):
-    with Client(start(), certificate) as client:
-        stream = client.begin(fields=fields)
-        client.finish(stream)
-        assert client.fields[stream][":status"] == status
+def test_requests_over_the_limits_are_answered_with_an_error(client, fields, status):
+    stream = client.begin(fields=fields)
+    client.finish(stream)
+    assert client.fields[stream][":status"] == status
 
 
-def test_pings_and_priorities(start, certificate):
-    with Client(start(), certificate) as client:
-        client.h2.ping(b"12345678")
-        stream = client.begin()
-        client.h2.prioritize(stream, weight=200)
-        client.answer(stream)
-        acknowledged = [event for event in client.events if isinstance(event, h2.events.PingAckReceived)]
-        assert [event.ping_data for event in acknowledged] == [b"12345678"]
+def test_pings_and_priorities(client):
+    client.h2.ping(b"12345678")
+    stream = client.begin()
+    client.h2.prioritize(stream, weight=200)
+    client.answer(stream)
+    acknowledged = [event for event in client.events if isinstance(event, h2.events.PingAckReceived)]
+    assert [event.ping_data for event in acknowledged] == [b"12345678"]
 
 
 def test_sigterm_sends_goaway(start, certificate):
@@ -224,7 +212,7 @@ def test_curl_in_both_versions(start, certificate):
 
     for option, version in (("--http2", "2"), ("--http1.1", "1.1")):
         used, answer = curl(option)
-        assert (used, answer["path"]) == (version, "/a")
+        assert (used, answer["scheme"], answer["path"]) == (version, "https", "/a")
         used, answer = curl(option, "-d", "x" * 50_000)
         assert (used, answer["bodyLength"]) == (version, 50_000)
 
@@ -236,9 +224,6 @@ def test_h2load_is_served(start):
     assert "3000 succeeded, 0 failed, 0 errored" in run.stdout
 
 
-def test_a_plain_port_speaks_http1_alone(start):
+def test_a_plain_port_speaks_only_http1(echo):
     """Without TLS nobody can have agreed on HTTP/2: its preface is a request of an unknown version."""
-    server = start(secure=False)
-    with socket.create_connection(server.address, timeout=PATIENCE) as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
-        assert connection.recv(65536).startswith(b"HTTP/1.1 505 ")
+    assert echo.exchange(PREFACE + bytes(9)).startswith(b"HTTP/1.1 505 ")

@@ -1,17 +1,7 @@
-package import Coding
 internal import Crypto
 package import Logging
 internal import Sockets
 package import Storage
-
-/// The machine's wall clock.
-package struct SystemClock: WallClock {
-    package init() {}
-
-    package func now() -> Timestamp {
-        Timestamp(milliseconds: WallTime.milliseconds)
-    }
-}
 
 extension Runtime {
     /// The machine's own clock and randomness.

@@ -1,9 +1,8 @@
 import Coding
 
-/// The provider's metadata (OIDC Discovery §3, RFC 8414 §2): only what works.
-package enum DiscoveryDocument {
-    /// - Parameter issuer: `publicURL`, letter for letter.
-    package static func encode(issuer: String) -> [UInt8] {
+extension OpenIDProvider {
+    /// The provider's metadata (OIDC Discovery §3, RFC 8414 §2): only what works.
+    package var metadata: [UInt8] {
         JSONWriter.encode(
             [
                 "issuer": .string(issuer),
@@ -15,7 +14,7 @@ package enum DiscoveryDocument {
                 "end_session_endpoint": .string(issuer + "/oidc/logout"),
                 "backchannel_logout_supported": true,
                 "backchannel_logout_session_supported": true,
-                "scopes_supported": list(OpenIDScope.allCases.map(\.rawValue)),
+                "scopes_supported": .texts(OpenIDScope.allCases.map(\.rawValue)),
                 "response_types_supported": ["code"],
                 "response_modes_supported": ["query", "form_post"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -24,7 +23,7 @@ package enum DiscoveryDocument {
                 "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
                 "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
                 "code_challenge_methods_supported": ["S256"],
-                "claims_supported": list([
+                "claims_supported": .texts([
                     "iss", "sub", "aud", "exp", "iat", "auth_time", "sid", "at_hash", "nonce", "name", "given_name",
                     "family_name", "updated_at", "email", "email_verified", "groups", "apple_sub", "is_private_email",
                 ]),
@@ -37,6 +36,4 @@ package enum DiscoveryDocument {
                 "request_uri_parameter_supported": false,
             ] as JSONObject)
     }
-
-    private static func list(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 }

@@ -1,4 +1,4 @@
-"""Signs and checks tokens, and looks into databases, for the end-to-end tests: one JSON question and answer a line."""
+"""Signs and checks tokens, and looks into databases: one JSON question and answer a line."""
 import base64
 import hashlib
 import hmac
@@ -12,6 +12,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 
 keys = {}
+named_p256 = {}
 elliptic = ec.generate_private_key(ec.SECP256R1())
 
 
@@ -31,6 +32,16 @@ def public(name, encoding):
 
 def octets(number):
     return b64(number.to_bytes((number.bit_length() + 7) // 8, "big"))
+
+
+def jwk(name, bits=2048):
+    numbers = key(name, bits).public_key().public_numbers()
+    return {"kty": "RSA", "kid": name, "use": "sig", "alg": "RS256", "n": octets(numbers.n), "e": octets(numbers.e)}
+
+
+def pem(private):
+    return private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
 def signature(method, name, message):
@@ -63,19 +74,22 @@ def answer(q):
         text = b64(header) + "." + b64(payload)
         return text + "." + b64(signature(q["method"], name, text.encode()))
     if op == "jwt":
-        private = key(name).private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        return jwt.encode({"alg": "RS256", "kid": name}, json.loads(q["payload"]), RSAKey.import_key(private))
+        private = RSAKey.import_key(pem(key(name)))
+        return jwt.encode({"alg": "RS256", "kid": name}, json.loads(q["payload"]), private)
     if op == "jwk":
-        numbers = key(name, int(q["bits"])).public_key().public_numbers()
-        jwk = {"kty": "RSA", "kid": name, "use": "sig", "alg": "RS256", "n": octets(numbers.n), "e": octets(numbers.e)}
-        jwk.update(json.loads(q["payload"]))
-        return json.dumps({k: v for k, v in jwk.items() if v is not None})
+        members = jwk(name, int(q["bits"])) | json.loads(q["payload"])
+        return json.dumps({k: v for k, v in members.items() if v is not None})
+    if op == "jwks":
+        return json.dumps({"keys": [jwk(kid) for kid in name.split(",") if kid]})
+    if op == "p256":
+        named_p256[name] = ec.generate_private_key(ec.SECP256R1())
+        return pem(named_p256[name]).decode()
     if op == "es256":
-        private = serialization.load_pem_private_key(name.encode(), None)
-        pem = private.public_key().public_bytes(
+        # By its name, or as PEM.
+        private = named_p256.get(name) or serialization.load_pem_private_key(name.encode(), None)
+        public_key = private.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-        token = jwt.decode(q["payload"], ECKey.import_key(pem), algorithms=["ES256"])
+        token = jwt.decode(q["payload"], ECKey.import_key(public_key), algorithms=["ES256"])
         return json.dumps({"header": token.header, "claims": token.claims})
     if op == "sql":
         # Another implementation looks into the database, read-only.

@@ -1,0 +1,184 @@
+internal import Logging
+
+/// Every message from level info up, the most severe first. A message whose level differs from case to case says so;
+/// those without a meaning speak for themselves, and are not on the page.
+extension LogMessage {
+    static let groups: [(level: Logger.Level, messages: [LogMessage])] = [
+        (.critical, [LogMessage("bramley cannot serve", means: "See `cause`.")]),
+        (.error, errors), (.warning, warnings), (.notice, notices), (.info, infos),
+    ]
+
+    @EntryList<LogMessage> private static var errors: [LogMessage] {
+        LogMessage(
+            "database write failed: nobody can sign in; sessions continue",
+            "database write failed: nobody can sign in",
+            means: "Once a minute; `failed` writes so far.",
+            do: "See [the database takes no writes](../operate/limits.md#the-database-takes-no-writes).")
+        LogMessage(
+            "database not reachable; sessions cannot be checked",
+            means: "PostgreSQL does not answer; proxies get 503 after `storage.postgres.trust`.",
+            do: "See [several machines](../operate/several-machines.md#when-something-fails).")
+        LogMessage(
+            "database change detection failed; session caches bypassed", means: "Slower, but correct.",
+            do: "Check the disk.")
+        LogMessage(
+            "audit log write failed", means: "Database error; `type` and `object` were to be recorded.")
+        LogMessage("expired rows not deleted", means: "Database error. Retried every minute.")
+        LogMessage(
+            "signing keys not readable", "signing keys not renewed",
+            means: "Database error. Assertions get 503 meanwhile.")
+        LogMessage(
+            "revocation queue not readable", "webhooks paused: database error", "daily checks paused: database error",
+            means: "Nothing is lost.", do: "Check the disk.")
+        LogMessage(
+            "notification not stored",
+            means: "Apple got 503, and may send it again.")
+        LogMessage(
+            "certificate not reloaded; the previous one stays in use",
+            "webhooks.secretFile not reloaded; the previous secrets stay in use",
+            means: "A certificate's [`reason`](../operate/network.md#certificate-errors) says why.",
+            do: "Fix the file; it is read again automatically.")
+        LogMessage(
+            "certificate expired", means: "Daily.",
+            do: "Find out why it was not renewed; a new one needs no restart.")
+        LogMessage(
+            "Apple client keys not reloaded; the previous keys stay in use",
+            "access rules not reloaded; the previous rules stay in force", means: "After SIGHUP.",
+            do: "Fix `key` and send SIGHUP again.")
+        LogMessage(
+            "new process not ready; this one keeps serving", means: "After SIGUSR2.",
+            do: "Read the new process's lines.")
+        LogMessage(
+            "new sealing key not recorded in the database; restart this server",
+            means: "Until then backups name the old key.")
+        LogMessage(
+            "signing key cannot be unsealed", means: "It is replaced.",
+            do: "List old sealing keys in `secrets.previousSealingKeyFiles`.")
+        LogMessage(
+            "token revocation at Apple abandoned",
+            means: "After seven days. The person can remove this site in their Apple Account.")
+        LogMessage(
+            "daily checks stopped: too many credentials revoked at once",
+            do: "See [daily checks](../operate/jobs.md#daily-checks).")
+        LogMessage(
+            "daily checks paused: Apple rejected our client credentials",
+            means: "As [`client_refused`](failures.md).")
+        LogMessage(
+            "webhook endpoint gone; deliveries stopped", means: "It answered 410.",
+            do: "Remove it from `webhooks.url`, or run `bramley webhooks retry --endpoint URL`.")
+        LogMessage(
+            "response fields with line breaks dropped", means: "A bug in Bramley; the response was safe.",
+            do: "Please report it.")
+    }
+
+    @EntryList<LogMessage> private static var warnings: [LogMessage] {
+        LogMessage(
+            "configuration", means: "A warning of `bramley check`, at start or after SIGHUP.")
+        LogMessage(
+            "configuration change needs a restart", means: "After SIGHUP.",
+            do: "Restart to apply [`keys`](../operate/operating.md#what-sighup-reads-again).")
+        LogMessage("certificate expires soon", means: "As `certificate expired`.")
+        LogMessage(
+            "connections closed: limit reached",
+            means: "Numbers for [each limit](../operate/limits.md#hostile-clients), once a minute.")
+        LogMessage(
+            "connection refused by server.proxyProtocol", means: "`peer` sent no PROXY header, or bypasses the proxy.",
+            do: "Fix the load balancer or `server.trustedProxies`.")
+        LogMessage(
+            "file descriptor limit too low for server.limits.connections",
+            means: "Only `connections` are accepted.", do: "Raise `LimitNOFILE`, see `do`.")
+        LogMessage("clock jump detected", do: "See [the clock is set](../operate/limits.md#the-clock-is-set).")
+        LogMessage("log lines dropped", means: "`count` lines are missing: the disk is full, or the reader stopped.")
+        LogMessage("numbers for the operator's page not written", means: "Database error.")
+        LogMessage("old backup not removed", do: "Remove `file`.")
+        LogMessage(
+            "inherited socket used instead of the configured address",
+            means: "systemd's or the previous server's socket is not as `keys` say.")
+        LogMessage(
+            "inherited socket closed: server.redirectPort is not set",
+            do: "Remove the socket from the unit, or set the key.")
+        LogMessage(
+            "NOTIFY_SOCKET is not a usable socket address", means: "`value` is neither a path nor an abstract name.")
+        LogMessage(
+            "notification refused for an unlisted app", means: "Once a minute, with `count`.",
+            do: "If `aud` is the primary App ID or an app grouped with it, add it to `apple.bundleIDs` and restart. "
+                + "Never add another team's app.")
+        LogMessage(
+            "notification not verified",
+            means: "Its key is not among Apple's, or made up: Apple got 503. Once a minute.")
+        LogMessage(
+            "Apple's keys unavailable",
+            means: "The last good keys stay valid for seven days. Retried with growing pauses.")
+        LogMessage(
+            "Apple's keys not stored", "Apple's stored keys not readable",
+            means: "Database error. A restart needs Apple.")
+        LogMessage("Apple's stored keys not usable", means: "Apple is asked again.")
+        LogMessage(
+            "Apple rejected one client key and accepted the other", means: "`refused` and `works` are key IDs.",
+            do: "If you did not revoke the key, check the portal.")
+        LogMessage(
+            "token revocation at Apple failed",
+            means: "Apple was not reached, rejected *us* (`client_refused`, an error), or no sealing key opens the "
+                + "token (`unreadable`). Retried for seven days.")
+        LogMessage(
+            "credential check failed",
+            means: "Hourly for each `reason`. `provider_unavailable`: no answer from Apple. As errors: `mismatch`: not "
+                + "this client's token; `identity_token`: Apple's answer did not verify; `unreadable`: no sealing key "
+                + "opens the token. No one is signed out.",
+            do: "For `mismatch`, check `apple.servicesID` and `apple.bundleIDs`.")
+        LogMessage(
+            "webhook endpoint failing",
+            means: "Once until it recovers. `client:ID` is an application to be told of a sign-out.")
+        LogMessage(
+            "webhook event moved to dead letters",
+            do: "Fix the application, then run `bramley webhooks retry`.")
+        LogMessage(
+            "logout token refused",
+            means: "The application's answer was final, such as 400 for an unknown session.")
+    }
+
+    @EntryList<LogMessage> private static var notices: [LogMessage] {
+        LogMessage(
+            "backing up the database before a schema change; this can take minutes",
+            means: "Nothing is served meanwhile.")
+        LogMessage(
+            "database backed up before the schema change",
+            means: "`file` is the [backup](../operate/upgrading.md#the-schema).")
+        LogMessage(
+            "interrupted restore completed", means: "`bramley restore` was killed after it had accepted the backup.")
+        LogMessage("Apple's keys fetched", means: "After they were unavailable; otherwise at `debug`.")
+        LogMessage(
+            "link refused",
+            means: "The account or identity is linked to another, or the person may not sign in. For `team_changed` or "
+                + "`unreadable`: `apple.teamID` or the sealing key changed.")
+        LogMessage("link completion refused: wrong code", means: "Five end the link.")
+        LogMessage(
+            "link completed, but Apple does not open the account",
+            means: "The application asked again and keeps the password.")
+        LogMessage("database writes resumed", "database reachable again", "full connection limit restored")
+    }
+
+    @EntryList<LogMessage> private static var infos: [LogMessage] {
+        LogMessage("request", means: "[An answer](../operate/operating.md#requests); frequent ones at `debug`.")
+        LogMessage(
+            "request failed",
+            means: "At the level of its [`reason`](failures.md). `error_id` is on the visitor's page. For each "
+                + "reason, 200 warnings and errors at once, then ten a second; `unlogged` counts the rest.")
+        LogMessage("sign-in refused", means: "For this [`reason`](failures.md).")
+        LogMessage(
+            "callback without the binding cookie; posting it again", means: "The next line has the result.")
+        LogMessage("visitor asked for an existing account", means: "See [linking](../apps/linking.md).")
+        LogMessage("notification", means: "From Apple; `outcome` says what it changed.")
+        LogMessage(
+            "credential revoked at Apple",
+            means: "Apple rejects the refresh token of `user` for `client`; `sessions` ended.")
+        LogMessage("daily checks resumed", means: "`reason` says what had stopped them.")
+        LogMessage("signing key created", means: "`key` signs with `algorithm` from `signsFrom` on.")
+        LogMessage(
+            "listening", "draining", "stopped", "handing over", "handed over", "certificate reloaded",
+            "Apple client keys reloaded", "access rules reloaded", "webhooks.secretFile reloaded", "signed in",
+            "callback replayed in the same browser", "link started", "link authorized", "link completed",
+            "token revoked at Apple after deletion", "webhook endpoint recovered", "webhooks resumed",
+            "expired rows being deleted")
+    }
+}
