@@ -155,13 +155,19 @@ def aborted_handshake(target: Target, roll: random.Random, over) -> None:
 
 # :method GET, :scheme https, :path / of HPACK's table, :authority "localhost" as it is.
 REQUEST = b"\x82\x87\x84\x41\x09localhost"
+
+
+def ping(_: int) -> bytes:
+    return frame(6, 0, 0, b"12345678")
+
+
 # What is sent first, and then again and again, with the number of a new stream.
 FLOODS = [
     # Rapid reset, and a server that is made to reset.
     (b"", lambda number: frame(1, 5, number, REQUEST) + frame(3, 0, number, struct.pack(">I", 8))),
     (b"", lambda number: frame(1, 5, number, REQUEST) + frame(8, 0, number, struct.pack(">I", 0))),
     (frame(1, 1, 1, REQUEST), lambda _: frame(9, 0, 1, b"\x00\x01a\x01b" * 10)),
-    (b"", lambda _: frame(6, 0, 0, b"12345678")),
+    (b"", ping),
     (b"", lambda _: frame(4, 0, 0)),
     # Empty content.
     (frame(1, 4, 1, b"\x83" + REQUEST[1:]), lambda _: frame(0, 0, 1)),
@@ -182,6 +188,9 @@ def flood(target: Target, roll: random.Random, over) -> None:
             stream.sendall(piece(number))
             if over.is_set():
                 return
+        if piece is ping:
+            # Who has flooded may still ask.
+            stream.sendall(frame(1, 5, 1, REQUEST))
         drain(stream)
 
 
