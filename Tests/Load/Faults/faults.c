@@ -4,6 +4,7 @@
 //   FAULTS=eintr   every third call is interrupted by a signal that was none
 //   FAULTS=short   most transfers move one byte, though more is there
 //   FAULTS=eagain  every third transfer on a non-blocking socket finds it not ready, though it is
+//   FAULTS=emfile  accept finds no descriptor, in bursts
 //   FAULTS=reset   every FAULTS_EVERYth send or receive of an accepted socket finds that its peer has gone, ECONNRESET
 //                  or EPIPE, and so does every one after it; while the file FAULTS_SWITCH is there
 //
@@ -27,12 +28,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { EINTR_MODE = 1, SHORT_MODE = 2, EAGAIN_MODE = 4, RESET_MODE = 8 };
+enum { EINTR_MODE = 1, SHORT_MODE = 2, EAGAIN_MODE = 4, EMFILE_MODE = 8, RESET_MODE = 16 };
 
 static int modes;
 static unsigned every = 50;
 static const char *only_while;
-static atomic_uint calls, transfers, served, faults;
+static atomic_uint calls, transfers, served, accepts, faults;
 
 #define REAL(name) \
     static __typeof__(&name) real; \
@@ -74,6 +75,7 @@ __attribute__((constructor)) static void start(void) {
     if (strstr(wanted, "eintr")) modes |= EINTR_MODE;
     if (strstr(wanted, "short")) modes |= SHORT_MODE;
     if (strstr(wanted, "eagain")) modes |= EAGAIN_MODE;
+    if (strstr(wanted, "emfile")) modes |= EMFILE_MODE;
     if (strstr(wanted, "reset")) modes |= RESET_MODE;
     const char *rate = getenv("FAULTS_EVERY");
     if (rate && atoi(rate) > 0) every = (unsigned)atoi(rate);
@@ -196,6 +198,14 @@ ssize_t write(int fd, const void *bytes, size_t length) {
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
     REAL(accept4);
     if (interrupts(fd)) return -1;
+    if (modes & EMFILE_MODE) {
+        // Bursts of eight in every 64.
+        if (atomic_fetch_add(&accepts, 1) % 64 >= 56) {
+            atomic_fetch_add(&faults, 1);
+            errno = EMFILE;
+            return -1;
+        }
+    }
     int accepted = real(fd, address, length, flags);
     if (accepted >= 0 && accepted < MAXIMUM) registered[accepted].accepted = 1;
     return accepted;

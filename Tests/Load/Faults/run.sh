@@ -39,5 +39,6 @@ for mode in "${modes[@]}"; do
     [ "$verdict" = passed ] || grep -aE '✘|Fatal|Crash' "$log" | head -40
 done
 python=$(scripts/venv.sh)
+"$python" -B Tests/Load/Faults/descriptors.py "$bin" "$library" || failed=1
 "$python" -B Tests/Load/Faults/resets.py "$bin" "$library" || failed=1
 exit $failed
