@@ -12,26 +12,17 @@ package final class AppleCallMetrics: Sendable {
         case other
 
         init(path: String) {
-            self =
-                switch path {
-                case "/auth/keys": .keys
-                case "/auth/token": .token
-                case "/auth/revoke": .revoke
-                case "/auth/usermigrationinfo": .migration
-                default: .other
-                }
+            self = Self.allCases.first { path.isExactly("/auth/\($0.rawValue)") } ?? .other
         }
     }
 
     /// The value of the label `outcome`.
     package enum Outcome: String, Sendable, CaseIterable {
-        /// 200.
         case success
         /// 400 to 403: a refusal by Apple, such as `invalid_grant` for a dead token.
         case refused
         /// 429.
         case throttled
-        /// Any other status.
         case unexpected
         case unknownHost = "unknown_host"
         case connect, tls, timeout, closed, malformed

@@ -5,9 +5,7 @@ package import HTTP
 
 /// `apple` in the configuration, as an operator writes it.
 package struct AppleSettings: Sendable {
-    /// The client of the web flow.
     package var servicesID = ""
-    /// The clients of the apps.
     package var bundleIDs: [String] = []
     package var teamID = ""
     package var key = Key()
@@ -25,7 +23,6 @@ package struct AppleSettings: Sendable {
 
     package init() {}
 
-    /// A key that signs client secrets.
     package struct Key: Sendable {
         package var id = ""
         /// The text of the .p8 file: PKCS#8, P-256.
@@ -36,23 +33,19 @@ package struct AppleSettings: Sendable {
         package init() {}
     }
 
-    /// - Throws: when a text is no P-256 key.
     package func signingKeys() throws(KeyError) -> ClientSecretKeys {
-        let current = try ClientSecretKey(key)
-        guard let nextKey else { return ClientSecretKeys(current: current) }
-        return ClientSecretKeys(current: current, next: try ClientSecretKey(nextKey))
+        ClientSecretKeys(
+            current: try ClientSecretKey(key),
+            next: try nextKey.map { key throws(KeyError) in try ClientSecretKey(key) })
     }
 }
 
-/// Everything Apple's protocol needs to know about this installation, validated on creation.
-///
-/// An empty client ID, team or key must never exist: a verifier whose expected audience is empty accepts any token
-/// (GHSA-x6fw-778m-wr9v).
+/// What Apple's protocol needs to know of this installation, validated on creation. An empty client ID, team or key
+/// must never exist: a verifier whose expected audience is empty accepts any token (GHSA-x6fw-778m-wr9v).
 package struct AppleConfiguration: Sendable {
     package let servicesID: ClientID
     package let bundleIDs: [ClientID]
     package let team: TeamID
-    /// The one or two keys that sign client secrets, each with its `kid`.
     package internal(set) var signingKeys: ClientSecretKeys
     package let issuers: [String]
     package let endpoint: AppleEndpoint
@@ -103,9 +96,7 @@ package struct AppleConfiguration: Sendable {
         {
             problems.append("apple.nextKeyID and apple.nextPrivateKeyFile must be another key's")
         }
-        guard problems.isEmpty, let signingKeys, let endpoint else {
-            throw AppleConfigurationError(problems: problems)
-        }
+        guard problems.isEmpty, let signingKeys, let endpoint else { throw AppleConfigurationError(problems: problems) }
 
         self.servicesID = ClientID(servicesID)
         self.bundleIDs = bundleIDs.map { ClientID($0) }
@@ -118,7 +109,6 @@ package struct AppleConfiguration: Sendable {
         self.userAgent = userAgent
     }
 
-    /// Every client ID that a notification may be addressed to.
     package var clientIDs: [ClientID] { [servicesID] + bundleIDs }
 }
 
@@ -146,13 +136,10 @@ package struct AppleEndpoint: Hashable, Sendable {
         self.root = root
     }
 
-    /// The URL of one of Apple's paths, such as `/auth/token`.
     package func url(_ path: String) -> ClientURL {
         ClientURL(isSecure: root.isSecure, host: root.host, port: root.port, target: root.target + path)
     }
 }
 
 /// Whether a value is non-empty printable ASCII without spaces, at most 2,048 bytes, as identifiers and URLs are.
-func isPlainToken(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.count <= 2048 && text.isVisibleASCII
-}
+func isPlainToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.count <= 2048 && text.isVisibleASCII }

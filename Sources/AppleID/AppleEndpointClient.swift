@@ -31,7 +31,6 @@ struct AppleEndpointClient: Sendable {
         return try await send(request, path)
     }
 
-    /// The bytes of Apple's key set.
     func keySet() async throws(Failure) -> [UInt8] {
         try await translating(await get("/auth/keys")) { (error: HTTPClientError) in
             Failure.withoutKeys("key endpoint: \(error)")
@@ -69,7 +68,6 @@ struct AppleEndpointClient: Sendable {
 }
 
 extension ClientResponse {
-    /// The bytes of a valid answer with a key set.
     func keySet() throws(Failure) -> [UInt8] {
         guard status.code == 200 else { throw .withoutKeys("key endpoint: status \(status.code)") }
         guard looksLikeJSONObject else { throw .withoutKeys("key endpoint: content is not JSON") }

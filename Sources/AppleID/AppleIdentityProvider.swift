@@ -9,16 +9,13 @@ package final class AppleIdentityProvider: IdentityProvider {
     let configuration: AppleConfiguration
     /// Apple's public keys; exposed for `prepare()` at start and for readiness.
     package let keys: AppleKeySet
-    /// Counts requests to Apple.
     package let calls = AppleCallMetrics()
 
     let client: TokenClient
     let clock: any WallClock
     /// Signatures verified in this second only to say whose notification is refused.
     let unlistedChecks = Mutex((second: Int64.min, count: 0))
-    /// For moves between teams.
     let accessToken = Mutex<AccessToken?>(nil)
-    private let authorizeRequest: AuthorizeRequest
 
     package init(
         configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive, runtime: Runtime,
@@ -31,7 +28,6 @@ package final class AppleIdentityProvider: IdentityProvider {
             metrics: calls, clock: runtime.clock)
         keys = AppleKeySet(archive: archive, runtime: runtime, pause: pause, fetch: endpoints.keySet)
         client = TokenClient(client: endpoints, secrets: ClientSecretMint(configuration, runtime))
-        authorizeRequest = AuthorizeRequest(configuration: configuration)
     }
 
     package var servicesID: ClientID { configuration.servicesID }
@@ -40,8 +36,17 @@ package final class AppleIdentityProvider: IdentityProvider {
     /// The client secrets; exposed for commands that call Apple.
     package var secrets: ClientSecretMint { client.secrets }
 
+    /// The request to `/auth/authorize` that sends a browser to Apple. Always `form_post`, required for name or email,
+    /// which keeps code and token out of URLs. Spaces are `%20`; for `+` Apple shows an error page.
     package func authorizeURL(state: String, nonce: String) -> String {
-        authorizeRequest.url(state: state, nonce: nonce)
+        let scope = configuration.scopes.isEmpty ? [] : [("scope", configuration.scopes.joined(separator: " "))]
+        let parameters =
+            [
+                ("client_id", servicesID.rawValue), ("redirect_uri", configuration.redirectURI),
+                ("response_type", "code id_token"), ("state", state),
+            ] + scope + [("response_mode", "form_post"), ("nonce", nonce)]
+        return configuration.endpoint.base + "/auth/authorize?"
+            + parameters.map { "\($0)=\(PercentEncoding.encodeComponent($1))" }.joined(separator: "&")
     }
 
     package func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm {
@@ -91,38 +96,8 @@ package final class AppleIdentityProvider: IdentityProvider {
     }
 
     package func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification {
-        let notification = try await translating(await notification(in: body)) { (failure: Failure) in
-            failure.ofNotification
-        }
+        let notification = try await translating(await notification(in: body), \Failure.ofNotification)
         if case .ours = notification { await keys.renewIfDue() }
         return notification
-    }
-}
-
-/// The request to `/auth/authorize` that sends a browser to Apple.
-///
-/// Always `form_post`: Apple requires it when name or email is requested, and it keeps code and token out of URLs.
-/// Spaces are `%20`; for `+` Apple shows an error page.
-struct AuthorizeRequest: Sendable {
-    private let beforeState: String
-    private let afterState: String
-
-    init(configuration: AppleConfiguration) {
-        func pair(_ name: String, _ value: String) -> String { name + "=" + PercentEncoding.encodeComponent(value) }
-        beforeState =
-            configuration.endpoint.base + "/auth/authorize?"
-            + [
-                pair("client_id", configuration.servicesID.rawValue),
-                pair("redirect_uri", configuration.redirectURI),
-                pair("response_type", "code id_token"),
-                "state=",
-            ].joined(separator: "&")
-        let scope = configuration.scopes.isEmpty ? "" : pair("&scope", configuration.scopes.joined(separator: " "))
-        afterState = scope + "&response_mode=form_post&nonce="
-    }
-
-    /// The complete URL, every value percent-encoded.
-    func url(state: String, nonce: String) -> String {
-        beforeState + PercentEncoding.encodeComponent(state) + afterState + PercentEncoding.encodeComponent(nonce)
     }
 }

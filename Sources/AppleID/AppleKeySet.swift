@@ -37,96 +37,81 @@ package final class AppleKeySet: Sendable {
     /// The key with this `kid`. A held key is returned at once, even during a fetch; for another, at most one fetch
     /// that Apple answers is made.
     /// - Parameter known: a key with this kid that did not verify: looks for another one, within the same bounds.
-    package func key(
-        for kid: String, otherThan known: RSAPublicKey? = nil
-    ) async throws(Failure) -> RSAPublicKey {
+    package func key(for kid: String, otherThan known: RSAPublicKey? = nil) async throws(Failure) -> RSAPublicKey {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while true {
             let step = state.withLock { $0.step(toward: kid, otherThan: known, visit, at: clock.now()) }
             switch step {
             case .found(let key): return key
             case .refused(let failure): throw failure
-            case .loadArchive: await loadArchive()
-            case .lead: await fetch()
-            case .wait, .waitForArchive: if await wait() == .lead { await fetch() }
-            case .pause(let milliseconds, let failure):
-                guard await pause(milliseconds) else { throw .withoutKeys("the key set cannot be fetched") }
-                visit.paused += milliseconds
-                visit.pausedAfter = failure
+            default: guard await take(step, &visit) else { throw .withoutKeys("the key set cannot be fetched") }
             }
             if Task.isCancelled { throw .withoutKeys("the request was cancelled") }
         }
     }
 
-    /// The key with this `kid` in the present set, if there is one.
     func heldKey(for kid: String) -> RSAPublicKey? {
         state.withLock { $0.heldKey(for: kid, at: clock.now()) }
     }
 
     /// Fetches when the set is due for renewal and nobody is fetching; otherwise returns at once. Runs alongside other
-    /// work that waits for Apple, so that no visitor waits for it alone. Failures are only logged.
+    /// work that waits for Apple, so that no visitor waits only for it. Failures are only logged.
     package func renewIfDue() async {
-        if beginRenewal() { await fetch() }
+        if beginRenewal() { await renew() }
     }
 
-    /// The same in two steps, for callers that would start a task for it.
-    /// - Returns: whether `renew` must be called now, once.
+    /// The same in two steps, for callers that would start a task for it: whether `renew` must be called now, once.
     func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(at: clock.now()) } }
-
-    func renew() async { await fetch() }
 
     /// Loads the archive, so that the first sign-in after a restart need not; without a usable one, fetches until Apple
     /// answers. Returns when there is a set, or when a pause says that the process ends.
     package func prepare() async {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
-        while !Task.isCancelled, let step = state.withLock({ $0.firstStep(visit, at: clock.now()) }) {
-            switch step {
-            case .loadArchive: await loadArchive()
-            case .lead: await fetch()
-            case .pause(let milliseconds, let failure):
-                guard await pause(milliseconds) else { return }
-                visit.pausedAfter = failure
-            case .wait, .waitForArchive:
-                if await wait() == .lead { await fetch() }
-            case .found, .refused: return
-            }
+        while !Task.isCancelled, let step = state.withLock({ $0.firstStep(visit, at: clock.now()) }),
+            await take(step, &visit)
+        {}
+    }
+
+    private func take(_ step: KeySetState.Step, _ visit: inout KeySetState.Visit) async -> Bool {
+        switch step {
+        case .found, .refused: return false
+        case .loadArchive: await loadArchive()
+        case .lead: await renew()
+        case .wait: if await wait() { await renew() }
+        case .pause(let milliseconds, let failure):
+            guard await pause(milliseconds) else { return false }
+            visit.paused += milliseconds
+            visit.pausedAfter = failure
         }
+        return true
     }
 
     /// Callers that now wait for a fetch that another one leads.
     package var waitingCallers: Int { state.withLock { $0.waiterCount } }
 
     /// Leads: the fetch has begun and is ours to end, whatever happens.
-    private func fetch() async {
+    func renew() async {
         do throws(Failure) {
             let fetched = try await fetchBytes()
             let now = clock.now()
             let keys = try Self.parse(fetched)
-            let resumption = state.withLock { $0.endFetch(keys: keys, at: now) }
-            resumption.resume()
-            let isRecovery = state.withLock { $0.isRecoveryToTell() }
+            state.withLock { $0.endFetch(keys: keys, at: now) }.resume()
+            let isRecovery = state.withLock { $0.endsLoggedFailures() }
             logger.log(
                 level: isRecovery ? .notice : .debug, "Apple's keys fetched",
                 metadata: ["keys": "\(keys.rs256Keys.count)"])
-            await save(StoredKeySet(document: fetched, fetchedAt: now))
+            do {
+                try await archive.saveKeySet(StoredKeySet(document: fetched, fetchedAt: now))
+            } catch {
+                // Keys in memory continue to work.
+                logger.warning("Apple's keys not stored", metadata: ["cause": "\(error)"])
+            }
         } catch {
             let wasCancelled = Task.isCancelled
             // Logged first, so that the cause comes before the sign-ins that failed because of it.
-            let isTold = state.withLock { $0.isFailureToTell(at: clock.now()) }
-            logger.log(
-                level: isTold ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error)"]
-            )
-            let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
-            resumption.resume()
-        }
-    }
-
-    /// A failure is only logged: keys in memory continue to work.
-    private func save(_ keySet: StoredKeySet) async {
-        do {
-            try await archive.saveKeySet(keySet)
-        } catch {
-            logger.warning("Apple's keys not stored", metadata: ["cause": "\(error)"])
+            let isNews = state.withLock { $0.shouldLogFailure(at: clock.now()) }
+            logger.log(level: isNews ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error)"])
+            state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }.resume()
         }
     }
 
@@ -142,8 +127,7 @@ package final class AppleKeySet: Sendable {
         } catch {
             logger.warning("Apple's stored keys not readable", metadata: ["cause": "\(error)"])
         }
-        let resumption = state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }
-        resumption.resume()
+        state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }.resume()
     }
 
     /// A set without a usable key is no key set: it never replaces a good one.
@@ -155,20 +139,20 @@ package final class AppleKeySet: Sendable {
         return keys
     }
 
-    /// Waits for the fetch in progress; returns at once when it has ended.
-    private func wait() async -> KeySetSignal {
+    /// Waits for the fetch in progress, if there is one. Returns whether it is now ours to lead.
+    private func wait() async -> Bool {
         let ticket = state.withLock { $0.nextTicket() }
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<KeySetSignal, Never>) in
+            await withCheckedContinuation { (waiter: KeySetState.Waiter) in
                 // The flag is set before the handler below runs, and the handler needs this lock: either it is seen
                 // here, or the handler finds the waiter. No continuation is lost between the two.
                 let isRegistered = state.withLock { state in
-                    !Task.isCancelled && state.register(continuation, ticket: ticket)
+                    !Task.isCancelled && state.register(waiter, ticket: ticket)
                 }
-                if !isRegistered { continuation.resume(returning: .ended) }
+                if !isRegistered { waiter.resume(returning: false) }
             }
         } onCancel: {
-            state.withLock { $0.remove(ticket: ticket) }?.resume(returning: .ended)
+            state.withLock { $0.remove(ticket: ticket) }?.resume(returning: false)
         }
     }
 }

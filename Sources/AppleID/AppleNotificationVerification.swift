@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 import Synchronization
 
 // What Apple posts to the notification URL: `{"payload": JWT}`.
@@ -8,7 +7,6 @@ extension AppleIdentityProvider {
     /// The largest body, in bytes.
     private static let maximumNotificationSize = 65_536
 
-    /// Parses and verifies.
     func notification(in body: [UInt8]) async throws(Failure) -> VerifiedNotification {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims
@@ -41,9 +39,10 @@ extension AppleIdentityProvider {
     /// It is usually the primary App ID, which is not configured. The notification is refused anyway, so this may only
     /// cost a limited number of signatures per second, and no fetch except the renewal that is due.
     private func otherApp(of token: UnverifiedAppleToken, than allowed: [String]) async -> String? {
-        guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
-            isCurrentNotification(token.claims), mayCheckUnlisted(),
-            await keys.isSignedByHeldKey(token)
+        let claims = token.claims
+        guard let other = ClaimRules.otherAudience(claims, than: allowed), claims["events"] != nil,
+            claims["nonce"] == nil, (try? ClaimRules.validateTimes(claims, at: clock.now())) != nil,
+            mayCheckUnlisted(), await keys.isSignedByHeldKey(token)
         else { return nil }
         return other
     }
@@ -51,7 +50,6 @@ extension AppleIdentityProvider {
     /// Per second: a third of a percent of a processor.
     private static let maximumUnlistedChecks = 100
 
-    /// False when this second's allowance is used up.
     private func mayCheckUnlisted() -> Bool {
         let now = clock.now().seconds
         return unlistedChecks.withLock { checks in
@@ -59,11 +57,6 @@ extension AppleIdentityProvider {
             checks.count += 1
             return checks.count <= Self.maximumUnlistedChecks
         }
-    }
-
-    private func isCurrentNotification(_ claims: JSONObject) -> Bool {
-        claims["events"] != nil && claims["nonce"] == nil
-            && (try? ClaimRules.validateTimes(claims, at: clock.now())) != nil
     }
 
     private static func payload(of body: [UInt8]) throws(Failure) -> String {
@@ -78,7 +71,6 @@ extension AppleIdentityProvider {
 }
 
 struct AppleEvent: Sendable {
-    /// Longest `type` accepted, in bytes.
     private static let maximumTypeSize = 128
 
     let type: String
@@ -99,7 +91,7 @@ struct AppleEvent: Sendable {
         email = EmailClaims.read(event)
         let time = Self.time(event["event_time"])
         if case .unknown = AppleNotification.Kind(type: type) {
-            subject = event["sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? AppleSubject($0) : nil }
+            subject = ClaimRules.optionalIdentifier("sub", in: event).map { AppleSubject($0) }
             self.time = min(time ?? issuedAt, Self.latest(issuedAt))
         } else {
             subject = AppleSubject(try ClaimRules.identifier("sub", in: event))
@@ -128,8 +120,7 @@ struct AppleEvent: Sendable {
         }
     }
 
-    /// Documentation shows seconds, deliveries contain milliseconds: 10¹¹ is the year 5138 in seconds and 1973 in
-    /// milliseconds.
+    /// Documentation shows seconds, deliveries have milliseconds: 10¹¹ is the year 5138 in one and 1973 in the other.
     static func time(_ value: JSONValue?) -> Timestamp? {
         guard case .number(let number) = value, let amount = number.double, amount >= 0, amount < 9_007_199_254_740_992
         else { return nil }

@@ -6,8 +6,7 @@ import HTTPTypes
 import Logging
 import Storage
 
-/// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's code or
-/// token.
+/// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's token.
 package struct AppleProbe: Sendable {
     /// A code that was never issued.
     private static let dummyCode = "bramley-doctor-no-code"
@@ -25,14 +24,8 @@ package struct AppleProbe: Sendable {
             transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
     }
 
-    /// The keys whose client secrets Apple is asked about.
-    package var keyIDs: [String] { keys.map(\.id) }
+    package var keyIDs: [String] { configuration.signingKeys.all.map(\.id) }
 
-    private var keys: [ClientSecretKey] {
-        [configuration.signingKeys.current, configuration.signingKeys.next].compactMap(\.self)
-    }
-
-    /// Fetches the key set once.
     package func keySet() async -> KeySetProbe {
         let asked = runtime.clock.now()
         let response: ClientResponse
@@ -48,17 +41,18 @@ package struct AppleProbe: Sendable {
         }
         let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: runtime.clock.now())
         do throws(Failure) {
-            let keys = try AppleKeySet.parse(try response.keySet())
-            return KeySetProbe(outcome: .usable(keys: keys.rs256Keys.count), offset: offset)
+            let count = try AppleKeySet.parse(response.keySet()).rs256Keys.count
+            return KeySetProbe(outcome: .usable(keys: count), offset: offset)
         } catch {
             return KeySetProbe(outcome: .unusable("\(error)"), offset: offset)
         }
     }
 
     /// Redeems a code that does not exist, as one of our clients, with a secret of one key.
-    /// - Parameter keyID: one of `keyIDs`.
     package func answer(to clientID: ClientID, keyID: String) async -> ClientProbe {
-        guard let key = keys.first(where: { $0.id == keyID }) else { return .unsigned("there is no key \(keyID)") }
+        guard let key = configuration.signingKeys.all.first(where: { $0.id == keyID }) else {
+            return .unsigned("there is no key \(keyID)")
+        }
         // With only this key, so that the other one does not answer for it.
         var ofKey = configuration
         ofKey.signingKeys = ClientSecretKeys(current: key)
@@ -77,20 +71,17 @@ package struct AppleProbe: Sendable {
         }
     }
 
-    /// Asks for an access token of the scope `user.migration` (TN3159), which names no person and is dropped: this
-    /// request has no code that Apple could examine before the client and its key.
-    /// - Returns: nil when the answer says nothing about them.
+    /// Asks for an access token of the scope `user.migration` (TN3159), which names no person and is dropped: there is
+    /// no code that Apple could examine before the client and its key. Nil when the answer says nothing about them.
     private func authentication(
         of clientID: ClientID, _ tokens: TokenClient
     ) async throws(TokenClientFailure) -> ClientProbe? {
         let response = try await tokens.post("/auth/token", as: clientID, form: AccessToken.form)
         if response.status.code == 200 { return .accepted }
-        guard let refusal = response.tokenEndpointRefusal, refusal.error.isExactly("invalid_client") else { return nil }
-        return .clientRefused(refusal.text)
+        return response.tokenEndpointRefusal.flatMap { $0.isOfClient ? .clientRefused($0.text) : nil }
     }
 }
 
-/// The result of asking for Apple's keys.
 package struct KeySetProbe: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
         case usable(keys: Int)
@@ -118,7 +109,6 @@ package struct ClockOffset: Hashable, Sendable {
         uncertainty = roundTrip / 2 + 500
     }
 
-    /// Whether the clocks certainly differ by more than this.
     package func certainlyExceeds(milliseconds limit: Int64) -> Bool {
         abs(milliseconds) - uncertainty > limit
     }
@@ -126,7 +116,6 @@ package struct ClockOffset: Hashable, Sendable {
 
 /// The token endpoint's answer for a client and a code that does not exist. Texts are Apple's, safe for a log.
 package enum ClientProbe: Hashable, Sendable {
-    /// Apple took the client and the key.
     case accepted
     /// The code was refused. Apple examines it before the client, so this says nothing about the client.
     case codeRefused(String)
@@ -137,17 +126,12 @@ package enum ClientProbe: Hashable, Sendable {
     /// An answer outside the protocol; also a success.
     case noAnswer(String)
     case unreachable(HTTPClientError)
-    /// The key could not sign.
     case unsigned(String)
 
     init(_ response: ClientResponse) {
-        let status = response.status.code
-        guard response.isRefusalStatus else {
-            self = .noAnswer("status \(status)")
-            return
-        }
         guard let refusal = response.tokenEndpointRefusal else {
-            self = .noAnswer("status \(status) without an error of the protocol")
+            let rest = response.isRefusalStatus ? " without an error of the protocol" : ""
+            self = .noAnswer("status \(response.status.code)\(rest)")
             return
         }
         switch refusal.error {

@@ -6,7 +6,6 @@ import Crypto
 extension Failure {
     /// - Parameter check: names the check, never a value of the token.
     static func refused(_ check: String) -> Failure { Failure(.identityToken, check) }
-    /// A time claim is outside the tolerance.
     static func clock(_ check: String) -> Failure { Failure(.clock, check) }
     /// The key set is unavailable, and none is held.
     package static func withoutKeys(_ cause: String) -> Failure { Failure(.keysUnavailable, cause) }
@@ -17,8 +16,7 @@ extension Failure {
 
     /// The failure of a check of a refresh token, which Apple has accepted.
     var ofCheck: TokenFailure {
-        code == .keysUnavailable
-            ? .unavailable(description, mayHaveActed: true) : .unverified(description)
+        code == .keysUnavailable ? .unavailable(description, mayHaveActed: true) : .unverified(description)
     }
 
     /// The failure of a notification: 400 for what is not Apple's, 503 where a later delivery may succeed.
@@ -54,7 +52,6 @@ struct UnverifiedAppleToken: Sendable {
         return kid
     }
 
-    /// - Returns: the claims, now Apple's.
     fileprivate func verified(with key: RSAPublicKey) throws(Failure) -> JSONObject {
         guard (try? RS256.verify(jws, with: key)) != nil else { throw .refused("signature is wrong") }
         return claims
@@ -63,11 +60,9 @@ struct UnverifiedAppleToken: Sendable {
 
 // The last and most expensive check: the signature, by the key that the header names.
 extension AppleKeySet {
-    /// An absent kid is refused, however many keys there are. Apple always sends one.
-    ///
-    /// A key that does not verify may have been replaced under its kid: the set is fetched again, within the bounds for
-    /// an unknown kid, and the signature is verified once more if the key is different.
-    /// - Returns: the claims, now Apple's.
+    /// An absent kid is refused, however many keys there are: Apple always sends one. A key that does not verify may
+    /// have been replaced under its kid: the set is fetched again, within the bounds for an unknown kid, and the
+    /// signature is verified once more if the key is different. Returns the claims, now Apple's.
     func verifySignature(of token: UnverifiedAppleToken) async throws(Failure) -> JSONObject {
         let kid = try token.keyID()
         let key = try await self.key(for: kid)
@@ -80,7 +75,6 @@ extension AppleKeySet {
     }
 
     /// With the present keys only: a token that is refused anyway causes no fetch, except the renewal that is due.
-    /// - Returns: whether one of them is the token's and the signature is valid.
     func isSignedByHeldKey(_ token: UnverifiedAppleToken) async -> Bool {
         guard let kid = try? token.keyID() else { return false }
         if heldKey(for: kid) == nil { await renewIfDue() }

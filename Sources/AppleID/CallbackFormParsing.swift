@@ -16,7 +16,6 @@ enum CallbackFormParser {
     /// Our own field: this post was sent again from our origin. Any value counts, so that no value makes a loop.
     static let repostField = "bramley_repost"
 
-    /// - Throws: `.malformedCallback` when the body is not a form, is too large, or repeats or overfills a field.
     static func parse(_ body: [UInt8]) throws(Failure) -> CallbackForm {
         let fields = try translating(
             try FormDecoder.parse(body, maximumBytes: maximumBodySize, maximumFields: maximumFields)
@@ -29,9 +28,7 @@ enum CallbackFormParser {
         form.identityToken = try single("id_token", in: fields, maximumSize: maximumTokenSize)
         form.error = try single("error", in: fields, maximumSize: maximumErrorSize)
         form.isRepost = try single(repostField, in: fields, maximumSize: maximumErrorSize, keepsEmpty: true) != nil
-        if let user = try single("user", in: fields, maximumSize: maximumBodySize),
-            let name = name(in: user)
-        {
+        if let user = try single("user", in: fields, maximumSize: maximumBodySize), let name = name(in: user) {
             form.name = name.isEmpty ? nil : name
             form.rawUser = user
         }
@@ -80,8 +77,7 @@ enum CallbackFormParser {
 
 /// Makes one part of a name from a browser safe to show and store.
 package enum DisplayName {
-    /// The longest part kept, in characters (grapheme clusters); scalars are bounded too, since one character may have
-    /// any number of combining marks.
+    /// The longest part kept, in characters (grapheme clusters), each of which may have any number of scalars.
     package static let maximumCharacters = 100
     package static let maximumScalars = 400
 
@@ -105,8 +101,7 @@ package enum DisplayName {
         return result.unicodeScalars.contains(where: isVisible) ? result : nil
     }
 
-    /// A fast path for a short name of printable ASCII without surrounding blanks, which stays as it is; nil for any
-    /// other.
+    /// A fast path for a short name of printable ASCII without surrounding blanks, which stays as it is; else nil.
     private static func plain(_ text: String) -> String? {
         let bytes = text.utf8.span
         guard (1...maximumCharacters).contains(bytes.count), bytes[0] != 0x20, bytes[bytes.count - 1] != 0x20 else {

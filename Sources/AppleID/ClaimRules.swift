@@ -9,7 +9,6 @@ enum ClaimRules {
     /// Longest opaque identifier accepted (`sub`, `jti`, `transfer_sub`), in bytes. OpenID Connect Core §2 has 255.
     static let maximumIdentifierSize = 255
 
-    /// `iss` is exactly one of `issuers`.
     static func validateIssuer(_ claims: JSONObject, issuers: [String]) throws(Failure) -> String {
         guard let issuer = claims["iss"]?.stringValue else { throw .refused("iss is missing") }
         guard issuers.contains(where: issuer.isExactly) else { throw .refused("iss is not Apple's") }
@@ -26,7 +25,7 @@ enum ClaimRules {
             guard let texts = value.textsValue else { throw .refused("aud is mistyped") }
             audiences = texts
         }
-        // Further audiences are refused: a token that is also meant for another audience is not meant for us alone.
+        // Further audiences are refused: a token that is also meant for another audience is not meant only for us.
         guard let audience = audiences.first, audiences.allSatisfy(audience.isExactly),
             allowed.contains(where: audience.isExactly)
         else { throw .refused("aud is not ours") }
@@ -36,8 +35,7 @@ enum ClaimRules {
         return audience
     }
 
-    /// The single client of a token that is not meant for any of `allowed`; nil when `aud` is ours, has several values
-    /// or is unusable.
+    /// The single client of a token that is meant for none of `allowed`; nil when `aud` is ours, several or unusable.
     static func otherAudience(_ claims: JSONObject, than allowed: [String]) -> String? {
         let audience =
             switch claims["aud"] {
@@ -70,9 +68,13 @@ enum ClaimRules {
         return text
     }
 
+    /// The same where it may be absent: nil also when it is unusable.
+    static func optionalIdentifier(_ name: String, in claims: JSONObject) -> String? {
+        claims[name]?.stringValue.flatMap { isIdentifier($0) ? $0 : nil }
+    }
+
     static func isIdentifier(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.count <= maximumIdentifierSize
-            && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+        !text.isEmpty && text.utf8.count <= maximumIdentifierSize && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
     /// Compares in constant time.
@@ -109,9 +111,7 @@ package enum EmailClaims {
         }
     }
 
-    package static func isTrue(_ value: JSONValue?) -> Bool {
-        flag(value) == true
-    }
+    package static func isTrue(_ value: JSONValue?) -> Bool { flag(value) == true }
 
     /// RFC 5322 §3.4.1, only the dot-atom form: no quoting, no comments, no literals. Letters, marks and digits of any
     /// script (RFC 6531 §3.3), nothing else of Unicode.

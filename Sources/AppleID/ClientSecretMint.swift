@@ -32,7 +32,6 @@ package final class ClientSecretMint: Sendable {
 
         func role(for client: ClientID) -> ClientSecretKeys.Role { working[client] ?? .current }
 
-        /// The key that works.
         func choice(for client: ClientID) -> Choice {
             choice(for: client, role(for: client)) ?? choice(for: client, .current, keys.current)
         }
@@ -56,11 +55,9 @@ package final class ClientSecretMint: Sendable {
         state = Mutex(State(keys: configuration.signingKeys))
     }
 
-    /// The keys that sign now.
     package var keys: ClientSecretKeys { state.withLock(\.keys) }
 
-    /// Signs with these keys from now on. No earlier secret is used again, and which key works must be found out again.
-    /// - Returns: false when these keys already sign; then nothing changes.
+    /// Signs with these keys from now on, and forgets earlier secrets and which key works. False if they already sign.
     @discardableResult
     package func replaceKeys(_ keys: ClientSecretKeys) -> Bool {
         state.withLock { state in
@@ -70,8 +67,7 @@ package final class ClientSecretMint: Sendable {
         }
     }
 
-    /// The secret of one client, signed by the key that works for it.
-    /// - Throws: when the key cannot sign, which no peer's input can cause.
+    /// The secret of one client, signed by the key that works for it. No peer's input can make that fail.
     package func secret(for client: ClientID) throws(KeyError) -> ClientSecret {
         try secret(state.withLock { $0.choice(for: client) })
     }
@@ -124,8 +120,7 @@ package final class ClientSecretMint: Sendable {
         let issued = now.seconds
         let claims = JSONObject([
             ("iss", .string(configuration.team.rawValue)),
-            ("iat", .number(JSONNumber(issued))),
-            ("exp", .number(JSONNumber(issued + Self.lifetime))),
+            ("iat", .number(JSONNumber(issued))), ("exp", .number(JSONNumber(issued + Self.lifetime))),
             // Never empty: AppleConfiguration refuses that.
             ("aud", .string(configuration.issuers[0])),
             ("sub", .string(client.rawValue)),
@@ -134,7 +129,6 @@ package final class ClientSecretMint: Sendable {
     }
 }
 
-/// The key of a .p8 file with its key ID.
 package struct ClientSecretKey: Sendable {
     package let id: String
     let key: P256PrivateKey
@@ -148,7 +142,6 @@ package struct ClientSecretKey: Sendable {
         self.init(id: settings.id, key: try P256PrivateKey(pem: settings.pem.reveal()))
     }
 
-    /// Whether both are the same key, whatever their IDs.
     package func holdsSameKey(as other: ClientSecretKey) -> Bool {
         guard let ours = key.publicKey.coordinates, let theirs = other.key.publicKey.coordinates else { return false }
         return ours == theirs
@@ -157,14 +150,11 @@ package struct ClientSecretKey: Sendable {
 
 /// The keys registered at Apple: one, or two during a rotation. Apple allows two at a time.
 package struct ClientSecretKeys: Sendable {
-    /// Which of the two.
     package enum Role: Hashable, Sendable {
         case current, next
     }
 
-    /// `apple.keyID`.
     package var current: ClientSecretKey
-    /// `apple.nextKeyID`, if there is one.
     package var next: ClientSecretKey?
 
     package init(current: ClientSecretKey, next: ClientSecretKey? = nil) {
@@ -172,9 +162,11 @@ package struct ClientSecretKeys: Sendable {
         self.next = next
     }
 
+    var all: [ClientSecretKey] { [current, next].compactMap(\.self) }
+
     /// Identifies the keys: a digest of their IDs and public keys.
     package var fingerprint: Digest256 {
-        let parts = [current, next].compactMap(\.self).map { key in
+        let parts = all.map { key in
             let coordinates = key.key.publicKey.coordinates
             return "\(key.id) \(Hexadecimal.encode((coordinates?.x ?? []) + (coordinates?.y ?? [])))"
         }

@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 
 /// How an identity token came, and what it must contain for that.
 enum IdentityTokenChannel: Sendable {
@@ -11,12 +10,9 @@ enum IdentityTokenChannel: Sendable {
     case back(nonce: String?, accessToken: String?)
 }
 
-// Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
-//
-// Cheap claims are checked first, unverified: a token that is not for us costs no RSA and no fetch. No option skips a
-// check.
+// Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11). Cheap claims are checked first, unverified: a
+// token that is not for us costs no RSA and no fetch. No option skips a check.
 extension AppleIdentityProvider {
-    /// - Parameter clientIDs: any of these.
     func verify(
         _ text: String, for clientIDs: [ClientID], _ channel: IdentityTokenChannel
     ) async throws(Failure) -> IdentityClaims {
@@ -34,9 +30,9 @@ extension AppleIdentityProvider {
         var identity = IdentityClaims(
             issuer: issuer, clientID: ClientID(audience), subject: AppleSubject(subject), issuedAt: issuedAt)
         identity.email = EmailClaims.read(verified)
-        identity.realUserStatus = realUserStatus(verified["real_user_status"])
-        identity.transferSubject =
-            verified["transfer_sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? $0 : nil }
+        let states: [Int64: RealUserStatus] = [0: .unsupported, 1: .unknown, 2: .likelyReal]
+        identity.realUserStatus = verified["real_user_status"]?.int64Value.flatMap { states[$0] }
+        identity.transferSubject = ClaimRules.optionalIdentifier("transfer_sub", in: verified)
         return identity
     }
 
@@ -59,16 +55,6 @@ extension AppleIdentityProvider {
         // An empty expected value would match an empty claim.
         guard let text = value.stringValue, !expected.isEmpty, ClaimRules.isSame(text, expected) else {
             throw .refused("\(name) is wrong")
-        }
-    }
-
-    private func realUserStatus(_ value: JSONValue?) -> RealUserStatus? {
-        guard case .number(let number) = value else { return nil }
-        return switch number.int64 {
-        case 0: .unsupported
-        case 1: .unknown
-        case 2: .likelyReal
-        default: nil
         }
     }
 }

@@ -2,33 +2,21 @@ import Accounts
 import Coding
 import Crypto
 
-/// What a waiter is resumed with.
-enum KeySetSignal: Hashable, Sendable {
-    /// The fetch has ended, successfully or not: check again.
-    case ended
-    /// The leader was cancelled: the fetch is yours now.
-    case lead
-}
-
 /// The state behind `AppleKeySet`: decides without I/O, and returns what to do. Guarded by one lock.
 struct KeySetState {
-    /// What a caller that needs a key does next.
     enum Step {
         case found(RSAPublicKey)
         case refused(Failure)
-        case loadArchive, waitForArchive
-        case lead, wait
-        /// Nothing may be fetched for this many milliseconds; then ask again, with the number of the failure that
-        /// caused the pause.
+        case loadArchive, lead, wait
+        /// Nothing may be fetched for this many milliseconds; then ask again, with the number of the failure before.
         case pause(milliseconds: Int64, after: UInt64)
     }
 
-    /// What one caller has done so far.
     struct Visit {
         fileprivate let began: Timestamp
         /// The number of fetches Apple had answered by then.
         fileprivate let answers: UInt64
-        /// Milliseconds spent in pauses: a clock that stands still or goes back does not prolong a visit.
+        /// Milliseconds spent in pauses: a clock that stops or goes back does not prolong a visit.
         var paused: Int64 = 0
         /// The failure whose pause it has waited out.
         var pausedAfter: UInt64?
@@ -40,27 +28,24 @@ struct KeySetState {
         }
     }
 
-    /// Continuations to resume, outside the lock.
+    /// A caller that waits. It is resumed with whether the fetch is now its own, because the leader was cancelled;
+    /// otherwise the fetch has ended, successfully or not, and it checks again.
+    typealias Waiter = CheckedContinuation<Bool, Never>
+
     struct Resumption {
-        var continuations: [CheckedContinuation<KeySetSignal, Never>] = []
-        var signal = KeySetSignal.ended
+        var waiters: [Waiter]
+        var leads = false
 
         func resume() {
-            for continuation in continuations { continuation.resume(returning: signal) }
+            for waiter in waiters { waiter.resume(returning: leads) }
         }
     }
 
-    private enum Work {
-        case loading, fetching
-    }
-
-    /// One piece of work in progress, and its waiters.
+    /// One read of the archive or one fetch in progress, and its waiters.
     private struct Flight {
-        var work: Work
-        /// A set is held, and lacks the key that is needed.
         var isForUnknownKey = false
         var handovers = 0
-        var waiters: [UInt64: CheckedContinuation<KeySetSignal, Never>] = [:]
+        var waiters: [UInt64: Waiter] = [:]
     }
 
     /// A cancelled leader hands its fetch over at most this often, so that it ends.
@@ -79,8 +64,8 @@ struct KeySetState {
     private var failures: Int64 = 0
     /// Failures since the start: identifies a pause that is over, whatever the clock says.
     private var failureNumber: UInt64 = 0
-    /// When the operator was last told of this series of failures.
-    private var toldAt: Timestamp?
+    /// When this series of failures was last logged.
+    private var loggedAt: Timestamp?
     private var tickets: UInt64 = 0
 
     // MARK: Deciding
@@ -88,14 +73,12 @@ struct KeySetState {
     func beginVisit(at now: Timestamp) -> Visit { Visit(began: now, answers: answers) }
 
     /// - Parameter known: a key with this kid that did not verify; looks for another.
-    mutating func step(
-        toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, at now: Timestamp
-    ) -> Step {
+    mutating func step(toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, at now: Timestamp) -> Step {
         dropExpired(at: now)
         if let key = keys?.key(for: kid), key != known { return .found(key) }
         guard isArchiveLoaded else {
-            if flight != nil { return .waitForArchive }
-            flight = Flight(work: .loading)
+            if flight != nil { return .wait }
+            flight = Flight()
             return .loadArchive
         }
         // A fetch was answered in the meantime, for us or the caller we joined: what that set lacks is not Apple's.
@@ -112,7 +95,7 @@ struct KeySetState {
             }
             return .pause(milliseconds: pause, after: failureNumber)
         }
-        flight = Flight(work: .fetching, isForUnknownKey: keys != nil)
+        flight = Flight(isForUnknownKey: keys != nil)
         return .lead
     }
 
@@ -127,40 +110,39 @@ struct KeySetState {
             hasElapsed(milliseconds: Self.renewalAge, since: fetchedAt, at: now),
             failedAt.map({ hasElapsed(milliseconds: Self.unknownKeyCoolDown, since: $0, at: now) }) ?? true
         else { return false }
-        flight = Flight(work: .fetching)
+        flight = Flight()
         return true
     }
 
-    /// What to do until there is a set; nil when one is held.
     mutating func firstStep(_ visit: Visit, at now: Timestamp) -> Step? {
         dropExpired(at: now)
         guard keys == nil else { return nil }
         guard flight == nil else { return .wait }
         guard isArchiveLoaded else {
-            flight = Flight(work: .loading)
+            flight = Flight()
             return .loadArchive
         }
         // Nobody waits for this one, so the longer pause applies.
         if let pause = pause(after: visit, longest: Self.unknownKeyCoolDown, at: now) {
             return .pause(milliseconds: pause, after: failureNumber)
         }
-        flight = Flight(work: .fetching)
+        flight = Flight()
         return .lead
     }
 
     // MARK: Ending work
 
     /// Whether to log a failure: the first in a row, then once a minute.
-    mutating func isFailureToTell(at now: Timestamp) -> Bool {
-        if let toldAt, !hasElapsed(milliseconds: 60_000, since: toldAt, at: now) { return false }
-        toldAt = now
+    mutating func shouldLogFailure(at now: Timestamp) -> Bool {
+        if let loggedAt, !hasElapsed(milliseconds: 60_000, since: loggedAt, at: now) { return false }
+        loggedAt = now
         return true
     }
 
     /// Whether to log the recovery: failures were logged, and their end was not.
-    mutating func isRecoveryToTell() -> Bool {
-        defer { toldAt = nil }
-        return toldAt != nil
+    mutating func endsLoggedFailures() -> Bool {
+        defer { loggedAt = nil }
+        return loggedAt != nil
     }
 
     /// A fetch succeeded with at least one usable key.
@@ -181,7 +163,7 @@ struct KeySetState {
         {
             current.handovers += 1
             flight = current
-            return Resumption(continuations: [heir], signal: .lead)
+            return Resumption(waiters: [heir], leads: true)
         }
         // A cancelled fetch that nobody waits for says nothing about Apple.
         if !wasCancelled || waiterCount > 0 {
@@ -205,7 +187,7 @@ struct KeySetState {
 
     private mutating func endFlight() -> Resumption {
         defer { flight = nil }
-        return Resumption(continuations: flight.map { Array($0.waiters.values) } ?? [])
+        return Resumption(waiters: flight.map { Array($0.waiters.values) } ?? [])
     }
 
     // MARK: Waiting
@@ -218,15 +200,12 @@ struct KeySetState {
     }
 
     /// False when the fetch has ended in the meantime.
-    mutating func register(_ continuation: CheckedContinuation<KeySetSignal, Never>, ticket: UInt64) -> Bool {
-        guard flight != nil else { return false }
-        flight?.waiters[ticket] = continuation
-        return true
+    mutating func register(_ waiter: Waiter, ticket: UInt64) -> Bool {
+        flight?.waiters[ticket] = waiter
+        return flight != nil
     }
 
-    mutating func remove(ticket: UInt64) -> CheckedContinuation<KeySetSignal, Never>? {
-        flight?.waiters.removeValue(forKey: ticket)
-    }
+    mutating func remove(ticket: UInt64) -> Waiter? { flight?.waiters.removeValue(forKey: ticket) }
 
     // MARK: Times
 
@@ -260,9 +239,7 @@ struct KeySetState {
 // fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and then one a
 // minute. While none is held nobody can sign in; then a waiting caller causes at most one fetch in five seconds.
 extension KeySetState {
-    /// The age at which a set is renewed alongside other work.
     private static let renewalAge: Int64 = 3_600_000
-    /// The age from which a set is no longer trusted.
     private static let maximumAge: Int64 = 7 * 86_400_000
     /// Unknown kids cause at most one answered fetch in this time; also the longest pause when nobody waits.
     private static let unknownKeyCoolDown: Int64 = 60_000
@@ -270,8 +247,7 @@ extension KeySetState {
     private static let firstPause: Int64 = 100
     /// The longest pause while no set is held and a caller waits.
     private static let longestPause: Int64 = 5_000
-    /// How long a caller waits in pauses: at least `longestPause`, so that every caller that needs a key causes one more
-    /// fetch.
+    /// How long a caller waits in pauses: at least `longestPause`, so that each that needs a key causes a fetch.
     private static let patience: Int64 = 6_000
     /// How long a fetch may take before the client gives it up.
     private static let longestFetch: Int64 = 10_000

@@ -31,8 +31,7 @@ extension AppleIdentityProvider {
         return (token, object["access_token"]?.stringValue, nil)
     }
 
-    /// Apple examines the token before the client, and answers `invalid_grant` for another client's token too: only the
-    /// description tells them apart.
+    /// Apple examines the token first, and answers `invalid_grant` for another client's too: the description tells.
     private static func checkFailure(_ refusal: TokenEndpointRefusal?, status: Int) -> TokenFailure {
         guard let refusal else {
             return .unavailable("token endpoint: status \(status) without an error", mayHaveActed: true)
@@ -40,7 +39,8 @@ extension AppleIdentityProvider {
         return switch refusal.error {
         // Both have been seen after a revocation, with status 400 as in RFC 6749 §5.2.
         case "invalid_grant" where status == 400, "invalid_request" where status == 400:
-            refusal.blamesClient ? .mismatch(refusal.text) : .dead(refusal.text)
+            // `client_id mismatch. …` and `redirect_uri mismatch. …`: the token is alive, the request was wrong.
+            refusal.text.lowercased().contains("mismatch") ? .mismatch(refusal.text) : .dead(refusal.text)
         case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
             .clientRefused(refusal.text)
         default: .unavailable("token endpoint: status \(status), " + refusal.text, mayHaveActed: true)
@@ -59,50 +59,31 @@ extension AppleIdentityProvider {
     }
 
     /// That Apple accepted the token is worth only as much as its signed statement for whom: this person and client.
-    private func verify(
-        _ answer: TokenResponse, subject: AppleSubject, clientID: ClientID
-    ) async throws(TokenFailure) {
+    private func verify(_ answer: TokenResponse, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure) {
         let claims = try await translating(
-            await verify(answer.identityToken, for: [clientID], .back(nonce: nil, accessToken: answer.accessToken))
-        ) { (failure: Failure) in failure.ofCheck }
+            await verify(answer.identityToken, for: [clientID], .back(nonce: nil, accessToken: answer.accessToken)),
+            \Failure.ofCheck)
         guard claims.subject.rawValue.isExactly(subject.rawValue) else { throw .unverified("sub is wrong") }
     }
 
     /// Revokes a refresh token at `/auth/revoke` (RFC 7009 §2.1), which ends the person's authorization.
-    /// - Throws: `.clientRefused` when Apple refused us, `.unavailable` without a clear answer.
     package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenFailure) {
         let form = [("token", token.value), ("token_type_hint", "refresh_token")]
         let response = try await client.post(
             "/auth/revoke", as: clientID, form: form, unsigned: TokenFailure.clientRefused
-        ) {
-            Self.unrevoked("\($0)")
+        ) { Self.unrevoked("\($0)") }
+        if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
+        guard response.status.code == 200 else { throw Self.unrevoked("status \(response.status.code)") }
+        // Acknowledged: without content, as documented, or with a JSON object that names no error; also an unknown token
+        // (RFC 7009 §2.2). A gateway's page or an incomplete answer is not: once it counts as done, nobody asks again.
+        if response.body.isEmpty { return }
+        guard let object = response.jsonObject, object["error"] == nil else {
+            throw Self.unrevoked("status 200 with content that is not Apple's")
         }
-        if let failure = Self.revocationFailure(in: response) { throw failure }
-    }
-
-    /// Nil when Apple acknowledged: 200 without content, as documented, or with a JSON object that names no error. It
-    /// also does so for unknown tokens (RFC 7009 §2.2). A gateway's page with status 200 is not an acknowledgement, nor
-    /// is an incomplete answer: once it counts as done, nobody asks again.
-    private static func revocationFailure(in response: ClientResponse) -> TokenFailure? {
-        let status = response.status.code
-        if status == 200 {
-            if response.body.isEmpty { return nil }
-            if let object = response.jsonObject, object["error"] == nil { return nil }
-            return unrevoked("status 200 with content that is not Apple's")
-        }
-        guard let refusal = response.tokenEndpointRefusal else {
-            return unrevoked("status \(status)")
-        }
-        return .clientRefused(refusal.text)
     }
 
     /// What is not acknowledged is sent again, whatever Apple made of it.
     private static func unrevoked(_ text: String) -> TokenFailure {
         .unavailable("revocation endpoint: " + text, mayHaveActed: true)
     }
-}
-
-extension TokenEndpointRefusal {
-    /// `client_id mismatch. …` and `redirect_uri mismatch. …`: the token is alive, the request was wrong.
-    fileprivate var blamesClient: Bool { text.lowercased().contains("mismatch") }
 }

@@ -4,7 +4,6 @@ import HTTP
 import HTTPTypes
 import Synchronization
 
-/// An access token of the scope `user.migration`.
 struct AccessToken: Sendable {
     /// How long one is used, in seconds; Apple gives it an hour.
     fileprivate static let use: Int64 = 3000
@@ -29,7 +28,7 @@ extension AppleIdentityProvider {
         of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferSubject {
         let answer = try await ask([("sub", subject.rawValue), ("target", recipient.rawValue)], as: clientID)
-        guard let text = answer["transfer_sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
+        guard let text = ClaimRules.optionalIdentifier("transfer_sub", in: answer) else {
             throw .unavailable("migration endpoint: no transfer_sub")
         }
         return TransferSubject(text)
@@ -39,30 +38,24 @@ extension AppleIdentityProvider {
         of transferSubject: TransferSubject, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferredIdentity {
         let answer = try await ask([("transfer_sub", transferSubject.rawValue)], as: clientID)
-        guard let text = answer["sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
+        guard let text = ClaimRules.optionalIdentifier("sub", in: answer) else {
             throw .unavailable("migration endpoint: no sub")
         }
-        return TransferredIdentity(subject: AppleSubject(text), email: Self.relayAddress(in: answer))
+        // Apple reports only relay addresses. One that is not marked as such, or that could break a program, is ignored.
+        let email = EmailClaims.read(answer).flatMap { $0.isPrivate ? $0.address : nil }
+        return TransferredIdentity(
+            subject: AppleSubject(text),
+            email: email.map { EmailAddress(address: $0, isVerified: true, isPrivate: true) })
     }
-
-    /// Apple reports only relay addresses. One that is not marked as such, or that could break a program, is ignored.
-    private static func relayAddress(in answer: JSONObject) -> EmailAddress? {
-        guard let address = answer["email"]?.stringValue, EmailClaims.isSafe(address) else { return nil }
-        guard EmailClaims.isTrue(answer["is_private_email"]) else { return nil }
-        return EmailAddress(address: address, isVerified: true, isPrivate: true)
-    }
-
-    // MARK: Requests
-
-    private static var migrationPath: String { "/auth/usermigrationinfo" }
 
     /// Asks with the present token, and once more with a new one when Apple refuses it: it may have ended early.
     private func ask(_ form: [(String, String)], as clientID: ClientID) async throws(MigrationFailure) -> JSONObject {
+        let path = "/auth/usermigrationinfo"
         let first = try await token(of: clientID)
-        let response = try await post(Self.migrationPath, form, as: clientID, bearer: first.text)
+        let response = try await post(path, form, as: clientID, bearer: first.text)
         guard Self.isRefusalOfUs(response) else { return try read(response) }
         let second = try await token(of: clientID, after: first)
-        return try read(try await post(Self.migrationPath, form, as: clientID, bearer: second.text))
+        return try read(try await post(path, form, as: clientID, bearer: second.text))
     }
 
     /// - Parameter refused: a token that Apple no longer accepts.
@@ -95,8 +88,6 @@ extension AppleIdentityProvider {
             .unavailable("\(path): \($0)")
         }
     }
-
-    // MARK: Answers
 
     /// Refuses the client, its key or its token, not the request. RFC 6750 §3.1 has its own error for the last.
     private static func isRefusalOfUs(_ response: ClientResponse) -> Bool {

@@ -13,9 +13,6 @@ struct TokenClient: Sendable {
     let client: AppleEndpointClient
     let secrets: ClientSecretMint
 
-    /// Posts one form.
-    /// - Parameter path: of the endpoint, such as `/auth/token`.
-    /// - Parameter form: everything except the client's ID and secret.
     /// - Throws: when there was no answer. Apple's answers, including refusals, are returned.
     func post(
         _ path: String, as clientID: ClientID, form: [(String, String)]
@@ -32,10 +29,7 @@ struct TokenClient: Sendable {
         return second
     }
 
-    /// The same for callers with failures of their own.
-    /// - Parameters:
-    ///   - unsigned: the failure of a request that could not be made, with its text.
-    ///   - unanswered: that of one without an answer.
+    /// The same for callers with failures of their own: when nothing was sent, and when nothing was answered.
     func post<Reported: Error>(
         _ path: String, as clientID: ClientID, form: [(String, String)], unsigned: (String) -> Reported,
         unanswered: (HTTPClientError) -> Reported
@@ -52,13 +46,11 @@ struct TokenClient: Sendable {
         _ path: String, _ clientID: ClientID, _ secret: ClientSecret, _ form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
         let credentials = [("client_id", clientID.rawValue), ("client_secret", secret.reveal())]
-        return try await translating(await client.post(path, form: FormEncoder.encode(credentials + form))) {
-            (error: HTTPClientError) in TokenClientFailure.transport(error)
-        }
+        return try await translating(
+            await client.post(path, form: FormEncoder.encode(credentials + form)), TokenClientFailure.transport)
     }
 }
 
-/// Why Apple could not be called.
 enum TokenClientFailure: Error {
     /// The client secret could not be signed: our fault, and nothing was sent.
     case secret(KeyError)
@@ -76,22 +68,17 @@ struct TokenEndpointRefusal: Hashable, Sendable {
     /// `invalid_client`: our identifiers or our key, not what was asked.
     var isOfClient: Bool { error.isExactly("invalid_client") }
 
-    /// From an answer's object; nil when it names no error.
     init?(_ object: JSONObject) {
         guard let error = object["error"]?.stringValue, !error.isEmpty else { return nil }
         self.error = error
         let description = object["error_description"]?.stringValue ?? ""
-        text = Self.cleaned(description.isEmpty ? error : error + ": " + description)
-    }
-
-    private static func cleaned(_ text: String) -> String {
-        let printable = text.unicodeScalars.lazy.filter { (0x20...0x7E).contains($0.value) }
-        return String(String.UnicodeScalarView(printable.prefix(200)))
+        let whole = description.isEmpty ? error : error + ": " + description
+        let printable = whole.unicodeScalars.lazy.filter { (0x20...0x7E).contains($0.value) }
+        text = String(String.UnicodeScalarView(printable.prefix(200)))
     }
 }
 
 extension ClientResponse {
-    /// The content as a JSON object; nil when it is anything else.
     var jsonObject: JSONObject? {
         guard looksLikeJSONObject else { return nil }
         let limits = JSONLimits(maximumBytes: AppleEndpointClient.maximumBodySize, maximumDepth: 8)
@@ -109,11 +96,77 @@ extension ClientResponse {
 }
 
 extension HTTPClientError {
-    /// Whether a byte of the request may have reached the peer.
     var mayHaveArrived: Bool {
         switch self {
         case .unknownHost, .inside, .connect, .tls, .proxy: false
         case .timeout, .closed, .malformed, .tooLarge: true
         }
+    }
+}
+
+/// The parsed answer of `/auth/token`; its identity token is not yet verified.
+typealias TokenResponse = (identityToken: String, accessToken: String?, refreshToken: RefreshToken?)
+
+extension AppleIdentityProvider {
+    /// Redeems an authorization code at `/auth/token` (RFC 6749 §4.1.3), once, by client_secret_post.
+    func redeem(code: String, for clientID: ClientID) async throws(Failure) -> TokenResponse {
+        var form = [("code", code), ("grant_type", "authorization_code")]
+        // Apple: only if the authorize request had one. An app's had none.
+        if clientID == servicesID { form.append(("redirect_uri", configuration.redirectURI)) }
+        let response = try await client.post(
+            "/auth/token", as: clientID, form: form, unsigned: { Failure(.clientRefused, $0) }
+        ) { error in
+            Failure(.providerUnavailable, "token endpoint: \(error)", mayHaveSpentCode: error.mayHaveArrived)
+        }
+        // The status decides first: a gateway's error page is never parsed.
+        let status = response.status.code
+        guard status == 200 || response.isRefusalStatus else {
+            throw Failure(.providerUnavailable, "token endpoint: status \(status)")
+        }
+        guard let object = response.jsonObject else {
+            // With 200 the code is spent, whatever a gateway made of the answer.
+            let text = "token endpoint: status \(status), content is not JSON"
+            throw Failure(.providerUnavailable, text, mayHaveSpentCode: status == 200)
+        }
+        guard status == 200 else { throw Self.exchangeFailure(TokenEndpointRefusal(object), status: status) }
+        guard let token = object["id_token"]?.stringValue, !token.isEmpty else {
+            throw Failure(.providerUnavailable, "token endpoint: no id_token", mayHaveSpentCode: true)
+        }
+        return (
+            token, object["access_token"]?.stringValue,
+            object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : RefreshToken($0) }
+        )
+    }
+
+    /// RFC 6749 §5.2, as Apple uses it: `invalid_grant` concerns the code, all other errors concern us.
+    private static func exchangeFailure(_ refusal: TokenEndpointRefusal?, status: Int) -> Failure {
+        guard let refusal else {
+            return Failure(.providerUnavailable, "token endpoint: status \(status) without an error")
+        }
+        return switch refusal.error {
+        case "invalid_grant": Failure(.codeRefused, refusal.text)
+        case "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
+            Failure(.clientRefused, refusal.text)
+        default: Failure(.providerUnavailable, "token endpoint: status \(status), " + refusal.text)
+        }
+    }
+}
+
+extension IdentityClaims {
+    /// Compares the token endpoint's token with the one from the browser (OpenID Connect Core §3.3.3.6), and combines
+    /// what both say about the person.
+    ///
+    /// The token endpoint takes precedence; the front channel only fills what it omits. `issuedAt` is the earlier of
+    /// the two, so that a revocation between them ends this sign-in's session.
+    func confirmed(by back: IdentityClaims) throws(Failure) -> IdentityClaims {
+        guard back.issuer == issuer else { throw Failure(.tokenMismatch, "iss") }
+        guard back.clientID == clientID else { throw Failure(.tokenMismatch, "aud") }
+        guard back.subject == subject else { throw Failure(.tokenMismatch, "sub") }
+        var result = back
+        result.issuedAt = min(issuedAt, back.issuedAt)
+        result.email = back.email ?? email
+        result.realUserStatus = back.realUserStatus ?? realUserStatus
+        result.transferSubject = back.transferSubject ?? transferSubject
+        return result
     }
 }

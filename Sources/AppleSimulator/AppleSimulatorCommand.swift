@@ -11,32 +11,33 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple-simulator",
         abstract: "A local stand-in for Apple's Sign in with Apple servers.",
-        discussion: "Controls and documentation: open the printed address in a browser; docs/reference/simulator.md.",
+        discussion: "Open the printed address in a browser for its controls. See docs/reference/simulator.md.",
         version: Build.description(of: "apple-simulator"))
 
     @Option(help: "The address to listen on.") var host = "127.0.0.1"
-    @Option(help: "The port to listen on; 0 takes a free one.") var port: UInt16 = 0
-    @Option(help: "Event loops; 0 makes one per core.") var threads = 1
-    @Option(help: "The relying party; its return URL and notification URL are below it.")
+    @Option(help: "The port to listen on; 0 picks a free one.") var port: UInt16 = 0
+    @Option(help: "Number of event loops; 0 starts one per core.") var threads = 1
+    @Option(help: "The relying party's URL; its return and notification URLs are derived from it.")
     var serverURL = "http://localhost:8080"
     @Option(help: "The Services ID of the website.") var servicesID = "com.example.web"
-    @Option(help: "The bundle ID of an app; may be given several times.") var bundleID: [String] = []
+    @Option(help: "The bundle ID of an app. Repeatable.") var bundleID: [String] = []
     @Option(help: "The Team ID.") var teamID = "TEAM123456"
     @Option(help: "The key ID; one for each --key.") var keyID: [String] = []
-    @Option(help: "The relying party's key: the .p8, or its public half in PEM. A .p8 is made where there is no file.")
+    @Option(
+        help: "The relying party's key: the .p8, or its public key in PEM. If the file is missing, a .p8 is created.")
     var key: [String] = []
-    @Option(help: "A return URL; replaces the one below --server-url; may be given several times.")
+    @Option(help: "A return URL; replaces the one derived from --server-url. Repeatable.")
     var redirectURI: [String] = []
-    @Option(help: "Where notifications go; replaces the one below --server-url.") var notificationURL: String?
+    @Option(help: "The notification URL; replaces the one derived from --server-url.") var notificationURL: String?
     @Option(help: "The issuer of the tokens.") var issuer = "https://appleid.apple.com"
-    @Flag(help: "Log every answer.") var verbose = false
-    @Flag(help: "Only ask the simulator on --port whether it is alive: a container's health check. Exit 0 or 1.")
+    @Flag(help: "Log every response.") var verbose = false
+    @Flag(help: "Only check whether the simulator on --port is alive, as a container's health check does. Exit 0 or 1.")
     var alive = false
 
     func validate() throws {
         if alive { return }
         guard !key.isEmpty, key.count == keyID.count else {
-            throw ValidationError("Name a --key FILE and its --key-id: client secrets are checked for real.")
+            throw ValidationError("Pass --key FILE and its --key-id: the simulator verifies client secrets.")
         }
     }
 
@@ -49,7 +50,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             throw answers ? ExitCode.success : ExitCode.failure
         }
         guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is not an IP address.") }
-        // Left alone, they would not end the first process of a container.
+        // Untrapped, they would not end the first process of a container.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         var logger = Logger(label: "apple-simulator")
         logger.logLevel = verbose ? .debug : .info
@@ -67,15 +68,15 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
         }
     }
 
-    /// As Apple makes the key for you; its owner alone may read it.
+    /// As Apple creates the key for you; only its owner may read it.
     private func makeKey(_ file: String, _ logger: Logger) throws {
-        guard let content = ClientKey.makeP8() else { throw ValidationError("OpenSSL cannot make a P-256 key.") }
+        guard let content = ClientKey.makeP8() else { throw ValidationError("OpenSSL cannot create a P-256 key.") }
         do {
             try Files.create(file, mode: 0o600, bytes: content)
         } catch {
             throw ValidationError("\(file) does not exist and cannot be written: \(error).")
         }
-        logger.info("key made", metadata: ["file": "\(file)"])
+        logger.info("key created", metadata: ["file": "\(file)"])
     }
 
     private func makeConfiguration(_ logger: Logger) throws -> SimulatorConfiguration {
@@ -86,7 +87,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
                 throw ValidationError("\(file) cannot be read.")
             }
             guard let key = ClientKey(pem: String(decoding: data, as: UTF8.self)) else {
-                throw ValidationError("\(file) holds no P-256 key in PEM.")
+                throw ValidationError("\(file) does not contain a P-256 key in PEM.")
             }
             keys[id] = key
         }

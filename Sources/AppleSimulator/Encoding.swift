@@ -10,10 +10,8 @@ extension JSONValue {
         self = value
     }
 
-    /// A string, or null.
     static func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
 
-    /// A whole number, or null.
     static func count(_ value: Int?) -> JSON { value.map { .integer(Int64($0)) } ?? .null }
 
     /// A member of an object; only an object can be given one.
@@ -26,7 +24,6 @@ extension JSONValue {
         }
     }
 
-    /// Empty for anything but an object.
     package var members: [JSONObject.Member] { objectValue?.members ?? [] }
 
     /// A whole number; `1.0` counts, `1.5` does not.
@@ -38,7 +35,6 @@ extension JSONValue {
     package var bytes: [UInt8] { JSONWriter.encode(self) }
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Sets the members of an object; null removes one.
     mutating func merge(_ object: JSONObject) {
         for member in object.members { self[member.name] = member.value.isNull ? nil : member.value }
     }
@@ -55,17 +51,11 @@ extension [FormField] {
         self = (try? FormDecoder.parse([UInt8](text.utf8), maximumBytes: .max, maximumFields: .max)) ?? []
     }
 
-    /// The first value with that name.
-    subscript(name: String) -> String? {
-        first { $0.name == name }?.value
-    }
+    subscript(name: String) -> String? { first { $0.name == name }?.value }
 
     /// A non-empty value: absent and empty are the same.
-    func text(_ name: String) -> String? {
-        self[name].flatMap { $0.isEmpty ? nil : $0 }
-    }
+    func text(_ name: String) -> String? { self[name].flatMap { $0.isEmpty ? nil : $0 } }
 
-    /// The first repeated name.
     var duplicate: String? {
         var seen: Set<String> = []
         return first { !seen.insert($0.name).inserted }?.name

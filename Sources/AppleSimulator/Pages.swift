@@ -3,18 +3,8 @@ import Coding
 /// The frame of every page of the simulator: unmistakably not Apple.
 enum Page {
     static func escape(_ text: String) -> String {
-        var output = ""
-        for character in text {
-            switch character {
-            case "&": output += "&amp;"
-            case "<": output += "&lt;"
-            case ">": output += "&gt;"
-            case "\"": output += "&quot;"
-            case "'": output += "&#39;"
-            default: output.append(character)
-            }
-        }
-        return output
+        let references = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("'", "&#39;")]
+        return references.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 
     static func hidden(_ name: String, _ value: String) -> String {
@@ -63,10 +53,7 @@ enum Page {
 struct AuthorizePage: Sendable {
     var id: String
     var request: AuthorizeRequest
-}
 
-extension AuthorizePage {
-    /// All people with an account, to choose from.
     func choice(of people: [Person], knownBy team: Set<String>) -> String {
         let items = people.map { person in
             let known = team.contains(person.id) ? "<span class=\"tag\">signed in before</span>" : ""
@@ -82,7 +69,7 @@ extension AuthorizePage {
         return Page.shell(
             title: "Choose a person",
             body: """
-                <h1>Who signs in?</h1>
+                <h1>Who is signing in?</h1>
                 <p>To <strong>\(Page.escape(request.client.id))</strong>, as one of these simulated people.</p>
                 <form method="post" action="/auth/authorize/person">
                 \(Page.hidden("page", id))
@@ -97,7 +84,6 @@ extension AuthorizePage {
                 """)
     }
 
-    /// What this person shares with the relying party.
     func consent(of person: Person, existing: Consent?) -> String {
         let scopes = existing == nil ? request.scopes : []
         var parts: [String] = []
@@ -106,7 +92,7 @@ extension AuthorizePage {
         let text =
             existing == nil
             ? "Continue to <strong>\(Page.escape(request.client.id))</strong>?"
-            : "<strong>\(Page.escape(request.client.id))</strong> already knows this person, so name and address "
+            : "<strong>\(Page.escape(request.client.id))</strong> already knows this person, so the name and address "
                 + "are not requested again."
         return Page.shell(
             title: "Continue as \(person.givenName)",

@@ -2,7 +2,6 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// The pages that people see.
 extension Simulator {
     func authorize(_ request: ServerRequest) -> ServerResponse {
         let fields = FormFields(parsing: request.query ?? "", plusIsSpace: false)
@@ -49,7 +48,7 @@ extension Simulator {
             decision.givenName = fields["given_name"] ?? decision.givenName
             decision.familyName = fields["family_name"] ?? decision.familyName
             if let address = fields["address"] { decision.sharesAddress = address == "share" }
-            world.journal.record("\(person.id) signs in", endpoint: "authorize", at: moment.milliseconds)
+            world.journal.record("\(person.id) signs in", endpoint: "authorize", at: moment)
             return world.signIn(page.request, person: person, decision: decision, at: moment)
         }
         guard let signIn else { return lostPage }
@@ -63,7 +62,9 @@ extension Simulator {
         case .query: return .redirect(to: uri + (uri.contains("?") ? "&" : "?") + fields.encoded)
         case .fragment: return .redirect(to: uri + "#" + fields.encoded)
         case .webMessage:
-            return .html(Page.message(Self.messageData(fields), to: Self.origin(ofURL: uri)))
+            let origin = uri.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
+                .joined(separator: "/")
+            return .html(Page.message(Self.messageData(fields), to: origin))
         }
     }
 
@@ -71,23 +72,17 @@ extension Simulator {
     private static func messageData(_ fields: FormFields) -> JSON {
         if let error = fields["error"] { return ["error": .string(error)] }
         var authorization: JSON = [:]
-        for name in ["code", "id_token", "state"] {
-            if let value = fields[name] { authorization[name] = .string(value) }
-        }
+        for name in ["code", "id_token", "state"] { authorization[name] = fields[name].map(JSON.string) }
         var data: JSON = ["authorization": authorization]
         if let user = fields["user"].flatMap({ JSON(parsing: Array($0.utf8)) }) { data["user"] = user }
         return data
-    }
-
-    private static func origin(ofURL url: String) -> String {
-        url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3).joined(separator: "/")
     }
 
     private var lostPage: ServerResponse {
         .html(
             Page.shell(
                 title: "Start again",
-                body: "<h1>Start again</h1><p>This page is not known here any more. Go back and sign in anew.</p>"),
+                body: "<h1>Start again</h1><p>This page has expired. Go back and sign in again.</p>"),
             status: .badRequest)
     }
 }

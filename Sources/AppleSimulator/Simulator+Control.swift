@@ -5,7 +5,9 @@ import HTTPTypes
 /// The JSON interface under `/simulator/api/`; docs/reference/simulator.md has every operation.
 extension Simulator {
     func control(_ request: ServerRequest) async -> ServerResponse {
-        guard isOwn(request) else {
+        // Otherwise a page of another site could use the controls on a developer's machine.
+        let site = HTTPField.Name("Sec-Fetch-Site").flatMap { request.fields[$0] }
+        guard site == nil || site == "same-origin" || site == "none" else {
             return .json(["error": "Another site may not use the control interface."], status: .forbidden)
         }
         let path = request.path.dropFirst("/simulator/api/".count).split(separator: "/").map(String.init)
@@ -27,18 +29,12 @@ extension Simulator {
         }
     }
 
-    /// Otherwise a page of another site could use the controls on a developer's machine.
-    private func isOwn(_ request: ServerRequest) -> Bool {
-        let site = HTTPField.Name("Sec-Fetch-Site").flatMap { request.fields[$0] }
-        return site == nil || site == "same-origin" || site == "none"
-    }
-
     private func operation(
         _ method: HTTPRequest.Method, _ path: [String], _ body: JSON
     ) async throws(ControlError) -> JSON {
         switch (method, path.first, path.count) {
         case (.get, "state", 1): state()
-        case (.get, "people", 1): people()
+        case (.get, "people", 1): change { world, _ in ["items": .array(world.people.map { world.json(of: $0) })] }
         case (.post, "people", 1): try addPerson(body)
         case (.post, "clients", 1): try addClient(body)
         case (.delete, "client-keys", 2): try revokeClientKey(path[1])
@@ -49,7 +45,7 @@ extension Simulator {
         case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)
         case (.post, "passwords", 1): try changePassword(body)
         case (.post, "transfers", 1): try beginTransfer(body)
-        case (.get, "notifications", 1): notificationList()
+        case (.get, "notifications", 1): change { world, _ in ["items": .array(world.notifications.map(\.json))] }
         case (.post, "notifications", 1): try await notify(body)
         case (.post, "notifications", 3) where path[2] == "deliver": try await deliver(path[1])
         case (.post, "keys", 2): try changeKeys(path[1], body)
@@ -81,13 +77,13 @@ extension Simulator {
 
     private func resetFaults() -> JSON {
         change { world, _ in world.faults = [:] }
-        gate.open()
+        releaseHeld()
         return [:]
     }
 
     private func setFault(_ name: String, _ body: JSON?) throws(ControlError) -> JSON {
         guard let endpoint = Endpoint(rawValue: name) else {
-            throw .unknown("Endpoints are \(Endpoint.allCases.map(\.rawValue).joined(separator: ", ")).")
+            throw .unknown("The endpoints are \(Endpoint.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
         var fault: Fault?
         if let body { fault = try Fault(json: body) }
@@ -95,7 +91,7 @@ extension Simulator {
             world.faults[endpoint] = fault
             return world.faults.json
         }
-        if fault == nil { gate.open() }
+        if fault == nil { releaseHeld() }
         return json
     }
 
@@ -147,39 +143,36 @@ extension Simulator {
             keys.foreign = []
             world = World(configuration: configuration, keys: keys)
         }
-        gate.open()
+        releaseHeld()
         return [:]
     }
 }
 
-/// Why the control interface refused something.
 enum ControlError: Error, Sendable {
-    /// 400
     case invalid(String)
-    /// 404
     case unknown(String)
 }
 
 extension JSONObject.Member {
     func requireString() throws(ControlError) -> String {
-        guard let string = value.stringValue else { throw .invalid("\(name) is a string.") }
+        guard let string = value.stringValue else { throw .invalid("\(name) must be a string.") }
         return string
     }
 
     func requireBool() throws(ControlError) -> Bool {
-        guard let bool = value.boolValue else { throw .invalid("\(name) is true or false.") }
+        guard let bool = value.boolValue else { throw .invalid("\(name) must be true or false.") }
         return bool
     }
 
     func requireInteger(_ range: ClosedRange<Int64>) throws(ControlError) -> Int64 {
         guard let integer = value.integer, range.contains(integer) else {
-            throw .invalid("\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+            throw .invalid("\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound).")
         }
         return integer
     }
 
     func requireObject() throws(ControlError) -> JSONObject {
-        guard let object = value.objectValue else { throw .invalid("\(name) is an object.") }
+        guard let object = value.objectValue else { throw .invalid("\(name) must be an object.") }
         return object
     }
 

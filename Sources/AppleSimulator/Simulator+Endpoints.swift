@@ -2,7 +2,6 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// Requests of a relying party's server.
 extension Simulator {
     func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) async -> ServerResponse {
         do {
@@ -25,8 +24,7 @@ extension Simulator {
             }
         } catch {
             let describes = change { world, moment in
-                world.journal.record(
-                    "\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment.milliseconds)
+                world.journal.record("\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment)
                 return world.behaviour.describesErrors
             }
             return .oauthError(error, describes: describes)
@@ -35,9 +33,9 @@ extension Simulator {
 
     /// Only form bodies. Apple finds no client in anything else.
     private func checkContentType(_ request: ServerRequest) throws(OAuthError) {
-        let type = (request.fields[.contentType] ?? "").split(separator: ";").first.map { $0.lowercased() } ?? ""
-        guard type.trimmed == "application/x-www-form-urlencoded" else {
-            throw .client("the content type is \(type.isEmpty ? "missing" : type), not a form")
+        let type = MediaType.essence(of: request.fields)
+        guard type == "application/x-www-form-urlencoded" else {
+            throw .client("the content type is \(type ?? "missing"), not a form")
         }
     }
 
@@ -49,8 +47,7 @@ extension Simulator {
         let answer = try change { world, moment throws(OAuthError) in
             let answer = try world.token(fields, at: moment)
             world.journal.record(
-                "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token",
-                at: moment.milliseconds)
+                "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token", at: moment)
             return answer
         }
         return .json(answer.json())
@@ -61,7 +58,7 @@ extension Simulator {
             let ended = try world.revoke(fields, at: moment)
             world.journal.record(
                 ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
-                at: moment.milliseconds)
+                at: moment)
             return (ended, world.behaviour.notifiesOnRevoke)
         }
         if let ended, notifies {
@@ -108,13 +105,7 @@ extension Simulator {
     private func button(_ request: ServerRequest) -> ServerResponse {
         let fields = FormFields(parsing: request.query ?? "", plusIsSpace: true)
         guard let style = ButtonStyle(path: request.path, fields) else { return .notFound }
-        return .file(ButtonImage(style).png(), type: "image/png", isCached: true)
-    }
-}
-
-extension String {
-    var trimmed: String {
-        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+        return .file(style.png(), type: "image/png", isCached: true)
     }
 }
 

@@ -3,11 +3,10 @@ import HTTPTypes
 import Synchronization
 
 extension Simulator {
-    /// The endpoint's answer, changed by the fault.
     func answer(_ request: ServerRequest, endpoint: Endpoint, fault: Fault?) async -> ServerResponse {
         guard let fault else { return await endpointAnswer(request, endpoint: endpoint) }
         if fault.delay > 0 { await pause(fault.delay) }
-        if fault.hangs { await gate.wait() }
+        if fault.hangs { await hold() }
         if fault.requiresUserAgent, (request.fields[.userAgent] ?? "").isEmpty {
             return .html("<html><body><h1>403 Forbidden</h1></body></html>", status: .forbidden)
         }
@@ -23,9 +22,7 @@ extension Simulator {
 
     /// The answer that replaces the endpoint's; the request then has no effect. Nil: the endpoint answers itself.
     private func replacement(for fault: Fault) -> ServerResponse? {
-        if let error = fault.error {
-            return .oauthError(OAuthError(code: error, reason: "fault"), describes: false)
-        }
+        if let error = fault.error { return .oauthError(OAuthError(code: error, reason: "fault"), describes: false) }
         guard fault.status != nil || fault.body != nil else { return nil }
         let status = HTTPResponse.Status(code: fault.status ?? 200)
         switch fault.body ?? .html {
@@ -36,8 +33,7 @@ extension Simulator {
             return .file(
                 Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json", status: status)
         case .empty: return ServerResponse(status: status, body: .bytes([]))
-        case .text(let text):
-            return .file(Array(text.utf8), type: "application/json", status: status)
+        case .text(let text): return .file(Array(text.utf8), type: "application/json", status: status)
         case .huge(let count):
             return ServerResponse(
                 status: status, fields: [.contentType: "application/json"],
@@ -59,44 +55,37 @@ extension Simulator {
         try await writer.write(end)
     }
 
-    /// A response that stops in the middle.
     private func broken(_ response: ServerResponse, by fault: Fault) -> ServerResponse {
         guard fault.close != nil || fault.stalls, case .bytes(let bytes) = response.body else { return response }
         let sent = fault.close == .start ? [] : Array(bytes.prefix(bytes.count / 2))
         let rest = Array(bytes.dropFirst(sent.count))
-        let gate = gate
         let isClosed = fault.close != nil
         var response = response
         response.body = .stream { writer in
             if !sent.isEmpty { try await writer.write(sent) }
             // The server then drops the connection.
             if isClosed { throw CancellationError() }
-            await gate.wait()
+            await self.hold()
             try await writer.write(rest)
         }
         return response
     }
-}
 
-/// Holds hanging requests until they are released or their connection's task is cancelled.
-final class Gate: Sendable {
-    private let waiting = Mutex<Set<AsyncStream<Never>.Continuation>>([])
+    // MARK: Hanging requests
 
-    /// The number of requests that hang now.
-    var count: Int { waiting.withLock(\.count) }
-
-    func wait() async {
+    /// Waits until hanging requests are released or the connection's task is cancelled.
+    private func hold() async {
         let (release, continuation) = AsyncStream.makeStream(of: Never.self)
-        _ = waiting.withLock { $0.insert(continuation) }
+        _ = held.withLock { $0.insert(continuation) }
         // Nothing comes: it ends with the stream, or with the task.
         for await _ in release {}
-        _ = waiting.withLock { $0.remove(continuation) }
+        _ = held.withLock { $0.remove(continuation) }
     }
 
-    func open() {
-        let released = waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+    func releaseHeld() {
+        let released = held.withLock { held in
+            defer { held = [] }
+            return held
         }
         for continuation in released { continuation.finish() }
     }

@@ -5,10 +5,9 @@ package import Logging
 package import Sockets
 import Synchronization
 
-/// Simulates Apple's Sign in with Apple servers: pages, endpoints, and the control interface that makes them fail.
-///
-/// All of it is a function from request to response, so that tests need no socket. It shares no code with the server it
-/// tests: what one signs, the other must accept.
+/// Simulates Apple's Sign in with Apple servers: pages, endpoints, and the control interface that makes them fail. A
+/// function from request to response, so that tests need no socket. It shares no code with the server it tests: what
+/// one signs, the other must accept.
 package final class Simulator: RequestHandler {
     let configuration: SimulatorConfiguration
     /// The time outside, in milliseconds since 1970.
@@ -18,7 +17,8 @@ package final class Simulator: RequestHandler {
     let transport: (any HTTPTransport)?
     let logger: Logger
     let world: Mutex<World>
-    let gate = Gate()
+    /// Hanging requests.
+    let held = Mutex<Set<AsyncStream<Never>.Continuation>>([])
     /// Waits this many milliseconds; tests do not.
     let pause: @Sendable (Int64) async -> Void
 
@@ -73,7 +73,7 @@ package final class Simulator: RequestHandler {
     }
 
     func record(_ text: String, endpoint: String) {
-        change { world, moment in world.journal.record(text, endpoint: endpoint, at: moment.milliseconds) }
+        change { world, moment in world.journal.record(text, endpoint: endpoint, at: moment) }
     }
 }
 
@@ -97,8 +97,7 @@ package struct SimulatorServer: Sendable {
     ) throws {
         group = try EventLoopGroup(count: threads)
         let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
-        simulator = Simulator(
-            configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
+        simulator = Simulator(configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
         self.logger = logger
         // Last: making keys takes a while, and earlier clients would wait in vain.
         sockets = try BoundSockets(address: address, count: group.loops.count)
@@ -126,7 +125,7 @@ package struct SimulatorServer: Sendable {
 
     /// Ends `run`, including hanging requests.
     package func stop() {
-        simulator.gate.open()
+        simulator.releaseHeld()
         group.beginDrain()
         group.abort()
     }

@@ -33,7 +33,6 @@ package struct SimulatorConfiguration: Sendable {
     package var notificationURL: String?
     /// `iss` of every token, and `aud` of a client secret.
     package var issuer = "https://appleid.apple.com"
-    /// How many RSA keys `/auth/keys` starts with.
     package var keyCount = 3
 
     /// One team, one website, and its apps; others come through the control interface.

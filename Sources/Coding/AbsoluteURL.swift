@@ -1,5 +1,4 @@
-/// An absolute `http` or `https` URL split into its parts (RFC 3986 §3), each as written: nothing is decoded, corrected
-/// or validated.
+/// An absolute `http` or `https` URL split into its parts (RFC 3986 §3), each as written and not validated.
 package struct AbsoluteURL: Hashable, Sendable {
     package let isSecure: Bool
     /// Between `//` and the next `/`, `?` or `#`; never empty.
@@ -19,7 +18,6 @@ package struct AbsoluteURL: Hashable, Sendable {
 
     package var scheme: String { isSecure ? "https" : "http" }
     package var defaultPort: UInt16 { isSecure ? 443 : 80 }
-    /// Scheme and authority, as written.
     package var origin: String { "\(scheme)://\(authority)" }
 
     /// Whether the authority consists only of letters, digits, dots, hyphens, colons and brackets: no user, no escapes,
@@ -54,7 +52,6 @@ package struct AbsoluteURL: Hashable, Sendable {
     }
 }
 
-/// The query of an address.
 package enum AddressQuery {
     /// `address` with `query` after its own query, keeping its fragment.
     /// - Parameter query: escaped, not empty.

@@ -4,23 +4,15 @@ package enum Base64URL {
         String(decoding: encodedBytes(bytes), as: UTF8.self)
     }
 
-    /// The characters as ASCII bytes.
     package static func encodedBytes(_ bytes: [UInt8]) -> [UInt8] {
         Base64Alphabet.url.encode(bytes, padded: false)
     }
 
-    /// Whether it is one of the 64 characters.
     package static func isCharacter(_ byte: UInt8) -> Bool { Base64Alphabet.url.contains(byte) }
 
-    /// - Returns: nil for padding, whitespace, `+`, `/`, a length that no encoder produces, or bits set beyond the last
-    ///   byte.
-    package static func decode(_ text: String) -> [UInt8]? {
-        Base64Alphabet.url.decode(text.utf8.span)
-    }
-
-    package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        Base64Alphabet.url.decode(text.span)
-    }
+    /// - Returns: nil for padding, whitespace, `+`, `/`, an impossible length, or bits set beyond the last byte.
+    package static func decode(_ text: String) -> [UInt8]? { Base64Alphabet.url.decode(text.utf8.span) }
+    package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? { Base64Alphabet.url.decode(text.span) }
 }
 
 /// base64 with padding (RFC 4648 §4), as in PEM.

@@ -87,11 +87,12 @@ package struct CivilTime: Sendable {
 }
 
 extension [UInt8] {
-    /// The number in decimal with at least `width` digits. Not for negative numbers.
-    mutating func appendDecimal(_ value: Int, width: Int) {
+    /// The number, which is not negative, in decimal with at least `width` digits, and a character after it.
+    mutating func appendDecimal(_ value: Int, width: Int, _ end: Unicode.Scalar) {
         let digits = String(value)
         for _ in 0..<Swift.max(0, width - digits.utf8.count) { append(UInt8(ascii: "0")) }
         append(contentsOf: digits.utf8)
+        append(UInt8(ascii: end))
     }
 }
 
@@ -99,22 +100,16 @@ extension [UInt8] {
 struct TextScanner {
     private var rest: ArraySlice<UInt8>
 
-    init(_ text: String) {
-        rest = Array(text.utf8)[...]
-    }
+    init(_ text: String) { rest = Array(text.utf8)[...] }
 
     var isAtEnd: Bool { rest.isEmpty }
 
     /// Exactly `count` decimal digits.
     mutating func digits(_ count: Int) -> Int? {
-        guard rest.count >= count else { return nil }
-        var value = 0
-        for byte in rest.prefix(count) {
-            guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
-            value = value * 10 + Int(byte - UInt8(ascii: "0"))
-        }
+        let text = rest.prefix(count)
+        guard text.count == count, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         rest = rest.dropFirst(count)
-        return value
+        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
     /// True, and past it, when the text goes on with this.
@@ -122,11 +117,5 @@ struct TextScanner {
         guard rest.starts(with: expected.utf8) else { return false }
         rest = rest.dropFirst(expected.utf8.count)
         return true
-    }
-
-    /// The position in `choices` of the one the text goes on with.
-    mutating func index(in choices: [String]) -> Int? {
-        for (index, choice) in choices.enumerated() where consume(choice) { return index }
-        return nil
     }
 }

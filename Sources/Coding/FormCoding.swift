@@ -9,7 +9,6 @@ package struct FormField: Hashable, Sendable {
     }
 }
 
-/// Which limit of a form was exceeded.
 package enum FormError: Error, Hashable, Sendable {
     case tooLarge
     case tooManyFields
@@ -20,7 +19,6 @@ package enum FormError: Error, Hashable, Sendable {
 /// No text is malformed there: a lone `%` stands for itself and bytes that are not UTF-8 become U+FFFD. Order and
 /// duplicates are kept; whether a duplicate is acceptable is for the caller to say.
 package enum FormDecoder {
-    /// - Parameter maximumBytes: of the whole body.
     package static func parse(
         _ bytes: [UInt8], maximumBytes: Int = 65_536, maximumFields: Int = 64
     ) throws(FormError) -> [FormField] {

@@ -17,7 +17,6 @@ package enum Hexadecimal {
         return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
-    /// The digit of the low four bits, in upper case.
     static func upper(_ nibble: UInt8) -> UInt8 {
         let value = nibble & 0xF
         return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10

@@ -1,11 +1,9 @@
 /// Limits on a JSON text.
 package struct JSONLimits: Hashable, Sendable {
-    /// Bytes of the whole text.
     package var maximumBytes: Int
     /// Nested arrays and objects; at most `depthCeiling`, since each level takes stack.
     package var maximumDepth: Int
 
-    /// The largest possible limit.
     package static let depthCeiling = 256
 
     package init(maximumBytes: Int = 1_048_576, maximumDepth: Int = 32) {

@@ -1,7 +1,7 @@
 /// A JSON object whose members keep their order and have unique names (RFC 8259 §4).
 ///
 /// For the small objects of protocols: a look-up is a linear search.
-package struct JSONObject: Hashable, Sendable {
+package struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     package struct Member: Hashable, Sendable {
         package let name: String
         package fileprivate(set) var value: JSONValue
@@ -17,22 +17,17 @@ package struct JSONObject: Hashable, Sendable {
     }
 
     /// In the order written.
-    package private(set) var members: [Member]
+    package private(set) var members: [Member] = []
 
-    package init() {
-        members = []
-    }
+    package init() {}
 
     /// - Parameter pairs: in order; a later value of the same name replaces the earlier one.
     package init(_ pairs: [(String, JSONValue)]) {
-        members = []
         for (name, value) in pairs { self[name] = value }
     }
 
     /// - Parameter unique: members whose names are known to differ.
-    init(unique members: [Member]) {
-        self.members = members
-    }
+    init(unique members: [Member]) { self.members = members }
 
     /// The value of the member with exactly this name. Setting replaces in place or appends; nil removes.
     package subscript(name: String) -> JSONValue? {
@@ -53,10 +48,6 @@ package struct JSONObject: Hashable, Sendable {
 
     package var isEmpty: Bool { members.isEmpty }
     package var count: Int { members.count }
-}
 
-extension JSONObject: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
-        self.init(elements)
-    }
+    package init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
 }

@@ -13,9 +13,7 @@ package struct JSONReader {
     }
 
     /// - Throws: the first fault found.
-    package static func parse(
-        _ bytes: [UInt8], limits: JSONLimits = JSONLimits()
-    ) throws(JSONError) -> JSONValue {
+    package static func parse(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONValue {
         guard bytes.count <= limits.maximumBytes else {
             throw JSONError(reason: .tooLarge, offset: limits.maximumBytes)
         }
@@ -23,9 +21,7 @@ package struct JSONReader {
         return try reader.text()
     }
 
-    private func failure(_ reason: JSONError.Reason) -> JSONError {
-        JSONError(reason: reason, offset: index)
-    }
+    private func failure(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: index) }
 
     private mutating func text() throws(JSONError) -> JSONValue {
         // RFC 8259 §8.1 lets a reader ignore a byte order mark; refusing it keeps readers in agreement.
@@ -128,9 +124,7 @@ package struct JSONReader {
         _ name: String, after members: [JSONObject.Member], _ seen: inout Set<ExactText>
     ) -> Bool {
         if members.count < walked { return !members.contains { $0.name.isExactly(name) } }
-        if seen.isEmpty {
-            for member in members { seen.insert(ExactText(text: member.name)) }
-        }
+        if seen.isEmpty { seen = Set(members.map { ExactText(text: $0.name) }) }
         return seen.insert(ExactText(text: name)).inserted
     }
 
@@ -200,7 +194,6 @@ package struct JSONReader {
         }
     }
 
-    /// Nil for invalid UTF-8.
     private func validated(_ range: Range<Int>) -> String? {
         let span = bytes.span.extracting(range)
         var all: UInt8 = 0
@@ -229,8 +222,7 @@ package struct JSONReader {
             let byte = try peek()
             switch byte {
             case UInt8(ascii: "\""):
-                // Validated as a whole: an escape cannot complete a broken sequence, since each is complete UTF-8
-                // itself.
+                // Validated as a whole: each escape is complete UTF-8, and completes no broken sequence.
                 guard let text = String(validating: units, as: UTF8.self) else {
                     throw JSONError(reason: .invalidUTF8, offset: start - 1)
                 }

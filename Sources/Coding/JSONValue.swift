@@ -32,32 +32,18 @@ package enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// An exact integer.
-    package static func integer(_ value: Int64) -> JSONValue {
-        .number(JSONNumber(value))
-    }
-
+    package static func integer(_ value: Int64) -> JSONValue { .number(JSONNumber(value)) }
     package static func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 }
 
 /// Each is nil when the value is of another kind.
 extension JSONValue {
-    package var stringValue: String? {
-        if case .string(let value) = self { value } else { nil }
-    }
-
-    package var boolValue: Bool? {
-        if case .bool(let value) = self { value } else { nil }
-    }
+    package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+    package var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
 
     /// An integer written without fraction or exponent that fits `Int64`.
-    package var int64Value: Int64? {
-        if case .number(let value) = self { value.int64 } else { nil }
-    }
-
-    package var arrayValue: [JSONValue]? {
-        if case .array(let value) = self { value } else { nil }
-    }
+    package var int64Value: Int64? { if case .number(let value) = self { value.int64 } else { nil } }
+    package var arrayValue: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
     /// The texts of an array that has nothing else.
     package var textsValue: [String]? {
@@ -66,32 +52,17 @@ extension JSONValue {
         return texts.count == values.count ? texts : nil
     }
 
-    package var objectValue: JSONObject? {
-        if case .object(let value) = self { value } else { nil }
-    }
-
-    package var isNull: Bool {
-        if case .null = self { true } else { false }
-    }
+    package var objectValue: JSONObject? { if case .object(let value) = self { value } else { nil } }
+    package var isNull: Bool { if case .null = self { true } else { false } }
 }
 
-extension JSONValue: ExpressibleByStringLiteral {
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
     package init(stringLiteral value: String) { self = .string(value) }
-}
-
-extension JSONValue: ExpressibleByIntegerLiteral {
     package init(integerLiteral value: Int64) { self = .integer(value) }
-}
-
-extension JSONValue: ExpressibleByBooleanLiteral {
     package init(booleanLiteral value: Bool) { self = .bool(value) }
-}
-
-extension JSONValue: ExpressibleByArrayLiteral {
     package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-}
-
-extension JSONValue: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(JSONObject(elements)) }
 }
 
@@ -101,18 +72,12 @@ package struct JSONNumber: Hashable, Sendable {
     package let literal: String
 
     /// - Parameter grammatical: a literal that the caller has checked against the grammar.
-    init(grammatical literal: String) {
-        self.literal = literal
-    }
+    init(grammatical literal: String) { self.literal = literal }
 
-    package init(_ value: Int64) {
-        self.literal = String(value)
-    }
+    package init(_ value: Int64) { self.literal = String(value) }
 
     /// The exact integer; nil for a fraction, an exponent (`1.0`, `1e3`) or anything outside `Int64`.
-    package var int64: Int64? {
-        Int64(literal)
-    }
+    package var int64: Int64? { Int64(literal) }
 
     /// The nearest double; nil when that is not finite (`1e999`).
     package var double: Double? {
@@ -138,9 +103,7 @@ extension String {
 struct ExactText: Hashable {
     let text: String
 
-    static func == (left: ExactText, right: ExactText) -> Bool {
-        left.text.isExactly(right.text)
-    }
+    static func == (left: ExactText, right: ExactText) -> Bool { left.text.isExactly(right.text) }
 
     func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(byte) }

@@ -9,9 +9,7 @@ package struct JSONWriter: Sendable {
     /// A value was written at this level, so the next one needs a comma first.
     private var needsComma = false
 
-    package init(reserving capacity: Int = 256) {
-        bytes.reserveCapacity(capacity)
-    }
+    package init(reserving capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
     /// The text since the last call, which is then no longer held: for content that is sent while it is written.
     package mutating func takeBytes() -> [UInt8] {
@@ -25,7 +23,6 @@ package struct JSONWriter: Sendable {
     package mutating func beginArray() { open(UInt8(ascii: "[")) }
     package mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// The name of the next value.
     package mutating func name(_ name: String) {
         separate()
         appendQuoted(name)
@@ -53,52 +50,38 @@ package struct JSONWriter: Sendable {
             beginArray()
             for element in elements { write(element) }
             endArray()
-        case .object(let object): write(object)
+        case .object(let object):
+            beginObject()
+            for member in object.members {
+                name(member.name)
+                write(member.value)
+            }
+            endObject()
         }
     }
 
-    package mutating func write(_ object: JSONObject) {
-        beginObject()
-        for member in object.members {
-            name(member.name)
-            write(member.value)
-        }
-        endObject()
-    }
+    package mutating func write(_ object: JSONObject) { write(.object(object)) }
 
     /// A member; null when the value is nil.
-    package mutating func member(_ name: String, _ value: String?) {
-        self.name(name)
-        if let value { write(value) } else { writeNull() }
-    }
+    package mutating func member(_ name: String, _ value: String?) { member(name, json: value.map { .string($0) }) }
+    package mutating func member(_ name: String, _ value: Int64?) { member(name, json: value.map { .integer($0) }) }
+    package mutating func member(_ name: String, _ value: Bool?) { member(name, json: value.map { .bool($0) }) }
 
-    package mutating func member(_ name: String, _ value: Int64?) {
+    private mutating func member(_ name: String, json value: JSONValue?) {
         self.name(name)
-        if let value { write(value) } else { writeNull() }
-    }
-
-    package mutating func member(_ name: String, _ value: Bool?) {
-        self.name(name)
-        if let value { write(value) } else { writeNull() }
+        write(value ?? .null)
     }
 
     /// A time as RFC 3339; null when nil.
-    package mutating func member(_ name: String, _ value: Timestamp?) {
-        member(name, value?.rfc3339)
-    }
+    package mutating func member(_ name: String, _ value: Timestamp?) { member(name, value?.rfc3339) }
 
-    /// One complete value.
     package static func encode(_ value: JSONValue) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(value)
         return writer.bytes
     }
 
-    package static func encode(_ object: JSONObject) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.write(object)
-        return writer.bytes
-    }
+    package static func encode(_ object: JSONObject) -> [UInt8] { encode(.object(object)) }
 
     private mutating func separate() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
@@ -156,9 +139,7 @@ package struct JSONWriter: Sendable {
 ///
 /// For files on disk. `JSONWriter` writes what is sent over the network, and what may be inside HTML.
 package enum JSONLayout {
-    package static func text(_ value: JSONValue) -> String {
-        rendered(value, indentation: "") + "\n"
-    }
+    package static func text(_ value: JSONValue) -> String { rendered(value, indentation: "") + "\n" }
 
     private static func rendered(_ value: JSONValue, indentation: String) -> String {
         let inner = indentation + "    "
@@ -167,23 +148,18 @@ package enum JSONLayout {
         case .bool(let flag): return flag ? "true" : "false"
         case .number(let number): return number.literal
         case .string(let text): return quoted(text)
-        case .array(let elements) where elements.allSatisfy(isPlain):
+        case .array(let elements) where elements.allSatisfy { $0.arrayValue == nil && $0.objectValue == nil }:
             return "[" + elements.map { rendered($0, indentation: "") }.joined(separator: ", ") + "]"
         case .array(let elements):
             let lines = elements.map { inner + rendered($0, indentation: inner) }
             return "[\n" + lines.joined(separator: ",\n") + "\n\(indentation)]"
-        case .object(let object) where object.isEmpty:
-            return "{}"
+        case .object(let object) where object.isEmpty: return "{}"
         case .object(let object):
             let lines = object.members.map { member in
                 "\(inner)\(quoted(member.name)): \(rendered(member.value, indentation: inner))"
             }
             return "{\n" + lines.joined(separator: ",\n") + "\n\(indentation)}"
         }
-    }
-
-    private static func isPlain(_ value: JSONValue) -> Bool {
-        value.arrayValue == nil && value.objectValue == nil
     }
 
     /// Escapes what RFC 8259 §7 requires, and nothing else.

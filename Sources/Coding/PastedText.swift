@@ -41,9 +41,7 @@ package enum PastedText {
     private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar == "\u{200B}" || scalar == "\u{FEFF}"
     }
-}
 
-extension PastedText {
     private static let (begin, end, dashes) = ("-----BEGIN ", "-----END ", "-----")
     private static let columns = 64
 

@@ -1,9 +1,7 @@
 /// Percent-encoding of URL components (RFC 3986 §2.1).
 package enum PercentEncoding {
     /// Keeps only unreserved characters (RFC 3986 §2.3); a space becomes `%20`. Suitable for any component of a URL.
-    package static func encodeComponent(_ text: String) -> String {
-        encodeComponent(Array(text.utf8))
-    }
+    package static func encodeComponent(_ text: String) -> String { encodeComponent(Array(text.utf8)) }
 
     package static func encodeComponent(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
@@ -15,9 +13,7 @@ package enum PercentEncoding {
     }
 
     /// - Returns: the bytes, or nil when a `%` is not followed by two hexadecimal digits. `+` is kept.
-    package static func decode(_ text: String) -> [UInt8]? {
-        decode(Array(text.utf8))
-    }
+    package static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8)) }
 
     package static func decode(_ text: [UInt8]) -> [UInt8]? {
         var bytes: [UInt8] = []

@@ -7,6 +7,7 @@ extension Result {
 }
 
 /// What `work` returns; its error as another's, which the caller throws.
+@inlinable
 package func translating<Value, Thrown: Error, Reported: Error>(
     _ work: @autoclosure () throws(Thrown) -> Value, _ report: (Thrown) -> Reported
 ) throws(Reported) -> Value {
@@ -14,6 +15,7 @@ package func translating<Value, Thrown: Error, Reported: Error>(
 }
 
 /// The same with work that waits.
+@inlinable
 package func translating<Value, Thrown: Error, Reported: Error>(
     _ work: @autoclosure () async throws(Thrown) -> Value, _ report: (Thrown) -> Reported
 ) async throws(Reported) -> Value {

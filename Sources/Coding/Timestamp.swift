@@ -5,9 +5,7 @@
 package struct Timestamp: Hashable, Comparable, Sendable {
     package var milliseconds: Int64
 
-    package init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
-    }
+    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// - Parameter seconds: seconds since 1970; saturates at the range of `Int64` milliseconds.
     package init(seconds: Int64) {
@@ -16,13 +14,9 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     }
 
     /// Whole seconds since 1970, rounded down.
-    package var seconds: Int64 {
-        milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
-    }
+    package var seconds: Int64 { milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000 }
 
-    package static func < (left: Timestamp, right: Timestamp) -> Bool {
-        left.milliseconds < right.milliseconds
-    }
+    package static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
     /// The time `seconds` later; saturates.
     package func adding(seconds: Int64) -> Timestamp {
@@ -34,29 +28,19 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         let (value, overflow) = milliseconds.addingReportingOverflow(other)
         return Timestamp(milliseconds: overflow ? (other < 0 ? .min : .max) : value)
     }
-}
 
-extension Timestamp {
-    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Times outside the years 0000 to 9999 are shown as
-    /// the nearest one inside.
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Clamped to the years 0000 to 9999.
     package var rfc3339: String {
         let time = CivilTime(self)
         var text: [UInt8] = []
         text.reserveCapacity(24)
-        text.appendDecimal(Int(time.year), width: 4)
-        text.append(UInt8(ascii: "-"))
-        text.appendDecimal(time.month, width: 2)
-        text.append(UInt8(ascii: "-"))
-        text.appendDecimal(time.day, width: 2)
-        text.append(UInt8(ascii: "T"))
-        text.appendDecimal(time.hour, width: 2)
-        text.append(UInt8(ascii: ":"))
-        text.appendDecimal(time.minute, width: 2)
-        text.append(UInt8(ascii: ":"))
-        text.appendDecimal(time.second, width: 2)
-        text.append(UInt8(ascii: "."))
-        text.appendDecimal(time.millisecond, width: 3)
-        text.append(UInt8(ascii: "Z"))
+        text.appendDecimal(Int(time.year), width: 4, "-")
+        text.appendDecimal(time.month, width: 2, "-")
+        text.appendDecimal(time.day, width: 2, "T")
+        text.appendDecimal(time.hour, width: 2, ":")
+        text.appendDecimal(time.minute, width: 2, ":")
+        text.appendDecimal(time.second, width: 2, ".")
+        text.appendDecimal(time.millisecond, width: 3, "Z")
         return String(decoding: text, as: UTF8.self)
     }
 

@@ -4,7 +4,6 @@ internal import COpenSSL
 package struct CertificateSummary: Hashable, Sendable {
     /// The key it certifies.
     package enum KeyKind: Hashable, Sendable {
-        /// Bits of the modulus.
         case rsa(bits: Int)
         /// OpenSSL's name of the curve: `prime256v1`.
         case elliptic(curve: String)
@@ -53,15 +52,12 @@ package struct CertificateSummary: Hashable, Sendable {
 
     /// Whether a browser accepts it for `host`: a matching name, a wildcard for the whole first label, or its IP
     /// address. The subject's common name is ignored.
-    package func covers(_ host: String) -> Bool {
-        X509Certificate(der: der)?.covers(host) == true
-    }
+    package func covers(_ host: String) -> Bool { X509Certificate(der: der)?.covers(host) == true }
 }
 
 /// A certificate with its issuers, as a TLS server sends them: its own first, then each one's issuer.
 package struct CertificateChain: Hashable, Sendable {
     package enum Flaw: Error, Hashable, Sendable {
-        /// Contains no certificate.
         case empty
         /// One cannot be read: its position, from 1.
         case malformed(Int)
@@ -83,12 +79,10 @@ package struct CertificateChain: Hashable, Sendable {
     package init(pem: [UInt8]) throws(Flaw) {
         let parsed = try X509Certificate.parse(pem: pem, maximum: Self.maximum)
         guard !parsed.isEmpty else { throw .empty }
-        var summaries: [CertificateSummary] = []
-        for certificate in parsed {
-            guard let summary = CertificateSummary(certificate) else { throw .malformed(summaries.count + 1) }
-            summaries.append(summary)
+        certificates = try parsed.enumerated().map { index, certificate throws(Flaw) in
+            guard let summary = CertificateSummary(certificate) else { throw .malformed(index + 1) }
+            return summary
         }
-        certificates = summaries
         misplaced = parsed.indices.dropFirst().first { !parsed[$0 - 1].isIssued(by: parsed[$0]) }.map { $0 + 1 }
     }
 }

@@ -2,22 +2,15 @@ internal import Coding
 
 /// 256 bits, such as a SHA-256 digest, as four words in big-endian order.
 package struct Digest256: Hashable, Sendable {
-    /// In bytes.
     package static let size = 32
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
-    package init(words: (UInt64, UInt64, UInt64, UInt64)) {
-        self.words = words
-    }
+    package init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
     /// - Parameter bytes: exactly 32, most significant first; otherwise nil.
     package init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
-        func word(_ start: Int) -> UInt64 {
-            var word: UInt64 = 0
-            for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
-            return word
-        }
+        func word(_ start: Int) -> UInt64 { UInt64(bigEndianBytes: bytes[start..<start + 8]) }
         words = (word(0), word(8), word(16), word(24))
     }
 
@@ -39,13 +32,9 @@ package struct Digest256: Hashable, Sendable {
     }
 
     /// 64 lower-case digits.
-    package var hexadecimal: String {
-        Hexadecimal.encode(bytes)
-    }
+    package var hexadecimal: String { Hexadecimal.encode(bytes) }
 
-    package static func == (left: Digest256, right: Digest256) -> Bool {
-        left.words == right.words
-    }
+    package static func == (left: Digest256, right: Digest256) -> Bool { left.words == right.words }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(words.0)

@@ -1,6 +1,5 @@
 internal import COpenSSL
 
-/// Owns one `EVP_PKEY`.
 @safe final class EVPKey: @unchecked Sendable {
     // @unchecked: the key is complete before it comes here and nothing of ours changes it afterwards. OpenSSL allows
     // concurrent use of one EVP_PKEY by separate contexts (openssl-threads(7)); its own internal caches are locked.
@@ -10,14 +9,9 @@ internal import COpenSSL
     /// made of macros; core_dispatch.h fixes the values.
     private static let publicKeySelection: Int32 = 0x04 | 0x80 | 0x02
 
-    /// Takes over the reference.
-    init(owning pointer: OpaquePointer) {
-        unsafe self.pointer = pointer
-    }
+    init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    deinit {
-        unsafe EVP_PKEY_free(pointer)
-    }
+    deinit { unsafe EVP_PKEY_free(pointer) }
 
     /// Builds a public key from parameters that end with `OSSL_PARAM_construct_end()`.
     ///
@@ -122,7 +116,5 @@ internal import COpenSSL
 /// OpenSSL's error queue of this thread.
 enum ErrorQueue {
     /// TLS reads this queue to tell a failure from a wait (SSL_get_error(3)), so code that causes an entry removes it.
-    static func clear() {
-        ERR_clear_error()
-    }
+    static func clear() { ERR_clear_error() }
 }

@@ -2,8 +2,7 @@ internal import COpenSSL
 
 /// OpenSSL's algorithms that this server uses, fetched once: fetching by name costs more than hashing a token.
 ///
-/// Without one of them this server cannot run at all, and no request decides which is fetched, so a missing one traps
-/// with its name.
+/// This server cannot run without one of them, and no request decides which: a missing one traps.
 @safe final class FetchedAlgorithms: @unchecked Sendable {
     // @unchecked: EVP_MD, EVP_CIPHER, EVP_KDF and EVP_MAC are immutable once fetched and may be shared by threads
     // (openssl-threads(7)); these are never freed.

@@ -8,13 +8,6 @@ package enum HMACSHA256 {
         unsafe message.withUnsafeBytes { unsafe authenticate(key: key, message: $0) }
     }
 
-    /// Authenticates a message that must not be copied elsewhere.
-    /// - Returns: 32 bytes.
-    package static func authenticate(key: SecretBytes, message: SecretBytes) -> [UInt8] {
-        // Safe: as above.
-        message.withBytes { message in unsafe message.withUnsafeBytes { unsafe authenticate(key: key, message: $0) } }
-    }
-
     private static func authenticate(key: SecretBytes, message: UnsafeRawBufferPointer) -> [UInt8] {
         guard let context = unsafe EVP_MAC_CTX_new(FetchedAlgorithms.shared.hmac) else {
             preconditionFailure("out of memory")
@@ -48,9 +41,7 @@ package enum HKDF {
     ///   - salt: may be empty.
     ///   - info: what the key is for; two purposes never share a key.
     ///   - count: 1 to `maximumCount` bytes.
-    package static func deriveKey(
-        from material: SecretBytes, salt: [UInt8], info: [UInt8], count: Int
-    ) -> SecretBytes {
+    package static func deriveKey(from material: SecretBytes, salt: [UInt8], info: [UInt8], count: Int) -> SecretBytes {
         precondition((1...maximumCount).contains(count), "HKDF derives 1 to \(maximumCount) bytes.")
         // Safe: `derive` writes all of `output` or fails.
         return unsafe SecretBytes(count: count) { output in

@@ -27,9 +27,7 @@ package struct P256PrivateKey: Sendable {
 
 extension P256PrivateKey {
     /// - Parameter pem: one block, `PRIVATE KEY` (PKCS#8, Apple's form) or `EC PRIVATE KEY` (SEC 1).
-    package init(pem: String) throws(KeyError) {
-        try self.init(der: PEMBlock.parsePrivateKey(pem))
-    }
+    package init(pem: String) throws(KeyError) { try self.init(der: PEMBlock.parsePrivateKey(pem)) }
 
     /// - Parameter der: exactly one key, PKCS#8 or SEC 1.
     package init(der: SecretBytes) throws(KeyError) {
@@ -50,9 +48,7 @@ extension P256PrivateKey {
     /// Both halves as SEC 1 DER (RFC 5915), for `init(der:)`: only to be sealed.
     package func derRepresentation() throws(KeyError) -> SecretBytes { try key.privateDER() }
 
-    package var publicKey: P256PublicKey {
-        P256PublicKey(key: ECPublicKey(key: key, curve: .p256))
-    }
+    package var publicKey: P256PublicKey { P256PublicKey(key: ECPublicKey(key: key, curve: .p256)) }
 
     /// - Returns: R and S concatenated, 64 bytes (RFC 7518 §3.4).
     package func signES256(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
@@ -74,39 +70,21 @@ extension EVPKey {
 
 /// The supported curves, each with its JOSE algorithm (RFC 7518 §3.4).
 enum Curve: Sendable {
-    /// For ES256.
     case p256
     /// For ES512: only `JWSCheck` verifies with it.
     case p521
 
     /// Bytes of one coordinate, and of each of R and S.
-    var coordinateCount: Int {
-        switch self {
-        case .p256: 32
-        case .p521: 66
-        }
-    }
+    var coordinateCount: Int { self == .p256 ? 32 : 66 }
+    var groupName: StaticString { self == .p256 ? "prime256v1" : "secp521r1" }
 
-    /// OpenSSL's name.
-    var groupName: StaticString {
-        switch self {
-        case .p256: "prime256v1"
-        case .p521: "secp521r1"
-        }
-    }
-
-    /// The fetched hash of the curve's algorithm.
     var digest: OpaquePointer {
-        switch self {
-        case .p256: unsafe FetchedAlgorithms.shared.sha256
-        case .p521: unsafe FetchedAlgorithms.shared.sha512
-        }
+        self == .p256 ? unsafe FetchedAlgorithms.shared.sha256 : unsafe FetchedAlgorithms.shared.sha512
     }
 }
 
 /// An elliptic-curve key that may verify, on either curve.
 struct ECPublicKey: Sendable {
-    /// Known to be on `curve`.
     let key: EVPKey
     let curve: Curve
 }

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// An RSA key that may verify: 2048 to 4096 bits, built once and shared by all threads.
-package struct RSAPublicKey: Sendable {
+package struct RSAPublicKey: Sendable, Equatable {
     /// Bits of the modulus.
     package static let allowedBits = 2048...4096
 
@@ -59,9 +59,7 @@ package struct RSAPublicKey: Sendable {
     private static func nativeEndian(_ bytes: [UInt8]) -> [UInt8] {
         1.littleEndian == 1 ? bytes.reversed() : bytes
     }
-}
 
-extension RSAPublicKey: Equatable {
     package static func == (left: Self, right: Self) -> Bool { left.digest == right.digest }
 }
 
@@ -84,9 +82,7 @@ extension RSAPublicKey: Equatable {
         unsafe self.template = template
     }
 
-    deinit {
-        unsafe EVP_MD_CTX_free(template)
-    }
+    deinit { unsafe EVP_MD_CTX_free(template) }
 
     /// One-shot verification of a signature over `message`, in OpenSSL's form.
     func verify(signature: [UInt8], message: [UInt8]) -> Bool {

@@ -12,8 +12,7 @@ package struct SystemRandom: RandomSource {
     package init() {}
 
     package func bytes(_ count: Int) -> [UInt8] {
-        // Safe: RAND_bytes fills the whole buffer or fails, and we do not continue when it fails: predictable tokens
-        // are worse than none.
+        // Safe: RAND_bytes fills the whole buffer or fails, and predictable tokens are worse than none.
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             precondition(unsafe RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "The system gives no randomness.")
             initialized = count
@@ -21,17 +20,14 @@ package struct SystemRandom: RandomSource {
     }
 }
 
-/// Another source's bytes, fetched many at a time: for what is unpredictable but not secret, such as public
-/// identifiers.
+/// Another source's bytes, fetched many at a time: for public identifiers, unpredictable but not secret.
 package final class BufferedRandom: RandomSource {
     private static let capacity = 1_024
 
     private let source: any RandomSource
     private let rest = Mutex<[UInt8]>([])
 
-    package init(_ source: any RandomSource) {
-        self.source = source
-    }
+    package init(_ source: any RandomSource) { self.source = source }
 
     package func bytes(_ count: Int) -> [UInt8] {
         rest.withLock { rest in

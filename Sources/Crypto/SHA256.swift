@@ -16,9 +16,7 @@ package enum SHA256 {
         return Digest256(bigEndian: words)
     }
 
-    package static func hash(utf8 text: String) -> Digest256 {
-        hash(Array(text.utf8))
-    }
+    package static func hash(utf8 text: String) -> Digest256 { hash(Array(text.utf8)) }
 }
 
 /// SHA-256 with one context for many hashes: a third of the cost for short inputs. One per event loop.
@@ -31,9 +29,7 @@ package enum SHA256 {
         unsafe self.context = context
     }
 
-    deinit {
-        unsafe EVP_MD_CTX_free(context)
-    }
+    deinit { unsafe EVP_MD_CTX_free(context) }
 
     package func hash(_ span: Span<UInt8>) -> Digest256 {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -42,8 +38,7 @@ package enum SHA256 {
             unsafe span.withUnsafeBytes { input in
                 unsafe EVP_DigestInit_ex2(context, FetchedAlgorithms.shared.sha256, nil) == 1
                     && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
-                    && EVP_DigestFinal_ex(
-                        context, output.baseAddress?.assumingMemoryBound(to: UInt8.self), nil) == 1
+                    && EVP_DigestFinal_ex(context, output.baseAddress?.assumingMemoryBound(to: UInt8.self), nil) == 1
             }
         }
         precondition(done, "SHA-256 failed: out of memory")

@@ -28,32 +28,28 @@ package enum SealingPurpose: Hashable, Sendable {
 
 /// 256 bits from which the key of every purpose is derived (HKDF-SHA256).
 package struct SealingKey: Sendable {
-    /// Bytes of key material.
     package static let materialCount = 32
 
     private static let scheme = "bramley sealing 1"
 
-    /// Identifies the key in everything it seals: the first 8 hexadecimal digits of a keyed hash, which reveal nothing
-    /// about it.
+    /// Identifies the key in what it seals: 8 hexadecimal digits of a keyed hash, which reveal nothing about it.
     package let id: String
     /// The same as 4 bytes.
     let idBytes: [UInt8]
     private let material: SecretBytes
     private let derived: DerivedKeys
 
-    /// - Parameter material: exactly `materialCount` unpredictable bytes; the caller has validated what it read from a
-    ///   file.
+    /// - Parameter material: exactly `materialCount` unpredictable bytes; the caller has validated a file's.
     package init(material: SecretBytes) {
         precondition(material.count == Self.materialCount, "A sealing key has \(Self.materialCount) bytes.")
         self.material = material
-        idBytes = Array(Self.labelled("id", material).prefix(4))
+        let hash = HMACSHA256.authenticate(key: material, message: Array("\(Self.scheme) id".utf8))
+        idBytes = Array(hash.prefix(4))
         id = Hexadecimal.encode(idBytes)
         derived = DerivedKeys()
     }
 
-    package static func generate() -> SealingKey {
-        SealingKey(material: .random(count: materialCount))
-    }
+    package static func generate() -> SealingKey { SealingKey(material: .random(count: materialCount)) }
 
     /// - Parameter keeping: whether to remember the key for the next call. Only for purposes that no request chooses,
     ///   because each would evict another.
@@ -63,10 +59,6 @@ package struct SealingKey: Sendable {
         let key = HKDF.deriveKey(from: material, salt: [], info: info, count: AES256GCM.keyCount)
         if keeping { derived.insert(key, for: purpose) }
         return key
-    }
-
-    private static func labelled(_ label: String, _ material: SecretBytes) -> [UInt8] {
-        HMACSHA256.authenticate(key: material, message: Array("\(scheme) \(label)".utf8))
     }
 }
 

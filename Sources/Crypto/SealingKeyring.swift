@@ -16,7 +16,6 @@ package enum SealingError: Error, Hashable, Sendable {
 /// Format: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). Version, key id, purpose and the caller's
 /// context are authenticated.
 package struct SealingKeyring: Sendable {
-    /// The bytes that sealing adds.
     package static let overhead = 1 + 4 + AES256GCM.nonceCount + AES256GCM.tagCount
 
     private static let version: UInt8 = 1
@@ -33,13 +32,10 @@ package struct SealingKeyring: Sendable {
         keys = [current] + previous
     }
 
-    /// The ID of the key that seals.
     package var currentKeyID: String { current.id }
 
     /// The IDs of all keys, the current one first.
     package var keyIDs: [String] { keys.map(\.id) }
-
-    /// The IDs of the keys that only open.
     package var previousKeyIDs: [String] { keys.dropFirst().map(\.id) }
 
     /// The ID of the key that sealed a text, read from it; nil when it is not a sealed text of this version.
@@ -58,11 +54,8 @@ package struct SealingKeyring: Sendable {
             + AES256GCM.seal(plaintext, key: key, nonce: nonce, authenticating: authenticated)
     }
 
-    /// Whether another key than the current one, or another version, sealed the text, so that it should be sealed
-    /// again.
-    package func isOutdated(_ sealed: [UInt8]) -> Bool {
-        !sealed.starts(with: [Self.version] + current.idBytes)
-    }
+    /// Whether another key than the current one, or another version, sealed the text: seal it again.
+    package func isOutdated(_ sealed: [UInt8]) -> Bool { !sealed.starts(with: [Self.version] + current.idBytes) }
 
     package func open(
         _ sealed: [UInt8], purpose: SealingPurpose, context: [UInt8] = []
@@ -86,8 +79,7 @@ package struct SealingKeyring: Sendable {
         throw isKnown ? .notAuthentic : .unknownKey
     }
 
-    /// HMAC-SHA-256 of `message` under the current key of this purpose: 32 bytes to store. Not for a purpose that also
-    /// seals.
+    /// HMAC-SHA-256 of `message` under the current key: 32 bytes to store. Not for a purpose that also seals.
     package func keyedHash(of message: [UInt8], purpose: SealingPurpose) -> [UInt8] {
         HMACSHA256.authenticate(key: current.key(for: purpose, keeping: true), message: message)
     }
@@ -118,9 +110,7 @@ extension SealingKeyring {
 
     /// Nil when the text is not ours, altered, sealed by a key we no longer have, or longer than `maximumLength`
     /// characters. Does not check its age.
-    package func openText(
-        _ text: String, maximumLength: Int, purpose: (_ hour: Int64) -> SealingPurpose
-    ) -> [UInt8]? {
+    package func openText(_ text: String, maximumLength: Int, purpose: (_ hour: Int64) -> SealingPurpose) -> [UInt8]? {
         guard text.utf8.count <= maximumLength, let bytes = Base64URL.decode(text), bytes.count > 4 else { return nil }
         return try? open(Array(bytes.dropFirst(4)), purpose: purpose(Int64(bigEndianBytes: bytes.prefix(4))))
     }

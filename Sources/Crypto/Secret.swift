@@ -11,9 +11,7 @@ extension Redacted {
 package struct Secret: Redacted {
     private let value: String
 
-    package init(_ value: String) {
-        self.value = value
-    }
+    package init(_ value: String) { self.value = value }
 
     /// The text itself. Review every call.
     package func reveal() -> String { value }

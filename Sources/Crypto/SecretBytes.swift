@@ -1,7 +1,6 @@
 internal import COpenSSL
 
-/// Key material: zeroed when the last copy is released, prints `<redacted>`, and has no `==` (use
-/// `constantTimeEquals`).
+/// Key material: zeroed with its last copy, prints `<redacted>`, has no `==` (use `constantTimeEquals`).
 package struct SecretBytes: Redacted {
     private let storage: Storage
 
@@ -17,19 +16,6 @@ package struct SecretBytes: Redacted {
         // Safe: the buffer is valid for `count` bytes during the call.
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
         bytes = []
-    }
-
-    /// `head` and `tail` concatenated.
-    package init(_ head: [UInt8], _ tail: SecretBytes) {
-        // Safe: the buffer has room for both, and does not overlap `head` and the lent bytes.
-        storage = unsafe Storage(count: head.count + tail.count) { buffer in
-            unsafe buffer.copyBytes(from: head)
-            tail.withBytes { span in
-                unsafe span.withUnsafeBytes { bytes in
-                    unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[head.count...]).copyMemory(from: bytes)
-                }
-            }
-        }
     }
 
     /// - Parameter fill: writes all `count` bytes of the buffer.
@@ -73,14 +59,11 @@ package struct SecretBytes: Redacted {
     }
 
     /// A copy without the protection of this type, for a key file. Review every call.
-    package func reveal() -> [UInt8] {
-        withBytes { span in unsafe span.withUnsafeBytes { unsafe Array($0) } }
-    }
+    package func reveal() -> [UInt8] { withBytes { span in unsafe span.withUnsafeBytes { unsafe Array($0) } } }
 
     /// Owns the memory.
     ///
-    /// Proof for `@unchecked Sendable`: written only by `init`, before anyone else can see it; read-only until
-    /// `deinit`.
+    /// Proof for `@unchecked Sendable`: written only by `init`, before anyone can see it; read-only until `deinit`.
     @safe private final class Storage: @unchecked Sendable {
         let buffer: UnsafeMutableRawBufferPointer
 

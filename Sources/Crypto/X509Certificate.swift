@@ -5,14 +5,9 @@ internal import Coding
 @safe final class X509Certificate {
     private let pointer: OpaquePointer
 
-    /// Takes over the reference.
-    private init(owning pointer: OpaquePointer) {
-        unsafe self.pointer = pointer
-    }
+    private init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    deinit {
-        unsafe X509_free(pointer)
-    }
+    deinit { unsafe X509_free(pointer) }
 
     /// - Parameter der: exactly one certificate.
     convenience init?(der: [UInt8]) {
@@ -43,8 +38,7 @@ internal import Coding
         let flaw: CertificateChain.Flaw? = unsafe pem.withUnsafeBytes { buffer in
             guard count > 0, let input = unsafe BIO_new_mem_buf(buffer.baseAddress, count) else { return nil }
             defer { unsafe BIO_free(input) }
-            // A certificate is not protected by a passphrase; the callback also keeps OpenSSL from prompting on the
-            // terminal.
+            // Certificates have no passphrase; the callback keeps OpenSSL from prompting on the terminal.
             while let next = unsafe PEM_read_bio_X509(input, nil, { _, _, _, _ in 0 }, nil) {
                 unsafe found.append(X509Certificate(owning: next))
                 if found.count > maximum { return .tooLong }
@@ -144,7 +138,7 @@ internal import Coding
         case 4: return bytes.map { "\($0)" }.joined(separator: ".")
         case 16:
             return stride(from: 0, to: 16, by: 2).map {
-                String(UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]), radix: 16)
+                String(UInt16(bigEndianBytes: bytes[$0...$0 + 1]), radix: 16)
             }.joined(separator: ":")
         default: return nil
         }

@@ -2,7 +2,6 @@ import Coding
 package import HTTP
 import HTTPTypes
 
-/// One dependency of the server.
 package struct HealthCheck: Hashable, Sendable {
     package var name: String
     /// What is wrong with it, in a few words without secrets; nil when it works.
@@ -31,10 +30,8 @@ package final class AdminApplication: RequestHandler {
     private let router: Router
     private let proof: Proof
 
-    /// - Parameters:
-    ///   - liveness: problems that only a restart fixes.
-    ///   - readiness: problems that keep the server from answering properly. Probes the database with a write.
-    ///   - proof: for `bramley doctor`, which must tell this server from others on the port.
+    /// `liveness` are problems that only a restart fixes; `readiness` keep the server from answering, and probe the
+    /// database with a write. By `proof`, `bramley doctor` tells this server from others on the port.
     package init(
         liveness: @escaping Examination, readiness: @escaping Examination, metrics: @escaping Metrics,
         proof: @escaping Proof = { _ in nil }
@@ -48,8 +45,7 @@ package final class AdminApplication: RequestHandler {
             Self.answer(await readiness(), good: "ready", bad: "not ready", to: request)
         }
         router.add(.get, "/metrics") { _, _ in
-            ServerResponse(
-                status: .ok, fields: [.contentType: MetricsText.contentType], body: .bytes(await metrics()))
+            ServerResponse(status: .ok, fields: [.contentType: MetricsText.contentType], body: .bytes(await metrics()))
         }
         self.router = router
     }
@@ -98,9 +94,7 @@ extension MediaType {
     /// Whether a client names this type with a quality above 0; accepting everything does not count.
     fileprivate static func accepts(_ fields: HTTPFields, _ type: String) -> Bool {
         fields[values: .accept].flatMap { $0.split(separator: ",") }.contains { range in
-            let parts = range.split(separator: ";").map {
-                $0.lowercased().filter { $0 != " " && $0 != "\t" }
-            }
+            let parts = range.split(separator: ";").map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
             return parts.first == type && !parts.dropFirst().contains { $0.wholeMatch(of: /q=0(\.0*)?/) != nil }
         }
     }

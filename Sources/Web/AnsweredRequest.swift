@@ -19,23 +19,3 @@ extension ServerRequest {
         return try answer.get()
     }
 }
-
-/// Runs a step of the domain, whose failure is shown to a visitor.
-func answering<Value>(
-    _ visit: FailedVisit? = nil, _ step: () async throws(Failure) -> Value
-) async throws(Failure) -> Value {
-    do {
-        return try await step()
-    } catch {
-        throw error.inSignIn.with(visit)
-    }
-}
-
-/// Runs a step of the domain for an app or its backend.
-func answeringApps<Value>(_ step: () async throws(Failure) -> Value) async throws(Failure) -> Value {
-    do {
-        return try await step()
-    } catch {
-        throw error.ofApp
-    }
-}

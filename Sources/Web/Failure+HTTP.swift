@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import Logging
 
-// A failed request, as HTTP answers it: the code alone decides on texts; the detail goes only to the log.
+// A failed request, as HTTP answers it: only the code decides on texts; the detail goes only to the log.
 extension Failure {
     init(_ code: ReasonCode, _ detail: String? = nil, visit: FailedVisit) {
         self.init(code, detail)
@@ -97,8 +97,7 @@ extension Failure {
         return visit.returnTo?.isAuthorizeRequest ?? false
     }
 
-    /// Whether the page shows an error ID: only for failures that the log shows by default, and not where the page
-    /// explains itself.
+    /// Whether the page shows an error ID: for failures that the log shows by default, unless the page explains itself.
     var showsErrorID: Bool {
         switch code {
         case .cancelled, .tooManyRequests, .userPending, .userDisabled, .openIDNotAllowed, .linkExpired, .linkEnded,
@@ -107,10 +106,8 @@ extension Failure {
         default: level > .debug
         }
     }
-}
 
-extension Failure {
-    /// The status, with its reason phrase, which a number alone has not.
+    /// The status with its reason phrase.
     var answerStatus: HTTPResponse.Status {
         let known: [HTTPResponse.Status] = [
             .seeOther, .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed, .conflict, .gone,
@@ -119,16 +116,8 @@ extension Failure {
         ]
         return known.first { $0.code == status } ?? HTTPResponse.Status(code: status)
     }
-}
 
-extension ReasonCode {
-    /// Of a sign-in on its way back from Apple.
-    var isOfSignIn: Bool { self == .tooManyRequests || Self.signIns.contains(self) }
-}
-
-extension Failure {
-    /// Of an API request that docs/openapi.yaml does not allow; its developer reads the text, which contains nothing
-    /// that was sent.
+    /// Of an API request that docs/openapi.yaml does not allow, for its developer; repeats nothing that was sent.
     static func invalidRequest(_ text: String) -> Failure { Failure(.invalidRequest, text) }
 
     static func badRequest(_ text: String) -> Failure { Failure(.badRequest, text) }
@@ -145,11 +134,7 @@ extension Failure {
         Failure(.originalRequest, refusal.text)
     }
 
-    /// The access rules admit other people.
-    /// - Parameters:
-    ///   - rule: counts from 1.
-    ///   - target: what was requested, if it is ours.
-    ///   - person: who asked, if signed in.
+    /// The access rules admit other people. `rule` counts from 1; `target` is ours; `person` is signed in.
     static func notAllowed(rule: Int?, target: ReturnTarget?, person: User?) -> Failure {
         let visit = FailedVisit {
             $0.returnTo = target
@@ -157,4 +142,9 @@ extension Failure {
         }
         return Failure(.notAllowed, rule.map { "rule \($0)" }, visit: visit)
     }
+}
+
+extension ReasonCode {
+    /// Of a sign-in on its way back from Apple.
+    var isOfSignIn: Bool { self == .tooManyRequests || Self.signIns.contains(self) }
 }

@@ -2,8 +2,7 @@ import Accounts
 import Coding
 import HTTP
 
-/// Content that is made piece by piece, each when the reader has taken the one before: neither its length nor the
-/// reader's pace decides how much of it is in memory.
+/// Content made piece by piece, each after the one before was taken, so that memory does not grow with its length.
 protocol PieceSource: Sendable {
     /// The next piece; nil at the end.
     mutating func next() async throws(Failure) -> [UInt8]?
@@ -15,9 +14,8 @@ enum Pieces {
 }
 
 extension WebResponses {
-    /// Content from a source. What is short is sent as a whole, with its length; what fails before anything is sent has
-    /// the answer of a failure. Later nobody can be told but the log, and the content breaks off.
-    /// - Parameter route: for the log.
+    /// Content from a source of `route`. What is short is sent whole, with its length; what fails before anything is
+    /// sent has the answer of a failure. Later failures are only logged, and the content breaks off.
     func body(of source: some PieceSource, route: String) async throws(Failure) -> ServerResponse.Body {
         var source = source
         var start: [[UInt8]] = []
@@ -55,8 +53,7 @@ extension WebResponses {
         write: @escaping @Sendable (Item, inout JSONWriter) -> Void
     ) async throws(Failure) -> ServerResponse {
         var response = json([])
-        let document = ListDocument(
-            items, begin: { $0.name("items") }, write: write, end: { $0.member("next", next) })
+        let document = ListDocument(items, begin: { $0.name("items") }, write: write, end: { $0.member("next", next) })
         response.body = try await body(of: document, route: route)
         return response
     }
@@ -70,9 +67,7 @@ struct ListDocument<Item: Sendable>: PieceSource {
     private let end: @Sendable (inout JSONWriter) -> Void
     private var isDone = false
 
-    /// - Parameters:
-    ///   - begin: writes the members before the list, and its name.
-    ///   - end: writes the members behind it.
+    /// `begin` writes the members before the list, and its name; `end` those behind it.
     init(
         _ items: [Item], begin: (inout JSONWriter) -> Void, write: @escaping @Sendable (Item, inout JSONWriter) -> Void,
         end: @escaping @Sendable (inout JSONWriter) -> Void

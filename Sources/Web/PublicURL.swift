@@ -1,7 +1,6 @@
 internal import Coding
 
-/// `publicURL`: the address visitors use, parsed once. Every link, cookie and check is made from it, never from what a
-/// request says about itself.
+/// `publicURL`, parsed once: every link, cookie and check is made from it, never from what a request says of itself.
 package struct PublicURL: Hashable, Sendable {
     /// Scheme, host and port, as a browser writes them in `Origin`: `https://login.example.com`.
     package let origin: String
@@ -30,10 +29,8 @@ package struct PublicURL: Hashable, Sendable {
         (self.origin, self.isSecure, self.authority, basePath) = (origin, isSecure, authority, "")
     }
 
-    /// `http://localhost`.
     package static let localhost = PublicURL(origin: "http://localhost", isSecure: false, authority: "localhost")
 
-    /// `authority` without its port.
     package var host: String { String(authority.prefix { $0 != ":" }) }
 
     /// Origin and base path, without a trailing slash: `/login` is appended to it.

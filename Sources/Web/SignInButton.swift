@@ -64,8 +64,7 @@ package struct SignInButton: Sendable {
 
     var cssHeight: String { "\(mode == .logoOnly ? size : height)px" }
 
-    /// Apple's picture of the button, from the same server as its script; for browsers without scripts.
-    /// - Parameter origin: of `apple.scriptURL`.
+    /// Apple's picture of the button, from the `origin` of `apple.scriptURL`, for browsers without scripts.
     func pictureURL(origin: String, color: Color, locale: String) -> String {
         let path =
             switch mode {

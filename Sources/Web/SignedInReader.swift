@@ -1,11 +1,8 @@
 import Accounts
 import Coding
-import HTTP
 import HTTPTypes
 
-/// Finds the session that a request presents.
 struct SignedInReader: Sendable {
-    /// The credential of a request.
     enum Credential: Sendable {
         case none
         /// A cookie: browser sessions only.
@@ -19,8 +16,7 @@ struct SignedInReader: Sendable {
     let limits: SessionLimits
     let clock: any WallClock
 
-    /// A Bearer with our prefix takes precedence over cookies; one without it belongs to some application and is
-    /// ignored. Several session cookies, or several `Authorization` fields, are no credential.
+    /// A Bearer with our prefix precedes cookies; others are an application's. Several of either are no credential.
     func credential(in fields: HTTPFields) -> Credential {
         let authorizations = fields[values: .authorization]
         if let authorization = authorizations.first, let text = Self.bearer(authorization) {
@@ -33,10 +29,8 @@ struct SignedInReader: Sendable {
         return .cookie(token)
     }
 
-    /// The credential of a request that changes something. A browser attaches cookies to other sites' requests; only
-    /// the app that holds a Bearer attaches it.
-    /// - Throws: when there is none (401), wherever the request comes from, or when it has neither a Bearer nor comes
-    ///   from a page of ours (403).
+    /// The credential of a request that changes something: browsers attach cookies to other sites' requests, only an
+    /// app attaches a Bearer. Throws 401 without any, and 403 unless it is a Bearer or from a page of ours.
     func changing(_ fields: HTTPFields, _ publicURL: PublicURL) throws(Failure) -> Credential {
         let credential = credential(in: fields)
         switch credential {
@@ -48,8 +42,7 @@ struct SignedInReader: Sendable {
         return credential
     }
 
-    /// The live session of the credential, whatever the state of its user; nil when there is none. Writes `lastSeenAt`
-    /// when due.
+    /// The live session of the credential, whatever the state of its user. Writes `lastSeenAt` when due.
     func signedIn(_ credential: Credential) async throws(Failure) -> SignedIn? {
         let token: SessionToken
         let kind: SessionKind
@@ -66,8 +59,7 @@ struct SignedInReader: Sendable {
         (try? await signedIn(credential(in: fields))) ?? nil
     }
 
-    /// The live session of a token, however it came, whatever the state of its user.
-    /// - Parameter kind: if given, sessions of the other kind are ignored.
+    /// The live session of a token, whatever the state of its user; of this `kind`, if given.
     func live(_ token: SessionToken, only kind: SessionKind? = nil) async throws(Failure) -> SignedIn? {
         let now = clock.now()
         guard var found = try await database.signedIn(token: token.hash, at: now) else { return nil }
@@ -82,8 +74,7 @@ struct SignedInReader: Sendable {
 
     /// The live session of the credential with its active user; throws when there is none.
     func active(_ credential: Credential) async throws(Failure) -> SignedIn {
-        let found = try await signedIn(credential)
-        guard let found else { throw Failure(.signedOut) }
+        guard let found = try await signedIn(credential) else { throw Failure(.signedOut) }
         try found.user.requireActive()
         return found
     }
@@ -97,8 +88,7 @@ struct SignedInReader: Sendable {
 }
 
 extension HTTPFields {
-    /// The scheme of an `Authorization`, in lower case, and its credentials; nil where there are none. Schemes are
-    /// compared without case (RFC 9110 §11.1), followed by at least one space.
+    /// The scheme of an `Authorization`, compared in lower case (RFC 9110 §11.1), and its credentials, after spaces.
     static func authorization(_ value: String) -> (scheme: String, credentials: String?) {
         let parts = value.split(separator: " ", maxSplits: 1)
         return (parts.first?.lowercased() ?? "", parts.count == 2 ? String(parts[1].drop { $0 == " " }) : nil)
@@ -106,12 +96,10 @@ extension HTTPFields {
 }
 
 extension Session {
-    /// Seconds for which a sign-in is recent enough for what cannot be undone: the deletion of an account, on a page or
-    /// through the API.
+    /// Seconds for which a sign-in is recent enough for the deletion of an account, on a page or through the API.
     static let recent: Int64 = 600
 
-    /// A sign-in may be ahead of our clock by a minute, while a clock is being corrected. Beyond that, its age is
-    /// unknown.
+    /// A sign-in may be ahead of our clock by a minute, while that is corrected; beyond, its age is unknown.
     func isRecent(at now: Timestamp) -> Bool {
         now < createdAt.adding(seconds: Self.recent) && createdAt <= now.adding(seconds: 60)
     }

@@ -26,9 +26,7 @@ package final class WebApplication: RequestHandler {
         /// The operator's page; nil where it does not exist.
         package var console: OperatorConsole?
 
-        package init(
-            signIn: SignIn, database: Database, notifications: Notifications, runtime: Runtime
-        ) {
+        package init(signIn: SignIn, database: Database, notifications: Notifications, runtime: Runtime) {
             self.signIn = signIn
             self.database = database
             self.notifications = notifications
@@ -41,7 +39,6 @@ package final class WebApplication: RequestHandler {
     }
 
     private let router: Router
-    /// Counts of the requests.
     package let metrics: RequestMetrics
     private let policy: ContentSecurityPolicy
     private let publicURL: PublicURL
@@ -84,8 +81,7 @@ package final class WebApplication: RequestHandler {
                 do throws(Failure) {
                     response = try await route.handle(request, parameters)
                 } catch {
-                    response = responses.failure(
-                        error, route: route.pattern, reader: route.reader, request: request)
+                    response = responses.failure(error, route: route.pattern, reader: route.reader, request: request)
                 }
                 crossOrigin.add(to: &response.fields, for: request.fields, route.readers)
                 return response
@@ -128,7 +124,7 @@ package final class WebApplication: RequestHandler {
         // Added to every response, whatever made it.
         SecurityHeaders.add(
             to: &response.fields, policy: policy.nothing, isSecure: policy.isSecure, referrer: .noReferrer)
-        // Of a visitor who came to the proxy by plain http (RFC 6797 §7.2); the answers of verify go to the proxy alone.
+        // Of a visitor who came to the proxy by plain http (RFC 6797 §7.2); the answers of verify go only to the proxy.
         if match.pattern != WebRoutes.verifyPattern, request.isFromTrustedProxy,
             request.fields[KnownField.xForwardedProto.name]?.lowercased() == "http"
         {

@@ -1,8 +1,7 @@
 package import Accounts
 package import HTTP
 
-/// All settings of the web side. `ConfigurationTable` lists their keys with range and meaning, and validates what is
-/// given; the values here are the defaults.
+/// All settings of the web side, with their defaults. `ConfigurationTable` lists and validates their keys.
 package struct WebConfiguration: Sendable {
     /// `site.*`: the site that the pages represent.
     package struct Site: Sendable {
@@ -33,17 +32,9 @@ package struct WebConfiguration: Sendable {
         package var isSimulatedByOverride = false
     }
 
-    /// `login.mode`: how Apple's page opens from the login page.
-    package enum LoginMode: String, Sendable, CaseIterable {
-        /// Replaces the login page.
-        case redirect
-        /// In a separate window.
-        case popup
-    }
-
-    /// `login.*`.
     package struct Login: Sendable {
-        package var mode = LoginMode.redirect
+        /// `login.mode`: whether Apple's page opens in a separate window instead of replacing the login page.
+        package var opensWindow = false
         /// Exact origins that `return_to` may name besides `publicURL`; browsers restrict forms to them
         /// (`form-action`).
         package var allowedReturnOrigins: [String] = []
@@ -55,20 +46,10 @@ package struct WebConfiguration: Sendable {
         package var changePasswordURL: String?
     }
 
-    /// `sessions.*`.
-    package struct Sessions: Sendable {
-        package var limits = SessionLimits()
-        /// The parent domain for the session cookie; nil keeps it on this host (`__Host-`).
-        package var cookieDomain: String?
-        /// For cached sessions, all loops together, in bytes.
-        package var cacheMemory = 67_108_864
-    }
-
     package struct Limits: Sendable {
         /// Bytes of a callback's body; beyond it 413.
         package var callbackBody = 65_536
-        /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks per address and minute; beyond it
-        /// 429.
+        /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks per address and minute.
         package var signInsPerMinute = 120
         /// `server.limits.exportsPerMinute`: account exports per address and minute; beyond it 429.
         package var exportsPerMinute = 120
@@ -86,7 +67,11 @@ package struct WebConfiguration: Sendable {
     package var login = Login()
     package var signIn = SignInConfiguration()
     package var button = SignInButton()
-    package var sessions = Sessions()
+    package var sessionLimits = SessionLimits()
+    /// `sessions.cookieDomain`: the parent domain for the session cookie; nil keeps it on this host (`__Host-`).
+    package var cookieDomain: String?
+    /// `sessions.cacheMemory`: for cached sessions, all loops together, in bytes.
+    package var sessionCacheMemory = 67_108_864
     /// `forwardAuth.style`: which fields of a trusted proxy describe the original request of `/auth/verify`.
     package var forwardAuth = OriginalRequest.Style.forwarded
     /// `forwardAuth.rulesFile`; nil admits everybody who is signed in.
@@ -106,7 +91,6 @@ package struct WebConfiguration: Sendable {
 
     package init() {}
 
-    /// Where visitors may return to.
     package var returnTargets: ReturnTargets {
         ReturnTargets(
             publicURL: publicURL.absolute, allowedOrigins: login.allowedReturnOrigins,

@@ -12,8 +12,7 @@ struct WebResponses: Sendable {
     let policy: ContentSecurityPolicy
     let random: any RandomSource
     let logger: Logger
-    /// A cause that affects every request, such as a full disk, must not fill the log, and that disk with it: per
-    /// reason 200 lines at once, then 10 a second.
+    /// Per reason 200 lines at once, then 10 a second: a cause that affects every request must not fill the log.
     private let failureLines = LogThrottle(burst: 200, interval: 100)
     private let stopwatch = Stopwatch()
 
@@ -52,8 +51,7 @@ struct WebResponses: Sendable {
         _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status = .ok, errorID: String? = nil,
         fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
-        page(
-            message.render(pages, locale: locale, errorID: errorID), locale: locale, status: status, fields: fields)
+        page(message.render(pages, locale: locale, errorID: errorID), locale: locale, status: status, fields: fields)
     }
 
     /// A page with scripts of its own.
@@ -67,9 +65,7 @@ struct WebResponses: Sendable {
     }
 
     /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
-    func redirect(to location: String) -> ServerResponse {
-        empty(.seeOther, fields: [.location: location])
-    }
+    func redirect(to location: String) -> ServerResponse { empty(.seeOther, fields: [.location: location]) }
 
     /// A page that posts a form to a program at once (OAuth 2.0 Form Post Response Mode §2).
     func posting(_ fields: [FormField], to address: String) -> ServerResponse {
@@ -118,17 +114,14 @@ struct WebResponses: Sendable {
         if case .client = reader { return providerError(failure) }
         let locale = locale(begunIn: failure.visit?.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
-        if case .proxy = reader {
-            return throughProxy(message, failure, errorID: errorID, locale: locale, request)
-        }
+        if case .proxy = reader { return throughProxy(message, failure, errorID: errorID, locale: locale, request) }
         return self.message(
             message, locale: locale, status: failure.answerStatus, errorID: failure.showsErrorID ? errorID : nil,
             fields: failure.fields
         ).setting(failure.visit?.cookies ?? [])
     }
 
-    /// A failure that a proxy may pass on, on a site without our styles: for a visitor a page that needs no other file,
-    /// for a program a problem document or plain text.
+    /// A failure that a proxy may pass on: for a visitor a page without other files, for a program a document or text.
     private func throughProxy(
         _ message: MessagePage, _ failure: Failure, errorID: String, locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
@@ -141,8 +134,7 @@ struct WebResponses: Sendable {
             fields: failure.fields)
     }
 
-    /// A page for another site's address, where none of our files can be reached. Its form posts to us and needs to say
-    /// from where.
+    /// A page for another site's address, without any of our files; its form posts to us, and says from where.
     func standalone(
         _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status, errorID: String? = nil,
         fields: HTTPFields = HTTPFields()
@@ -158,11 +150,15 @@ struct WebResponses: Sendable {
     /// For what the server refuses before it knows which page was wanted.
     func largeHeadPage() -> ServerResponse {
         let locale = pages.choice.choose(uiLocales: nil, acceptLanguage: nil)
+        return standalone(closing("large_head", locale), locale: locale, status: .requestHeaderFieldsTooLarge)
+    }
+
+    /// A page that leads only home and to help, by its key under `pages` in the strings.
+    func closing(_ key: String, _ locale: PageLocale) -> MessagePage {
         let strings = pages.strings(locale)
-        let page = MessagePage(
-            page: "large_head", strings,
+        return MessagePage(
+            page: key, strings,
             [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
-        return standalone(page, locale: locale, status: .requestHeaderFieldsTooLarge)
     }
 
     private func plain(
@@ -173,16 +169,14 @@ struct WebResponses: Sendable {
         describe(locale, in: &fields)
         var response = empty(failure.answerStatus, fields: fields)
         var lines = [message.title, "", message.what, message.next]
-        if failure.showsErrorID {
-            lines.append("\(pages.strings(locale)["message.errorID"]) \(errorID)")
-        }
+        if failure.showsErrorID { lines.append("\(pages.strings(locale)["message.errorID"]) \(errorID)") }
         response.body = .bytes(Array((lines.joined(separator: "\n") + "\n").utf8))
         return response
     }
 
     /// RFC 9457.
     func problem(_ failure: Failure, errorID: String) -> ServerResponse {
-        let strings = pages.defaultStrings
+        let strings = pages.strings(PageLocale(pages.locales.first ?? ""))
         let key =
             MessagePage.page(of: failure.code).map { "pages.\($0).title" } ?? "errors.\(failure.code.rawValue).title"
         return json(as: "application/problem+json", status: failure.answerStatus, fields: failure.fields) { writer in
@@ -206,15 +200,11 @@ struct WebResponses: Sendable {
     }
 
     /// Logs a failure that a dedicated page reports to the visitor.
-    func log(_ failure: Failure, route: String) {
-        log(failure, route: route, errorID: makeErrorID())
-    }
-
-    private func log(_ failure: Failure, route: String, errorID: String) {
+    func log(_ failure: Failure, route: String, errorID: String? = nil) {
         guard logger.logLevel <= failure.level else { return }
         var metadata: Logger.Metadata = [
-            LogKey.reason: "\(failure.code.rawValue)", LogKey.route: "\(route)", LogKey.errorID: "\(errorID)",
-            LogKey.status: "\(failure.status)",
+            LogKey.reason: "\(failure.code.rawValue)", LogKey.route: "\(route)",
+            LogKey.errorID: "\(errorID ?? makeErrorID())", LogKey.status: "\(failure.status)",
         ]
         if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
@@ -231,7 +221,6 @@ struct WebResponses: Sendable {
     }
 }
 
-/// The names of fields in log lines.
 enum LogKey {
     static let reason = "reason"
     static let detail = "detail"

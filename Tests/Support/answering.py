@@ -13,8 +13,7 @@ class Answering:
 
     - answer: is given the request and its content; says the status, the fields (a dictionary or pairs) and the content.
       With () it has answered by itself; with None the connection is closed as `answer` has left it.
-    - keeps: connections, for the next request.
-    """
+    - keeps: connections, for the next request."""
 
     def __init__(self, answer: Callable[[BaseHTTPRequestHandler, bytes], tuple | None], port: int = 0,
                  address: str = "127.0.0.1", tls: ssl.SSLContext | None = None, keeps: bool = False):

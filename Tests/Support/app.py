@@ -18,9 +18,7 @@ def send(site, method: str, path: str, content: dict | bytes | None = None, toke
 
 
 def challenge(site) -> str:
-    answer = send(site, "POST", "/api/v1/native/challenge")
-    assert answer.status == 200, answer.body
-    return answer.json()["nonce"]
+    return send(site, "POST", "/api/v1/native/challenge").must(200).json()["nonce"]
 
 
 def hashed(nonce: str) -> str:
@@ -40,7 +38,6 @@ def taken(given: dict, **more) -> dict:
 
 
 def request(site, person: str = "ada", nonce: str | None = None, **more) -> dict:
-    """The content of a whole sign-in."""
     nonce = nonce or challenge(site)
     return taken(sheet(site, person, hashed(nonce), **more), nonce=nonce)
 
@@ -50,11 +47,8 @@ def post(site, content: dict) -> Answer:
 
 
 def sign_in(site, person: str = "ada", **more) -> dict:
-    answer = post(site, request(site, person, **more))
-    assert answer.status == 200, answer.body
-    return answer.json()
+    return post(site, request(site, person, **more)).must(200).json()
 
 
 def exchanges(site) -> int:
-    """How often Apple was asked for tokens."""
     return site.apple.call("GET", "counters")["token"]["requests"]

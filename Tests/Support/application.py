@@ -8,8 +8,6 @@ from http.server import BaseHTTPRequestHandler
 
 from answering import Answering
 
-MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-
 
 class Application(Answering):
     """Runs in this process. With `fields` it stands in for Bramley: everybody is let in, with these fields."""
@@ -32,11 +30,11 @@ class Application(Answering):
 
 def echo_frames(request: BaseHTTPRequestHandler) -> None:
     """RFC 6455: the handshake, then each small text frame comes back until a close frame."""
-    digest = hashlib.sha1((request.headers["Sec-WebSocket-Key"] + MAGIC).encode()).digest()
+    key = request.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
     request.send_response_only(101)
     request.send_header("Upgrade", "websocket")
     request.send_header("Connection", "Upgrade")
-    request.send_header("Sec-WebSocket-Accept", base64.b64encode(digest).decode())
+    request.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key.encode()).digest()).decode())
     request.end_headers()
     while True:
         head = request.rfile.read(2)

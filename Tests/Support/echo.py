@@ -15,8 +15,7 @@ class Echo:
     """One http-echo; `options` as on its command line."""
 
     def __init__(self, binaries: Path, *options: str):
-        self.process = subprocess.Popen(
-            [str(binaries / "http-echo"), *options], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([binaries / "http-echo", *options], stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
         assert self.url.startswith(("http://", "https://")), f"the first line is no address: {self.url!r}"
         host, _, port = self.url.partition("://")[2].rpartition(":")
@@ -41,7 +40,6 @@ def connect(address: tuple[str, int]) -> socket.socket:
 
 
 def exchange(address: tuple[str, int], *pieces: bytes) -> bytes:
-    """Sends the pieces and reads until the server ends the connection."""
     with connect(address) as connection:
         for piece in pieces:
             try:
@@ -64,16 +62,15 @@ class Answers:
     def __init__(self, received: bytes, methods: list[str]):
         self.statuses: list[int] = []
         self.bodies: list[bytes] = []
-        self.closes = False
-        rest = received
+        self.closes, self.rest = False, received
         for method in methods:
-            if not rest:
+            if not self.rest:
                 break
             client = h11.Connection(h11.CLIENT)
             # h11 reads a response only to a request it sent.
             client.send(h11.Request(method=method, target="/", headers=[("Host", "h")]))
             client.send(h11.EndOfMessage())
-            client.receive_data(rest)
+            client.receive_data(self.rest)
             event = client.next_event()
             while isinstance(event, h11.InformationalResponse):
                 event = client.next_event()
@@ -86,8 +83,7 @@ class Answers:
                 body += bytes(event.data)
             assert isinstance(event, h11.EndOfMessage), event
             self.bodies.append(body)
-            rest = client.trailing_data[0]
-        self.rest = rest
+            self.rest = client.trailing_data[0]
 
     def understood(self) -> list[dict]:
         """What http-echo made of each request it answered with 200."""

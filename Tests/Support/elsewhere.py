@@ -11,8 +11,6 @@ AGENTS = {
 
 
 class Elsewhere(Browser):
-    """Another browser, signed in as somebody."""
-
     def __init__(self, site, person: str, agent: str):
         super().__init__(site, {"User-Agent": agent})
         self.sign_in(person)

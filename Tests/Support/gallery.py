@@ -4,9 +4,6 @@ import base64
 import os
 from pathlib import Path
 
-SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
-SCHEMES = ("light", "dark")
-
 # Everything here is read from the page as it is shown; each problem is one line.
 INSPECTION = """
 const problems = [];
@@ -69,16 +66,13 @@ class Gallery:
         folder.mkdir(parents=True, exist_ok=True)
 
     def shoot(self, visitor, name: str) -> None:
-        """The page as it is now, on two screens in two colour schemes; fails when the page misses something.
-
-        With `PICTURES` in the environment each is a picture as well. Drawing them takes most of the suite's time.
-        """
+        """Inspects the page on two screens in two colour schemes; with `PICTURES` in the environment, draws it too."""
         driver = visitor.driver
         problems = visitor.script(INSPECTION)
-        for size, (width, height) in SIZES.items():
+        for size, (width, height) in {"phone": (390, 844), "desktop": (1280, 800)}.items():
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
                 "width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == "phone"})
-            for scheme in SCHEMES:
+            for scheme in ("light", "dark"):
                 driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
                     "features": [{"name": "prefers-color-scheme", "value": scheme}]})
                 problems += visitor.script(CONTRAST)

@@ -10,7 +10,6 @@ from operating import event_id
 from patience import eventually
 from web import call
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PEOPLE = ("ada", "boris", "chie", "dana", "erin")
 SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "webhooks:read", "webhooks:write", "clients:read", "clients:write", "links", "links:replace")
 # Nobody answers there; what is sent is little.
@@ -23,7 +22,7 @@ NUMBERS = random.Random(20261121)
 
 
 def make_id(prefix: str) -> str:
-    return prefix + "".join(NUMBERS.choice(ALPHABET) for _ in range(26))
+    return prefix + "".join(NUMBERS.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(26))
 
 
 def make_token(prefix: str) -> tuple[str, bytes]:
@@ -47,14 +46,9 @@ class Inhabited:
     def read(self, sql: str) -> list[tuple]:
         return self.operator.database(sql)
 
-    def make_key(self, *scopes: str) -> str:
-        """As the operator makes one, while the server runs."""
-        return self.operator.json("api-keys", "create", "test", "--scopes", ",".join(scopes))["key"]
-
     def key(self, *scopes: str) -> str:
-        """The same for the same scopes."""
         if scopes not in self.keys:
-            self.keys[scopes] = self.make_key(*scopes)
+            self.keys[scopes] = self.operator.key(*scopes)
         return self.keys[scopes]
 
     def use_openid(self) -> None:
@@ -94,7 +88,6 @@ class Inhabited:
         return sessions
 
     def events(self) -> list[str]:
-        """The ids in the journal."""
         return [event_id(*row) for row in self.read("SELECT sequence, salt FROM event ORDER BY sequence")]
 
 

@@ -5,6 +5,7 @@
     pytest -p leftovers         the same for what one suite starts; Tests/pytest.ini asks for it
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -24,17 +25,21 @@ GRACE = float(os.environ.get("LEFTOVERS_GRACE", "60"))
 PR_SET_CHILD_SUBREAPER = 36
 
 
+def told(process: int | str, name: str) -> bytes:
+    """What proc(5) says of a process; nothing of one that has ended meanwhile."""
+    try:
+        return Path(f"/proc/{process}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
 def parents() -> dict[int, int]:
     """Every process that has not ended, and its parent."""
     found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-            except OSError:
-                continue
-            if state not in "ZX":
-                found[int(entry.name)] = int(parent)
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        state, parent, *_ = told(process, "stat").rpartition(b")")[2].split() or (b"X", b"")
+        if state not in (b"Z", b"X"):
+            found[int(process)] = int(parent)
     return found
 
 
@@ -47,14 +52,8 @@ def descendants(root: int) -> set[int]:
 
 
 def marked(mark: str) -> set[int]:
-    wanted, found = f"{MARK}={mark}".encode(), set()
-    for process in parents():
-        try:
-            if wanted in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
-                found.add(process)
-        except OSError:
-            continue
-    return found - {os.getpid()}
+    wanted = f"{MARK}={mark}".encode()
+    return {process for process in parents() if wanted in told(process, "environ").split(b"\0")} - {os.getpid()}
 
 
 def ports(process: int) -> list[int]:
@@ -65,11 +64,7 @@ def ports(process: int) -> list[int]:
         return []
     found = set()
     for table in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
+        for line in told(process, f"net/{table}").decode().splitlines()[1:]:
             words = line.split()
             if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
                 found.add(int(words[1].rpartition(":")[2], 16))
@@ -77,11 +72,8 @@ def ports(process: int) -> list[int]:
 
 
 def describe(process: int) -> str:
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        name = words[:160] or Path(f"/proc/{process}/comm").read_text().strip()
-    except OSError:
-        name = "(ended meanwhile)"
+    words = told(process, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+    name = words[:160] or told(process, "comm").decode(errors="replace").strip() or "(ended meanwhile)"
     listening = "".join(f", listening on port {port}" for port in ports(process))
     return f"process {process}: {name}{listening}"
 
@@ -96,10 +88,8 @@ def end(find) -> list[str]:
     deadline = time.monotonic() + GRACE
     while (left := find()) and time.monotonic() < deadline:
         for process in left:
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
-            except OSError:
-                pass
         reap()
         time.sleep(0.05)
     return names
@@ -107,13 +97,9 @@ def end(find) -> list[str]:
 
 def reap() -> None:
     """Takes note of the end of processes that were handed to us. In pytest there are none: there nobody is adopted."""
-    if not is_reaper:
-        return
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
+    with contextlib.suppress(ChildProcessError):
+        while is_reaper and os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
 
 
 is_reaper = False
@@ -124,10 +110,7 @@ def mounts() -> set[str]:
 
 
 def run(command: list[str]) -> int:
-    """Runs the command to its end, or to ours by a signal; then nothing of it is left.
-
-    Orphans become children of ours, which are waited for like any other: who started them sees them end.
-    """
+    """Runs the command to its end, or to ours by a signal; then nothing of it is left. Orphans become our children."""
     global is_reaper
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
@@ -143,22 +126,18 @@ def run(command: list[str]) -> int:
         received.append(number)
         # A terminal has told all of them already; kill has told us alone.
         for process in descendants(os.getpid()):
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(process, number)
-            except OSError:
-                pass
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     # What runs in the background of a shell would ignore Ctrl-C.
     child = subprocess.Popen(command, env=os.environ | {"TMPDIR": str(folder)}, preexec_fn=lambda: signal.signal(
         signal.SIGINT, signal.SIG_DFL))
-    status = 0
-    while True:
+    process = None
+    while process != child.pid:
         process, ended = os.wait()
-        if process == child.pid:
-            status = child.returncode = os.waitstatus_to_exitcode(ended)
-            break
+    status = child.returncode = os.waitstatus_to_exitcode(ended)
     left = end(lambda: descendants(os.getpid()))
     for place in sorted(mounts() - before, key=len, reverse=True):
         # A mount beside ours, of somebody else, may have come meanwhile.
@@ -181,8 +160,6 @@ def tell(left: list[str]) -> int:
     return 1
 
 
-# MARK: One suite
-
 def pytest_configure(config):
     # Inherited by each suite of a run: it looks for its own.
     os.environ[MARK] = config.leftovers_mark = uuid.uuid4().hex
@@ -199,8 +176,7 @@ def pytest_sessionfinish(session):
 
 
 pytest_sessionfinish.pytest_impl = {
-    "wrapper": True, "tryfirst": True, "hookwrapper": False, "trylast": False, "optionalhook": False,
-    "specname": None}
+    "wrapper": True, "tryfirst": True, "hookwrapper": False, "trylast": False, "optionalhook": False, "specname": None}
 
 
 if __name__ == "__main__":

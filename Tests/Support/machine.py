@@ -5,7 +5,8 @@ import fcntl
 import os
 import socket
 import struct
-import subprocess
+
+from processes import output
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
@@ -29,6 +30,4 @@ def raise_loopback() -> None:
 
 
 def mount(*arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"mount {' '.join(arguments)}: {done.stderr.strip()}")
+    output("mount", *arguments)

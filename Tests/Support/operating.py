@@ -8,6 +8,7 @@ from pathlib import Path
 
 import postgres
 from patience import PATIENCE
+from processes import finished
 
 
 def event_id(sequence: int, salt: bytes) -> str:
@@ -22,10 +23,8 @@ class Operator:
 
     def run(self, *arguments: str, **options) -> subprocess.CompletedProcess:
         """A command as it ended, well or not; `options` are those of `subprocess.run`."""
-        given = {} if "input" in options else {"stdin": subprocess.DEVNULL}
-        return subprocess.run(
-            [str(self.program), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, **given | options)
+        configuration = self.folder / "config.json"
+        return finished(self.program, *arguments, "--config", configuration, **{"timeout": None} | options)
 
     def bramley(self, *arguments: str) -> str:
         """What a command that has to succeed prints."""
@@ -34,8 +33,10 @@ class Operator:
         return done.stdout
 
     def json(self, *arguments: str):
-        """What such a command prints for programs."""
         return json.loads(self.bramley(*arguments, "--json"))
+
+    def key(self, *scopes: str) -> str:
+        return self.json("api-keys", "create", "test", "--scopes", ",".join(scopes))["key"]
 
     def pages(self, *arguments: str) -> list[dict]:
         """The items of a list, page by page."""
@@ -60,12 +61,9 @@ class Operator:
         """The same for each of the rows, in one transaction."""
         if url := self.url:
             return postgres.ask(url, sql, rows)
-        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=PATIENCE)
-        try:
-            with connection:
-                return [found for row in rows for found in connection.execute(sql, row).fetchall()]
-        finally:
-            connection.close()
+        file = self.folder / "data/bramley.db"
+        with contextlib.closing(sqlite3.connect(file, timeout=PATIENCE)) as connection, connection:
+            return [found for row in rows for found in connection.execute(sql, row).fetchall()]
 
     @contextlib.contextmanager
     def locked(self):
@@ -83,13 +81,11 @@ class Operator:
             connection.close()
 
     def insert(self, table: str, *rows: dict) -> None:
-        """Rows with values for the same columns."""
         columns = ", ".join(f'"{name}"' for name in rows[0])
         marks = ", ".join("?" for _ in rows[0])
         self.write(f"INSERT INTO {table} ({columns}) VALUES ({marks})", [tuple(row.values()) for row in rows])
 
     def tables(self) -> dict[str, list[str]]:
-        """Each with its columns."""
         if self.url:
             found = self.database(
                 "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"

@@ -12,7 +12,6 @@ MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
 def make_operator(site, who: str = "ada") -> Elsewhere:
-    """Signs in by program, and is put into the group."""
     there = Elsewhere(site, who, AGENT)
     site.operator.bramley("users", "groups", user_of(there), "--add", "admins")
     eventually(lambda: there.send("GET", "/operator").status == 200, "the operator's page")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, eventually
+from processes import finished
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts/postgres.sh"
 # With TEST_STORE=postgres, each site has a database on PostgreSQL and none of SQLite's (`make test-postgres`).
@@ -18,19 +19,13 @@ IS_STORE = os.environ.get("TEST_STORE") == "postgres"
 
 
 class Server:
-    """One server of PostgreSQL, primary or standby."""
-
     def __init__(self, folder: Path, data: str, port: int):
-        # Of its socket.
-        self.folder = folder
-        self.data = folder / data
-        self.port = port
+        # The folder of its socket.
+        self.folder, self.data, self.port = folder, folder / data, port
         self.programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 
     def run(self, program: str, *arguments: str) -> str:
-        done = subprocess.run(
-            as_postgres(str(self.programs / program), *arguments), capture_output=True, text=True,
-            timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL)
+        done = finished(*as_postgres(str(self.programs / program), *arguments), cwd="/")
         if done.returncode != 0:
             log = Path(f"{self.data}.log")
             raise RuntimeError(
@@ -61,7 +56,6 @@ class Server:
             return False
 
     def configure(self, **settings: str) -> None:
-        """While it runs."""
         for name, value in settings.items():
             self.sql(f"ALTER SYSTEM SET {name} = '{value}'")
         self.sql("SELECT pg_reload_conf()")
@@ -77,11 +71,9 @@ class Server:
 
     def processes(self) -> list[int]:
         first = int((self.data / "postmaster.pid").read_text().split()[0])
-        others = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()
-        return [first, *map(int, others)]
+        return [first, *map(int, finished("pgrep", "-P", str(first)).stdout.split())]
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of its processes."""
         for process in self.processes():
             # One that served a connection may have ended since.
             with contextlib.suppress(ProcessLookupError):
@@ -110,23 +102,21 @@ class Cluster(Server):
         super().__init__(folder, "data", 5432)
         self.standby = Server(folder, "standby", 5433) if "--standby" in arguments else None
         if self.standby:
-            eventually(
-                lambda: self.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous standby")
+            state = "SELECT sync_state FROM pg_stat_replication"
+            eventually(lambda: self.sql(state) == "sync", "a synchronous standby")
 
     @property
     def hosts(self) -> str:
-        servers = [self] + ([self.standby] if self.standby else [])
-        return "host={} port={}".format(
-            ",".join(str(server.folder) for server in servers), ",".join(str(server.port) for server in servers))
+        servers = [self, self.standby] if self.standby else [self]
+        folders, ports = (",".join(map(str, some)) for some in zip(*((one.folder, one.port) for one in servers)))
+        return f"host={folders} port={ports}"
 
     def make_database(self) -> str:
-        """The name of an empty one."""
         name = "bramley_" + secrets.token_hex(4)
         self.sql(f"CREATE DATABASE {name}")
         return name
 
     def url(self, database: str, place: str | None = None) -> str:
-        """Its connection string, by default with all hosts."""
         return f"{place or self.hosts} user=postgres dbname={database}"
 
     def end(self) -> None:
@@ -140,14 +130,12 @@ class Store:
     cluster: Cluster | None = None
 
     def make(self) -> str:
-        """The connection string of an empty database."""
         self.cluster = self.cluster or Cluster()
         name = "site_" + secrets.token_hex(6)
         self.cluster.sql(f"CREATE SCHEMA {name}")
         return self.cluster.url("postgres") + f" options='-c search_path={name}'"
 
     def end(self) -> None:
-        """At the end of a suite: suite.py."""
         if self.cluster:
             self.cluster.end()
         self.cluster = None
@@ -193,5 +181,4 @@ def ask(url: str, sql: str, rows: list[tuple]) -> list[tuple]:
     return found
 
 
-# For tests that look into SQLite's file.
 on_sqlite = pytest.mark.skipif(IS_STORE, reason="about SQLite's file")

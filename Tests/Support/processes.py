@@ -1,8 +1,24 @@
-"""What the kernel tells of a running process: proc(5)."""
+"""Commands that run to their end, and what the kernel tells of a running process: proc(5)."""
 
 import os
 import re
+import subprocess
 from pathlib import Path
+
+from patience import PATIENCE
+
+
+def finished(*command, **options) -> subprocess.CompletedProcess:
+    """As it ended, well or not, with what it printed; `options` are those of `subprocess.run`."""
+    given = {"capture_output": True, "text": True, "timeout": PATIENCE}
+    return subprocess.run(command, **given | ({} if "input" in options else {"stdin": subprocess.DEVNULL}) | options)
+
+
+def output(*command, **options) -> str:
+    """What a command that has to succeed prints."""
+    done = finished(*command, **options)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def memory(process: int, figure: str = "VmRSS") -> int:
@@ -21,7 +37,6 @@ def fields(process: int) -> list[str]:
 
 
 def cpu_seconds(process: int) -> float:
-    """Of user and system together."""
     return sum(map(int, fields(process)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 

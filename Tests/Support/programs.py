@@ -62,9 +62,15 @@ def free_base() -> int:
     raise RuntimeError("every port is taken")
 
 
-class Program:
-    """One running process and the file its output goes to."""
+def listens(port: int, host: str = "127.0.0.1") -> bool:
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+        return True
+    except OSError:
+        return False
 
+
+class Program:
     def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None):
         self.log = log
         with log.open("ab") as output:
@@ -75,15 +81,11 @@ class Program:
     def wait_for(self, port: int, host: str = "127.0.0.1") -> None:
         """Until something accepts on the port; says what the program wrote if it ended instead."""
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
-            try:
-                socket.create_connection((host, port), timeout=1).close()
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if listens(port, host):
                 return
-            except OSError:
-                # Nobody tells us when a port opens: ask again in a moment.
-                time.sleep(0.02)
+            # Nobody tells us when a port opens: ask again in a moment.
+            time.sleep(0.02)
         raise RuntimeError(f"{self.process.args[0]} did not start:\n{self.text()}")
 
     def stop(self) -> int:
@@ -109,15 +111,11 @@ class Simulator:
     def __init__(self, binaries: Path, folder: Path, server_url: str, bundle_ids: list[str] = ()):
         self.port = free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
-        self.program = Program(
-            [
-                str(binaries / "apple-simulator"), "--host", "127.0.0.1", "--port", str(self.port),
-                "--server-url", server_url, "--services-id", SERVICES_ID, "--team-id", TEAM_ID,
-                "--key-id", KEY_ID, "--key", str(folder / "AuthKey.p8"),
-                *[word for app in bundle_ids for word in ("--bundle-id", app)],
-            ],
-            folder / "apple-simulator.log",
-        )
+        self.program = Program([
+            str(binaries / "apple-simulator"), "--host", "127.0.0.1", "--port", str(self.port),
+            "--server-url", server_url, "--services-id", SERVICES_ID, "--team-id", TEAM_ID,
+            "--key-id", KEY_ID, "--key", str(folder / "AuthKey.p8"),
+            *[word for app in bundle_ids for word in ("--bundle-id", app)]], folder / "apple-simulator.log")
         self.program.wait_for(self.port)
 
     def call(self, method: str, path: str, body: dict | None = None) -> dict:
@@ -125,27 +123,26 @@ class Simulator:
         assert answer.status < 400, f"{method} {path}: {answer.status} {answer.text}"
         return answer.json()
 
+    def add_person(self, person: str, given: str = "Ada", family: str = "Orchard", **more) -> None:
+        self.call("POST", "people", {
+            "id": person, "givenName": given, "familyName": family, "email": f"{person}@example.com"} | more)
+
     def has_consent(self, person: str) -> bool:
-        """Whether this person shares anything with anybody."""
         people = self.call("GET", "people")["items"]
         return any(team["consented"] for entry in people if entry["id"] == person for team in entry["teams"])
 
     def notify(self, kind: str, person: str) -> None:
-        """Sends a notification and insists that the server took it."""
         sent = self.call("POST", "notifications", {"type": kind, "person": person})
         assert [delivery.get("status") for delivery in sent["deliveries"]] == [200], sent
 
 
 class RunningSimulator(Simulator):
-    """One that somebody else started."""
-
     def __init__(self, origin: str):
         self.origin = origin
 
 
 class KeptSimulators:
-    """Those of sites that have ended, each with the port of its server and the key it knows. To make RSA keys takes a
-    simulator longer than a server takes to start, so that the next site takes over one, reset to its start."""
+    """Those of ended sites, with their server's port and key, for the next sites: to make RSA keys takes a while."""
 
     def __init__(self):
         self.kept: dict[tuple, list[tuple[Simulator, int, bytes]]] = {}
@@ -169,7 +166,6 @@ class KeptSimulators:
         self.kept.setdefault(site.kind, []).append((site.apple, site.port, site.apple_key))
 
     def stop(self) -> None:
-        """At the end of a suite, too: suite.py."""
         for simulators in self.kept.values():
             for simulator, _, _ in simulators:
                 simulator.program.stop()
@@ -209,7 +205,7 @@ class Site:
         self.configure(settings)
 
     def configure(self, settings: dict) -> None:
-        """Over what it was told before; for its next start or reload."""
+        """Besides the settings it has; for its next start or reload."""
         self.settings |= settings
         write_private(self.folder / "config.json", json.dumps(self.configuration(self.settings), indent=4).encode())
 
@@ -284,19 +280,14 @@ class Site:
         self.server.kill()
 
     def admin(self, path: str, kind: str = "*/*") -> Answer:
-        """What the operator's own port answers."""
         return call(self.admin_port, "GET", path, {"Accept": kind})
 
     def end(self) -> None:
         if self.server:
             self.server.stop()
-        if self.has_ended:
-            return
-        self.has_ended = True
-        if self.kind:
-            KEPT.keep(self)
-        else:
-            self.end_apple()
+        if not self.has_ended:
+            self.has_ended = True
+            KEPT.keep(self) if self.kind else self.end_apple()
 
     def end_apple(self) -> None:
         self.apple.program.stop()
@@ -318,10 +309,14 @@ def preloaded(source: Path | str, library: Path) -> Path:
     return library
 
 
+def pem(key) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
 def new_key() -> bytes:
     """A P-256 key as Apple gives it out."""
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 def write_private(file: Path, content: bytes) -> None:

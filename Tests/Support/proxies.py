@@ -76,8 +76,7 @@ def filled(name: str, places: dict[str, str]) -> str:
 class Proxy:
     """One proxy in a folder of its own. Which programs are there and how each is started is all that differs."""
 
-    name = ""
-    program = ""
+    name = program = ""
 
     def __init__(self, folder: Path, ports: Ports):
         # Readable along its whole path: Apache's workers are another user.
@@ -113,7 +112,6 @@ class Proxy:
         return file
 
     def places(self, *wanted: str) -> dict[str, str]:
-        """What every file has replaced, in this order."""
         all_places = {
             "127.0.0.1:8080": f"127.0.0.1:{self.ports.bramley}",
             "127.0.0.1:3000": f"127.0.0.1:{self.ports.application}",
@@ -125,8 +123,7 @@ class Proxy:
 
 
 class Nginx(Proxy):
-    name = "nginx"
-    program = "nginx"
+    name = program = "nginx"
 
     def site(self) -> str:
         return filled("nginx.conf", {
@@ -147,8 +144,7 @@ class Nginx(Proxy):
 
 
 class Caddy(Proxy):
-    name = "caddy"
-    program = "caddy"
+    name = program = "caddy"
 
     def arguments(self) -> list[str]:
         options = (
@@ -159,8 +155,7 @@ class Caddy(Proxy):
 
 
 class HAProxy(Proxy):
-    name = "haproxy"
-    program = "haproxy"
+    name = program = "haproxy"
 
     def arguments(self) -> list[str]:
         script = self.write("bramley.lua", filled("haproxy.lua", self.places("127.0.0.1:8080")))

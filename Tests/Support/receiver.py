@@ -19,8 +19,6 @@ def new_secret() -> str:
 
 @dataclass
 class Arrival:
-    """One request, as it came."""
-
     headers: dict[str, str]
     body: bytes
     path: str

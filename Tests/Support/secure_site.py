@@ -1,5 +1,6 @@
 """Bramley with a certificate of its own, and the simulated Apple beside it."""
 
+import contextlib
 import http.client
 import ssl
 from pathlib import Path
@@ -42,12 +43,8 @@ class SecureSite(Site):
         return connection
 
     def shown(self) -> x509.Certificate:
-        """The certificate that a new connection is shown."""
-        connection = self.connect()
-        try:
+        with contextlib.closing(self.connect()) as connection:
             return x509.load_der_x509_certificate(connection.sock.getpeercert(binary_form=True))
-        finally:
-            connection.close()
 
     def said(self, words: str) -> int:
         return self.server.text().count(words)

@@ -47,32 +47,27 @@ def binaries() -> Path:
     return folder
 
 
-def sites(binaries: Path, new_folder):
-    """Makes servers, each with an Apple: with these settings over the smallest useful ones, such as
-    {"login.attemptLifetime": 5}; they end with whoever made them."""
+def sites(request, binaries: Path, folders):
+    """Makes servers, each with an Apple, with settings such as {"login.attemptLifetime": 5}; they end with it."""
     # Only who starts one needs what it takes.
     from programs import Site
 
-    made = []
-
     def make(settings: dict | None = None, kind=Site, start: bool = True, **options):
-        made.append(kind(binaries, new_folder(), settings or {}, **options))
-        return made[-1].start() if start else made[-1]
+        site = kind(binaries, folders.mktemp("site"), settings or {}, **options)
+        request.addfinalizer(site.end)
+        return site.start() if start else site
 
-    yield make
-    for site in made:
-        site.end()
+    return make
 
 
 @pytest.fixture
-def make_site(binaries, tmp_path_factory):
-    yield from sites(binaries, lambda: tmp_path_factory.mktemp("site"))
+def make_site(request, binaries, tmp_path_factory):
+    return sites(request, binaries, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def make_shared_site(binaries, tmp_path_factory):
-    """For all tests of a file."""
-    yield from sites(binaries, lambda: tmp_path_factory.mktemp("site"))
+def make_shared_site(request, binaries, tmp_path_factory):
+    return sites(request, binaries, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -86,17 +81,15 @@ def shared_browser():
 
 
 @pytest.fixture
-def make_visitor(shared_browser):
+def make_visitor(request, shared_browser):
     """A visitor in a new tab of a browser without cookies; looks at the browser's complaints when the test is over."""
     from visitor import Visitor, use_fresh_tab
 
     use_fresh_tab(shared_browser)
-    visitors = []
 
     def make(site) -> Visitor:
-        visitors.append(Visitor(shared_browser, site))
-        return visitors[-1]
+        visitor = Visitor(shared_browser, site)
+        request.addfinalizer(visitor.check)
+        return visitor
 
-    yield make
-    for visitor in visitors:
-        visitor.check()
+    return make

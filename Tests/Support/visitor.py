@@ -23,14 +23,11 @@ STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with
 # that is slow to close would end the script, and leave the browser.
 WINDOWLESS = "/usr/lib/chromium/chromium-headless-shell"
 WHOLE = "/usr/bin/chromium"
-# A preference: no JavaScript.
 NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
 
 
-def start_browser(
-    preferences: dict | None = None, page_load_strategy: str = "normal", arguments: tuple[str, ...] = (),
-    blocks_popups: bool = False,
-) -> webdriver.Chrome:
+def start_browser(preferences: dict | None = None, page_load_strategy: str = "normal",
+                  arguments: tuple[str, ...] = (), blocks_popups: bool = False) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.page_load_strategy = page_load_strategy
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB",
@@ -69,8 +66,7 @@ class Visitor:
     """Drives one tab against one site; what the browser complained about meanwhile is kept for `check`."""
 
     def __init__(self, driver: webdriver.Chrome, site):
-        self.driver = driver
-        self.site = site
+        self.driver, self.site = driver, site
         self.allowed_complaints: list[str] = []
 
     # What is there
@@ -81,9 +77,8 @@ class Visitor:
                 return condition(driver)
             except WebDriverException as error:
                 # The page changed under the question: ask again.
-                if isinstance(error, (NoSuchElementException, StaleElementReferenceException)) or (
-                        "execution context" in str(error) or "inspected target" in str(error)
-                        or "does not belong to the document" in str(error)):
+                if isinstance(error, (NoSuchElementException, StaleElementReferenceException)) or re.search(
+                        "execution context|inspected target|does not belong to the document", str(error)):
                     return False
                 raise
 
@@ -134,7 +129,6 @@ class Visitor:
         self.driver.get(path if path.startswith("http") else self.site.url(path))
 
     def arrives(self, path: str) -> None:
-        """Waits for a page of ours at this path, loaded."""
         def there(driver):
             parts = urlsplit(driver.current_url)
             return (f"{parts.scheme}://{parts.netloc}" == self.site.origin and parts.path == path
@@ -143,13 +137,15 @@ class Visitor:
         self.wait(there, path)
 
     def reads(self, heading: str) -> None:
-        """Waits for a page with this heading."""
         self.wait(lambda driver: driver.find_element(By.TAG_NAME, "h1").text == heading, f"the heading “{heading}”")
 
     def press(self, selector: str, until: str | None = None) -> None:
-        """Clicks, and waits until the browser has left the page, and is at that path."""
+        self.leaves_by(lambda: self.find(selector).click(), until)
+
+    def leaves_by(self, act, until: str | None = None) -> None:
+        """Acts, and waits until the browser has left the page, and is at that path."""
         page = self.find("html")
-        self.find(selector).click()
+        act()
         self.left(page)
         if until:
             self.arrives(until)
@@ -167,12 +163,16 @@ class Visitor:
 
     # Signing in
 
+    def opens_login(self, path: str = "/login") -> None:
+        """With Apple's own button, drawn by Apple's script."""
+        self.open(path)
+        self.find(".apple.ready")
+
     def goes_to_apple(self, path: str = "/login") -> None:
         self.open(path)
         self.presses_apple_button()
 
     def presses_apple_button(self) -> None:
-        """Apple's own button, drawn by Apple's script."""
         self.find(".apple.ready")
         self.press("#appleid-signin [role=button]")
         self.find("button[value=ada]")
@@ -185,12 +185,10 @@ class Visitor:
         self.press("button[value=continue]", until)
 
     def agrees(self, person: str, until: str | None = None) -> None:
-        """At Apple's page."""
         self.chooses(person)
         self.consents(until)
 
     def goes_through_apple(self, person: str, until: str | None = None) -> None:
-        """From the login page on."""
         self.presses_apple_button()
         self.agrees(person, until)
 
@@ -204,25 +202,19 @@ class Visitor:
         self.goes_through_apple(person, until)
 
     def is_signed_in(self) -> bool:
-        """Whether the cookies of this browser are a session, by the server's own word."""
         cookies = {name: cookie["value"] for name, cookie in self.cookies().items()}
         answer = call(self.site, "GET", "/api/v1/session", cookie_field(cookies))
         assert answer.status in (200, 401), answer.text
         return answer.status == 200
 
     def facts(self) -> dict[str, str]:
-        """The account page's facts by their label."""
-        return {
-            fact.find_element(By.TAG_NAME, "dt").text: fact.find_element(By.TAG_NAME, "dd").text
-            for fact in self.all(".facts > div")
-        }
+        return {fact.find_element(By.TAG_NAME, "dt").text: fact.find_element(By.TAG_NAME, "dd").text
+                for fact in self.all(".facts > div")}
 
     def posts_from_apple(self, fields: dict[str, str], path: str = "/apple/callback") -> None:
         """A form from a page of Apple's site, as any other site could send it too."""
         self.open(self.site.apple.origin + "/auth/authorize")
-        page = self.find("html")
-        self.script(
-            """
+        self.leaves_by(lambda: self.script("""
             const form = document.createElement("form");
             form.method = "post";
             form.action = arguments[0];
@@ -235,8 +227,7 @@ class Visitor:
             }
             document.body.append(form);
             setTimeout(() => HTMLFormElement.prototype.submit.call(form));
-            """, self.site.url(path), fields)
-        self.left(page)
+            """, self.site.url(path), fields))
 
     # Conditions
 

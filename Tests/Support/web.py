@@ -1,6 +1,7 @@
 """Asking a server as a browser or a program does: no redirect is followed, and no status is an error."""
 
 import base64
+import contextlib
 import http.client
 import itertools
 import json
@@ -9,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from patience import PATIENCE
 
-SESSION = "__Host-bramley"
+SESSION, BINDING = "__Host-bramley", "__Host-bramley-login"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # What a page of ours sends with its own forms.
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
@@ -26,6 +27,11 @@ class Answer:
 
     def json(self):
         return json.loads(self.body)
+
+    def must(self, status: int) -> "Answer":
+        """Itself, which has this status."""
+        assert self.status == status, (self.status, self.text)
+        return self
 
     @property
     def code(self) -> str | None:
@@ -80,13 +86,10 @@ def call(server, method: str, path: str, headers: dict | None = None, body: str 
         body, fields = urlencode(form), fields | FORM
     if token:
         fields["Authorization"] = f"Bearer {token}"
-    connection = (http.client.HTTPSConnection("localhost", port, timeout=timeout) if secure
-                  else http.client.HTTPConnection("127.0.0.1", port, timeout=timeout))
-    try:
+    with contextlib.closing(http.client.HTTPSConnection("localhost", port, timeout=timeout) if secure
+                            else http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as connection:
         connection.request(method, path, body, fields | (headers or {}))
         return Answer(connection.getresponse())
-    finally:
-        connection.close()
 
 
 def sign_in(site, person: str = "ada") -> str:
@@ -109,14 +112,12 @@ def cookie_field(cookies: dict[str, str]) -> dict:
 
 
 def new_address() -> dict:
-    """Where a request comes from, to a site that believes this machine: nowhere else, so that one test's failures slow
-    down no other."""
+    """Of a client, to a site that trusts this machine: another each time, so that no test uses up another's limits."""
     number = next(_addresses)
     return {"X-Forwarded-For": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"}
 
 
 def start_of(return_to: str) -> str:
-    """Of a sign-in that leads there."""
     return "/login/apple?" + urlencode({"return_to": return_to})
 
 
@@ -124,8 +125,7 @@ class Browser:
     """Cookies, and the way through the simulated Apple; a browser without a window."""
 
     def __init__(self, site, fields: dict | None = None, cookies: dict | None = None):
-        """- fields: what it sends with every request.
-        - cookies: those of another, at the beginning."""
+        """`fields`: what it sends with every request. `cookies`: those of another, at the beginning."""
         self.site, self.cookies, self.fields = site, dict(cookies or {}), fields or {}
 
     def ask(self, method: str, path: str, headers: dict | None = None, body: str | None = None) -> Answer:
@@ -148,15 +148,13 @@ class Browser:
 
     def goes_to_apple(self, person: str = "ada", path: str = "/login/apple", **changes) -> str:
         """As far as Apple's page, and the form which that page posts."""
-        start = self.get(path)
-        assert start.status == 303, start.text
+        start = self.get(path).must(303)
         return self.site.apple.call("POST", "authorize", {"person": person, "authorize_url": start.location} | changes)["form"]
 
     def comes_back(self, form: str) -> Answer:
         return self.send("POST", "/apple/callback", form, {"Origin": self.site.apple.origin, "Sec-Fetch-Site": "cross-site"})
 
     def through_apple(self, return_to: str, person: str = "ada") -> Answer:
-        """What the callback answers to a sign-in that leads there."""
         return self.comes_back(self.goes_to_apple(person, start_of(return_to)))
 
     def sign_in(self, person: str = "ada") -> str:

@@ -1,6 +1,6 @@
 package import Coding
 
-/// What a field of something holds, for whoever shows it: as JSON, in a table, on a page or in a file.
+/// A field's value, to be shown as JSON, in a table, on a page or in a file.
 package enum FieldValue: Sendable {
     case text(String?)
     /// An identifier, which people copy.
@@ -20,7 +20,7 @@ package enum FieldValue: Sendable {
     package typealias Member = (name: String, value: FieldValue)
 }
 
-/// A field of something that operators administer, by its name in JSON: written once, whoever shows it.
+/// A field of something that operators administer, by its name in JSON.
 package struct Field<Item>: Sendable {
     package let name: String
     package let value: @Sendable (Item) -> FieldValue
@@ -30,28 +30,25 @@ package struct Field<Item>: Sendable {
         self.value = value
     }
 
-    /// The same field of something that has such an item.
+    /// The same field of a whole that contains such an item.
     package func of<Whole>(_ item: @escaping @Sendable (Whole) -> Item) -> Field<Whole> {
         Field<Whole>(name) { value(item($0)) }
     }
 }
 
 extension JSONWriter {
-    /// An object with these fields.
     package mutating func write<Item>(_ item: Item, _ fields: [Field<Item>]) {
         beginObject()
         members(of: item, fields)
         endObject()
     }
 
-    /// An object with these members.
     package mutating func write(_ members: [FieldValue.Member]) {
         beginObject()
         for member in members { self.member(member.name, member.value) }
         endObject()
     }
 
-    /// One complete object.
     package static func encode<Item>(_ item: Item, _ fields: [Field<Item>]) -> [UInt8] {
         var writer = JSONWriter(reserving: 768)
         writer.write(item, fields)

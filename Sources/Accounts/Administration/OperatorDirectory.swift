@@ -1,10 +1,10 @@
 package import Coding
 import Storage
 
-/// An event that waits for an endpoint, or was given up for it.
+/// An event that waits for an endpoint, or is a dead letter there.
 package typealias WaitingDelivery = (event: EventID, url: String, isDead: Bool)
 
-/// How many sign-ins of an hour ended in one way.
+/// How many sign-ins of one hour ended in one way.
 package struct SignInCount: Hashable, Sendable {
     /// The beginning of the hour.
     package var hour: Timestamp
@@ -25,11 +25,9 @@ package struct SignInCount: Hashable, Sendable {
 }
 
 extension Timestamp {
-    /// The beginning of its hour, in UTC.
     package var hour: Timestamp { Timestamp(milliseconds: milliseconds - milliseconds % 3_600_000) }
 }
 
-/// A server that works on the database.
 package struct RunningServer: Hashable, Sendable {
     /// Random, one for each process.
     package var id: String
@@ -48,15 +46,14 @@ package struct RunningServer: Hashable, Sendable {
 }
 
 extension User {
-    /// Whether this person may open the operator's page.
-    /// - Parameter groups: `operator.groups`.
+    /// Whether this person may open the operator's page; `groups` are `operator.groups`.
     package func isOperator(_ groups: [String]) -> Bool {
         state == .active && self.groups.contains { own in groups.contains { $0.isExactly(own) } }
     }
 }
 
 extension Database {
-    /// What applications have not received about a person: the newest `limit` of it.
+    /// The newest `limit` events about a person that applications have not received.
     package func deliveries(of user: UserID, limit: Int) async throws(Failure) -> [WaitingDelivery] {
         try await read { snapshot in
             try snapshot.rows(
@@ -74,7 +71,7 @@ extension Database {
         }
     }
 
-    /// How many people are in each state; among very many, as of a few seconds ago.
+    /// How many people are in each state; large numbers may be some seconds old.
     package func userCounts() async throws(Failure) -> [User.State: Int] {
         var counts: [User.State: Int] = [:]
         for (state, numbers) in userNumbers {
@@ -88,7 +85,6 @@ extension Database {
         return counts
     }
 
-    /// Adds to the numbers of the hour.
     package func addSignIns(_ counts: [SignInCount], at now: Timestamp) async throws(Failure) {
         try await write(at: now) { transaction in
             for count in counts {
@@ -103,7 +99,7 @@ extension Database {
         }
     }
 
-    /// The numbers of each hour since `time`, oldest first.
+    /// By hour since `time`, oldest first.
     package func signIns(since time: Timestamp) async throws(Failure) -> [SignInCount] {
         try await read { snapshot in
             try snapshot.rows(
@@ -117,7 +113,7 @@ extension Database {
         }
     }
 
-    /// Writes that this server runs, and forgets those that have not been seen for a day.
+    /// Records that this server runs, and deletes those not seen for a day.
     package func reportServer(_ server: RunningServer) async throws(Failure) {
         try await write(at: server.seenAt) { transaction in
             try transaction.run(
@@ -129,7 +125,7 @@ extension Database {
         }
     }
 
-    /// - Parameter seen: those not seen since are not listed.
+    /// - Parameter seen: omits servers not seen since.
     package func servers(seen: Timestamp) async throws(Failure) -> [RunningServer] {
         try await read { snapshot in
             try snapshot.rows(
@@ -151,7 +147,7 @@ extension Snapshot {
         var wanted = Conditions()
         wanted.add("x.name", in: groups)
         wanted.add("u.state = 'active' AND u.id <> ?", [user.id])
-        // An older version may have changed the groups and not the index.
+        // An older version may have changed the groups without the index.
         return try !exists(
             """
             SELECT 1 FROM user_group x CROSS JOIN user u ON u.id = x.user \(wanted.clause)

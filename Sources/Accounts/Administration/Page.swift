@@ -3,7 +3,7 @@ package import Coding
 /// A page of a list, and where the next begins.
 package struct Page<Item: Sendable, Place: Sendable>: Sendable {
     package var items: [Item]
-    /// Nil when there are no more.
+    /// Nil on the last page.
     package var next: Place?
 
     package init(items: [Item] = [], next: Place? = nil) {
@@ -16,10 +16,7 @@ extension Page: Equatable where Item: Equatable, Place: Equatable {}
 extension Page: Hashable where Item: Hashable, Place: Hashable {}
 
 extension Page where Place == String {
-    /// Of a list that is read as a whole.
-    /// - Parameters:
-    ///   - place: the id of the last item before; one that is gone begins again.
-    ///   - id: unique in the list.
+    /// Of a list that is read as a whole, after the item whose id is `place`; one that is gone starts over.
     package init(of all: [Item], after place: String?, limit: Int, by id: (Item) -> String) {
         let start = place.flatMap { place in all.firstIndex { id($0).isExactly(place) } }.map { $0 + 1 } ?? 0
         let items = Array(all[start...].prefix(limit))
@@ -27,11 +24,11 @@ extension Page where Place == String {
     }
 }
 
-/// How the place where a page ended is written for whoever asks for the next: base64url of bytes, the first of which
-/// names the list. Nothing in it is secret and any well-formed one is a place, so it needs no signature.
+/// How the end of a page is written as text, for a request of the next: base64url of bytes, the first of which names the
+/// list. Nothing in it is secret and any well-formed one is valid, so it needs no signature.
 package struct Places<Place: Sendable>: Sendable {
     package let text: @Sendable (Place) -> String
-    /// Nil for what is no place of this list.
+    /// Nil for text that is not a place of this list.
     package let place: @Sendable (String) -> Place?
 }
 
@@ -40,7 +37,7 @@ package enum PlaceMark: UInt8 {
     case users = 1
     case events, deadWebhooks, sessions, notifications, links, audit, revocations, unmoved, clients, apiKeys
 
-    /// Nil for what is a place of no list.
+    /// Nil for text that is not a place of any list.
     package init?(of text: String) {
         guard let bytes = Base64URL.decode(text), bytes.count > 1 else { return nil }
         self.init(rawValue: bytes[0])
@@ -105,7 +102,7 @@ extension Places<SessionCursor> {
 }
 
 extension Places<EventPlace> {
-    /// Also the id of an event, from which a client that learned of it otherwise can continue.
+    /// Also the id of an event, from which a client that learned of it elsewhere can continue.
     package static var events: Places {
         let numbers = Places<Int64>.numbers(.events)
         return Places(

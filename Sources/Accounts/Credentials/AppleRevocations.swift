@@ -3,17 +3,14 @@ package import Crypto
 import Logging
 package import Storage
 
-/// Revokes deleted accounts at Apple: takes the tokens that `UserDirectory.deleteUser` queued, one after another, with
-/// growing pauses while Apple does not answer, and gives up after seven days. A token that no sealing key opens is
-/// treated the same way: the operator may restore its key.
+/// Revokes the tokens of deleted accounts at Apple, one after another, with growing pauses while Apple does not answer, and
+/// gives up after seven days. So it does with a token that no sealing key opens: the operator may restore its key.
 ///
-/// The order makes this safe when the person signs in at the same time. The entry is marked as in flight before Apple
-/// is asked. A sign-in that completes before the mark removes the entry, and nothing is sent. One that completes after
-/// the mark, even after Apple's answer, is refused, because Apple may end what it brought. An attempt that begins after
-/// Apple's answer is a first sign-in.
+/// The entry is marked as in flight before Apple is asked, which makes concurrent sign-ins of the person safe: one that
+/// completes before the mark removes the entry, and nothing is sent; one that completes after the mark, even after Apple's
+/// answer, is refused, because Apple may end it. An attempt that begins after Apple's answer is a first sign-in.
 package final class AppleRevocations: Sendable {
-    /// How long one request may be in flight, in seconds: longer than the HTTP client allows. After a crash, a sign-in
-    /// of the person waits at most this long.
+    /// Seconds that a request may be in flight, more than the HTTP client allows; a crash refuses sign-ins this long.
     package static let flightTime: Int64 = 30
     /// How long the lease lasts without being extended, in seconds.
     static let leaseTime: Int64 = 60
@@ -90,15 +87,12 @@ package final class AppleRevocations: Sendable {
         guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
         let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
         // Try once more when the time is over.
-        try await database.postponeRevocation(
-            entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
+        try await database.postponeRevocation(entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
         // Nothing changes until the operator acts, so log it once.
         if reason == Self.unreadable, entry.failure == Self.unreadable { return }
         logger.log(
             level: level, "token revocation at Apple failed",
-            metadata: [
-                "reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)",
-            ])
+            metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
     }
 
     private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(Failure) {
@@ -122,7 +116,7 @@ package final class AppleRevocations: Sendable {
             let id = QueuedToken.keyID(of: entry.sealedRefreshToken, context: entry.context, keyring: keyring)
             return "sealed by the key \(id ?? "?"), which this server does not have"
         case .notAuthentic: return "its sealing key is here, and does not open it: it was changed"
-        case .malformed: return "of no form this version knows"
+        case .malformed: return "in an unknown format"
         }
     }
 }

@@ -8,7 +8,7 @@ extension Database {
         _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
     ) async throws(Failure) -> CheckOutcome {
         try await write(at: now) { transaction in
-            // Concerns the client, whatever became of the credential.
+            // Concerns the client, even if the credential is gone.
             switch answer {
             case .alive: try transaction.endPause(of: check.clientID, before: check.askedAt)
             case .clientRefused(let detail, _): try transaction.pause(check, detail: detail)
@@ -63,8 +63,7 @@ struct CheckedCredential {
 }
 
 extension Transaction {
-    /// Nil unless it is still the one that was asked about: a sign-in removes the mark, a notification the token, a
-    /// deletion the row.
+    /// Nil when it has changed since the mark: a sign-in removes the mark, a notification the token, a deletion the row.
     fileprivate func markedCredential(_ check: DueCheck) throws -> CheckedCredential? {
         try firstRow(
             """
@@ -76,9 +75,8 @@ extension Transaction {
         ).map { try CheckedCredential($0) }
     }
 
-    /// Ends what the credential carried: the sessions from its client's sign-ins up to it, ties included. A password
-    /// change ends tokens too, so nothing is deleted.
-    /// - Returns: how many sessions ended.
+    /// Ends the credential and its client's sessions up to it, ties included, and returns how many. Deletes nothing: a
+    /// password change ends tokens too.
     func endCredential(_ dead: CheckedCredential) throws -> Int {
         try run(
             """
@@ -115,7 +113,7 @@ extension Transaction {
     /// Whether a dead answer, already counted, may be applied; sets the brake when it makes a wave.
     fileprivate func mayApplyDead(of client: ClientID) throws -> Bool {
         let gate = try checkGate()
-        // While we are refused as a client, Apple's answer about a token cannot be trusted.
+        // While Apple refuses our client credentials, its answer about a token cannot be trusted.
         guard gate.brake == nil, gate.pause(of: client) == nil else { return false }
         let counts = try checkCounts()
         let checks = counts.alive + counts.dead
@@ -132,8 +130,7 @@ extension Transaction {
 
     // MARK: The pause
 
-    /// Begins a pause, or prolongs it if this check was asked after it began: checks in flight together are one
-    /// refusal.
+    /// Begins a pause, or prolongs one that began before this check: checks in flight together are one refusal.
     fileprivate func pause(_ check: DueCheck, detail: String) throws {
         let known = try checkGate().pause(of: check.clientID)
         if let known, known.since >= check.askedAt { return }
@@ -143,14 +140,12 @@ extension Transaction {
             INSERT INTO credential_pause (client_id, since, next_try_at, attempts, detail) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (client_id) DO UPDATE SET next_try_at = excluded.next_try_at, attempts = excluded.attempts,
             detail = excluded.detail
-            """,
-            [check.clientID, now, CheckGate.Pause.next(attempts: attempts, at: now), attempts, detail])
+            """, [check.clientID, now, CheckGate.Pause.next(attempts: attempts, at: now), attempts, detail])
     }
 }
 
 extension Snapshot {
-    /// The last hour's answers. Includes those up to an hour ahead: a clock that was set back a little must not make
-    /// the brake forget.
+    /// The last hour's answers, and those up to an hour ahead: a clock set back must not make the brake forget.
     func checkCounts() throws -> (alive: Int, dead: Int) {
         let row = try firstRow(
             """
@@ -160,7 +155,7 @@ extension Snapshot {
         return try row.map { (try $0["alive"], try $0["dead"]) } ?? (0, 0)
     }
 
-    /// Until when nothing is held back, if that is so now.
+    /// Until when nothing is held back; nil otherwise.
     func acceptsWaves() throws -> Timestamp? {
         let end: Timestamp? = try value("SELECT accepts_until FROM credential_brake WHERE accepts_until IS NOT NULL")
         return end.flatMap { now < $0 && $0 <= now.adding(seconds: CheckGate.Brake.exemption) ? $0 : nil }

@@ -1,7 +1,6 @@
 package import Coding
 import Storage
 
-/// Which credentials are checked: those of our team and of the configured clients.
 package struct CheckScope: Hashable, Sendable {
     package var team: TeamID
     package var clients: [ClientID]
@@ -12,7 +11,7 @@ package struct CheckScope: Hashable, Sendable {
     }
 }
 
-/// One credential that Apple is about to be asked about, marked so in the store.
+/// A credential that Apple is about to be asked about, so marked in the store.
 package struct DueCheck: Hashable, Sendable {
     package var team: TeamID
     package var subject: AppleSubject
@@ -20,30 +19,28 @@ package struct DueCheck: Hashable, Sendable {
     /// `iat` of the sign-in that brought the token, by Apple's clock.
     package var issuedAt: Timestamp
     package var sealedRefreshToken: [UInt8]
-    /// The mark. An answer counts only while the credential still carries it; a sign-in, which brings another token,
-    /// and the next check both replace it.
+    /// The mark. An answer counts only while the credential has it; a sign-in and the next check replace it.
     package var askedAt: Timestamp
-    /// Attempts in a row before this one that Apple certainly did not act on.
+    /// Attempts in a row before this one that Apple did not act on.
     package var failures: Int
 }
 
 package enum CheckAnswer: Hashable, Sendable {
     case alive
     case dead
-    /// Apple certainly made no check; try again at that time.
+    /// Apple made no check; try again at that time.
     case notMade(retryAt: Timestamp)
-    /// Apple refused us as this client, and made no check either.
+    /// Apple refused our client credentials, and made no check.
     case clientRefused(detail: String, retryAt: Timestamp)
 }
 
-/// What an answer changed.
 package enum CheckOutcome: Hashable, Sendable {
     case noted
-    /// The credential has been replaced or deleted, so the answer no longer applies.
+    /// The credential was replaced or deleted.
     case superseded
     /// The credential is dead; this many sessions ended with it.
     case died(UserID, sessions: Int)
-    /// A dead answer that was not applied: the brake is on, or Apple refuses us.
+    /// A dead answer that was not applied: the brake is on, or Apple refuses our client credentials.
     case heldBack
 }
 
@@ -57,7 +54,7 @@ package struct CheckGate: Hashable, Sendable {
         package var checks: Int
     }
 
-    /// Apple refuses us as one client; its credentials wait.
+    /// Apple refuses one of our clients; its credentials wait.
     package struct Pause: Hashable, Sendable {
         package var clientID: ClientID
         package var since: Timestamp
@@ -90,7 +87,6 @@ package struct CheckStatus: Hashable, Sendable {
     package var acceptsUntil: Timestamp?
 }
 
-/// What `resumeChecks` did.
 package struct CheckResumption: Hashable, Sendable {
     /// What had stopped the checks.
     package var gate: CheckGate
@@ -130,8 +126,8 @@ extension Database {
     }
 
     /// Removes brake and pauses, and restarts the counts.
-    /// - Parameter accepting: the wave is real: applies dead answers that were held back, and the brake holds none back
-    ///   for `CheckGate.Brake.exemption`. Otherwise such answers are discarded.
+    /// - Parameter accepting: the wave is real: applies held-back answers, and the brake stays off for
+    ///   `CheckGate.Brake.exemption`. Otherwise such answers are discarded.
     package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(Failure) -> CheckResumption {
         try await write(at: now) { transaction in
             var resumption = CheckResumption(gate: try transaction.checkGate())
@@ -144,8 +140,7 @@ extension Database {
             } else {
                 resumption.forgotten = held.count
             }
-            let words = accepting ? "credentials resume --accept" : "credentials resume"
-            try transaction.audit(.command, object: words)
+            try transaction.audit(.command, object: accepting ? "credentials resume --accept" : "credentials resume")
             try transaction.run("UPDATE apple_credential SET held_back_at = NULL WHERE held_back_at IS NOT NULL")
             try transaction.run("DELETE FROM credential_pause")
             try transaction.run("DELETE FROM credential_check")

@@ -3,7 +3,7 @@ import Storage
 
 // Credentials, as the daily checks need them.
 extension Database {
-    /// Whether there is something to plan or to check, and why not. Only reads, through indexes.
+    /// Whether there is something to plan or to check. Only reads, through indexes.
     package func checkWork(
         _ scope: CheckScope, at now: Timestamp
     ) async throws(Failure) -> (hasDue: Bool, gate: CheckGate) {
@@ -12,16 +12,18 @@ extension Database {
             guard gate.brake == nil else { return (false, gate) }
             let hasDue = try scope.clients.contains { client in
                 try snapshot.hasPlanning(client)
-                    || gate.mayAsk(client, at: now) && snapshot.hasDueCheck(client)
+                    || gate.mayAsk(client, at: now)
+                        && snapshot.exists(
+                            "SELECT 1 FROM apple_credential WHERE client_id = ? AND next_check_at <= ? LIMIT 1",
+                            [client, now])
             }
             return (hasDue, gate)
         }
     }
 
-    /// Plans credentials that have no plan, and returns at most `limit` that are due, the longest waiting first. Each
-    /// is marked before this returns and is not due again for a day: whatever happens to the process afterwards, Apple
-    /// is asked at most once. Returns none while the brake is on, and one of a refused client when its next attempt is
-    /// due.
+    /// Plans unplanned credentials, and returns at most `limit` that are due, the longest waiting first. Each is marked
+    /// before this returns and is not due again for a day: even if the process dies, Apple is asked at most once. Returns
+    /// none while the brake is on, and one of a refused client when its next attempt is due.
     package func beginChecks(
         _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
     ) async throws(Failure) -> [DueCheck] {
@@ -52,9 +54,7 @@ extension Database {
 }
 
 extension CheckGate {
-    func pause(of client: ClientID) -> Pause? {
-        pauses.first { $0.clientID.rawValue.utf8.elementsEqual(client.rawValue.utf8) }
-    }
+    func pause(of client: ClientID) -> Pause? { pauses.first { $0.clientID.rawValue.isExactly(client.rawValue) } }
 
     /// Whether Apple may be asked about this client's credentials: always, or once when the next attempt is due.
     fileprivate func mayAsk(_ client: ClientID, at now: Timestamp) -> Bool {
@@ -69,8 +69,7 @@ extension Snapshot {
     func checkGate() throws -> CheckGate {
         var gate = CheckGate()
         if let row = try firstRow("SELECT since, dead, checks FROM credential_brake WHERE since IS NOT NULL") {
-            gate.brake = CheckGate.Brake(
-                since: try row["since"], dead: try row["dead"], checks: try row["checks"])
+            gate.brake = CheckGate.Brake(since: try row["since"], dead: try row["dead"], checks: try row["checks"])
         }
         gate.pauses = try rows(
             "SELECT client_id, since, next_try_at, attempts, detail FROM credential_pause ORDER BY client_id"
@@ -80,10 +79,6 @@ extension Snapshot {
                 attempts: try row["attempts"], detail: try row["detail"])
         }
         return gate
-    }
-
-    fileprivate func hasDueCheck(_ client: ClientID) throws -> Bool {
-        try exists("SELECT 1 FROM apple_credential WHERE client_id = ? AND next_check_at <= ? LIMIT 1", [client, now])
     }
 
     /// Whether some of this client's credentials have no plan, or one from before the clock was set back.
@@ -103,8 +98,6 @@ extension Transaction {
     /// The most credentials planned in one transaction.
     private static var planningBatch: Int { 500 }
 
-    // MARK: Plans
-
     fileprivate func planChecks(_ client: ClientID, schedule: CheckSchedule) throws {
         // Imported, or older than the checks: checked within a day, in no order.
         for row in try rows(
@@ -115,7 +108,7 @@ extension Transaction {
         {
             try plan(try row["identity"], client, at: schedule.unplanned(at: now))
         }
-        // By this clock nobody knows when it was last checked; a day from now is late enough.
+        // The last check is unknown by this clock; a day from now is late enough.
         for row in try rows(
             "SELECT identity FROM apple_credential WHERE client_id = ? AND next_check_at > ? LIMIT ?",
             [client, now.adding(seconds: CheckSchedule.horizon), Self.planningBatch])
@@ -129,8 +122,6 @@ extension Transaction {
             "UPDATE apple_credential SET next_check_at = ? WHERE identity = ? AND client_id = ?",
             [moment, identity, client])
     }
-
-    // MARK: Marks
 
     fileprivate func waitingChecks(_ client: ClientID, limit: Int) throws -> [WaitingCheck] {
         try rows(
@@ -158,7 +149,7 @@ extension Transaction {
                 [waiting.identity, check.clientID])
             return nil
         }
-        // The app has left this team: its key is not ours, so nobody is asked.
+        // The app has left this team: our key cannot ask about it.
         guard check.team.rawValue.isExactly(team.rawValue) else {
             try plan(waiting.identity, check.clientID, at: schedule.afterCheck(at: now))
             return nil
@@ -173,14 +164,12 @@ extension Transaction {
             """
             UPDATE apple_credential SET checked_at = ?, next_check_at = ?, held_back_at = NULL
             WHERE identity = ? AND client_id = ?
-            """,
-            [now, schedule.afterCheck(at: now), waiting.identity, check.clientID])
+            """, [now, schedule.afterCheck(at: now), waiting.identity, check.clientID])
         return check
     }
 
     /// Apple accepted a code of this client in a sign-in that began after it had refused us: it accepts us again.
     func endPause(of client: ClientID, before moment: Timestamp) throws {
-        try run(
-            "DELETE FROM credential_pause WHERE client_id = ? AND since < ?", [client, moment])
+        try run("DELETE FROM credential_pause WHERE client_id = ? AND since < ?", [client, moment])
     }
 }

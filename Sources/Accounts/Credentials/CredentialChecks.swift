@@ -7,23 +7,19 @@ import Synchronization
 /// Asks Apple once a day for each credential whether the person's consent is still valid, to find revocations whose
 /// notification never arrived.
 ///
-/// The store holds what is due, what was asked and what stops the checks. A credential is marked before Apple is asked,
-/// so a process that is killed in between has used up the day's check and lost the answer; the next day finds out. When
-/// Apple is unreachable, nothing changes.
+/// A credential is marked in the store before Apple is asked, so a process that is killed in between has used up the day's
+/// check; the next day's finds out. When Apple is unreachable, nothing changes.
 package final class CredentialChecks: Sendable {
     private struct State {
         var pace: CheckPace
-        var backOff = CheckBackOff()
         var inFlight = 0
         /// As logged last.
         var gate = CheckGate()
     }
 
-    /// The most checks per second: one and a half times what a million credentials need per day, leaving room to catch
-    /// up after an outage.
+    /// The most checks per second: one and a half times what a million credentials need, to catch up after an outage.
     package static let standardRate = 20
-    /// How long a killed process keeps others from checking, in seconds. The marks prevent double checks; the lease
-    /// keeps the rate.
+    /// For how many seconds a killed process blocks checks. Marks prevent double checks; the lease limits the rate.
     static let leaseTime: Int64 = 5
 
     private let database: Database
@@ -35,13 +31,11 @@ package final class CredentialChecks: Sendable {
     private let runtime: Runtime
     private let lease: LeaseHold
     private let rest = StoreRest()
-    /// A mistake that affects every credential is logged once per reason and hour.
+    /// Milliseconds: a mistake that affects every credential is logged once per reason and hour.
     private let complaints = LogThrottle(interval: 3_600_000)
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - rate: checks per second, at most.
-    ///   - concurrency: checks in flight, at most.
+    /// At most `rate` checks per second, and `concurrency` in flight.
     package init(
         database: Database, provider: any IdentityProvider, keyring: SealingKeyring, rate: Int, concurrency: Int = 16,
         runtime: Runtime
@@ -60,8 +54,7 @@ package final class CredentialChecks: Sendable {
     private var clock: any WallClock { runtime.clock }
     private var logger: Logger { runtime.logger }
 
-    /// Runs checks until `pause` says that the process is ending and those in flight are answered.
-    /// - Parameter pause: waits a quarter of a second; false ends the work.
+    /// Runs checks until `pause`, which waits a quarter of a second, returns false; those in flight are answered first.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
         await lease.work(pause: pause, round: { (await round(), false) }, each: make)
     }
@@ -74,7 +67,7 @@ package final class CredentialChecks: Sendable {
         let now = clock.now()
         guard rest.isOver(at: now) else { return [] }
         let room = state.withLock { state -> Int in
-            let room = state.backOff.room(capacity: concurrency, inFlight: state.inFlight, at: now)
+            let room = state.pace.room(capacity: concurrency, inFlight: state.inFlight, at: now)
             return min(room, state.pace.available(at: now))
         }
         guard room > 0 else { return [] }
@@ -92,7 +85,7 @@ package final class CredentialChecks: Sendable {
             return state.withLock { state in
                 state.inFlight += due.count
                 state.pace.spend(due.count)
-                return due.map { (due: $0, spell: state.backOff.spell) }
+                return due.map { (due: $0, spell: state.pace.spell) }
             }
         } catch {
             failed(error)
@@ -117,20 +110,20 @@ package final class CredentialChecks: Sendable {
         await record(answer, of: check)
     }
 
-    /// What a failure means for the credential; nil when nothing changes and it is checked again in a day.
+    /// Nil when nothing changes and the credential is checked again in a day.
     private func answer(to failure: TokenFailure, of check: BegunCheck) -> CheckAnswer? {
         let now = clock.now()
         switch failure {
         case .dead: return .dead
         case .mismatch, .unverified:
-            state.withLock { $0.backOff.answered(spell: check.spell) }
+            state.withLock { $0.pace.answered(spell: check.spell) }
             complain(failure.reason, failure.detail, check.due, level: .error)
             return nil
         case .clientRefused(let detail):
             return .clientRefused(detail: detail, retryAt: schedule.retry(failures: check.due.failures, at: now))
         case .unavailable(_, let mayHaveActed, let isThrottled, let retryAfter):
             state.withLock {
-                $0.backOff.failed(spell: check.spell, isThrottled: isThrottled, retryAfter: retryAfter, at: now)
+                $0.pace.failed(spell: check.spell, isThrottled: isThrottled, retryAfter: retryAfter, at: now)
             }
             complain(failure.reason, failure.detail, check.due, level: .warning)
             return mayHaveActed ? nil : .notMade(retryAt: schedule.retry(failures: check.due.failures, at: now))
@@ -139,7 +132,7 @@ package final class CredentialChecks: Sendable {
 
     private func record(_ answer: CheckAnswer, of check: BegunCheck) async {
         switch answer {
-        case .alive, .dead, .clientRefused: state.withLock { $0.backOff.answered(spell: check.spell) }
+        case .alive, .dead, .clientRefused: state.withLock { $0.pace.answered(spell: check.spell) }
         case .notMade: break
         }
         do throws(Failure) {
@@ -158,15 +151,14 @@ package final class CredentialChecks: Sendable {
     }
 
     private func open(_ check: DueCheck) -> RefreshToken? {
-        let context = RefreshToken.sealingContext(
-            team: scope.team, subject: check.subject, clientID: check.clientID)
+        let context = RefreshToken.sealingContext(team: scope.team, subject: check.subject, clientID: check.clientID)
         return (try? keyring.open(check.sealedRefreshToken, purpose: .refreshToken, context: context))
             .flatMap { RefreshToken(opened: $0) }
     }
 
     // MARK: The log
 
-    /// Logs once when checks stop or resume, whoever caused it, and when a process starts while they are stopped.
+    /// Logs once when checks stop or resume, and when a process starts while they are stopped.
     private func announce(_ gate: CheckGate) {
         let known = state.withLock { state in
             defer { state.gate = gate }
@@ -194,8 +186,7 @@ package final class CredentialChecks: Sendable {
         }
         for pause in known.pauses where !gate.pauses.contains(where: { $0.clientID == pause.clientID }) {
             logger.info(
-                "daily checks resumed",
-                metadata: ["reason": "client_refused", "client": "\(pause.clientID.rawValue)"])
+                "daily checks resumed", metadata: ["reason": "client_refused", "client": "\(pause.clientID.rawValue)"])
         }
     }
 

@@ -6,15 +6,13 @@ package enum CredentialState: String, Sendable, CaseIterable {
     case authorized, revoked, notFound, transferred
 }
 
-/// What last changed an identity's `CredentialState`.
+/// Why an identity's `CredentialState` last changed.
 package enum CredentialCause: String, Sendable, CaseIterable {
-    /// A sign-in, proven by Apple's token.
     case signIn = "sign_in"
     /// The operator vouched for the person: `bramley users import`.
     case imported
     /// Apple reported that the person withdrew consent.
     case consentRevoked = "consent_revoked"
-    /// Apple reported that the Apple Account was deleted.
     case accountDeleted = "account_deleted"
     /// Apple accepts no refresh token of the identity any more: consent withdrawn, or password changed.
     case tokenDead = "token_dead"
@@ -27,16 +25,17 @@ package enum CredentialCause: String, Sendable, CaseIterable {
 /// The state of one identity's authorization, and when and why it changed.
 package struct CredentialStatus: Hashable, Sendable {
     package var state: CredentialState
-    /// When the state changed: by Apple's clock for sign-ins and notifications, otherwise by ours. Nil for changes from
-    /// before times were stored.
+    /// By Apple's clock for sign-ins and notifications, otherwise by ours; nil from before times were stored.
     package var changedAt: Timestamp?
     package var cause: CredentialCause
+
+    package static let fields: [Field<CredentialStatus>] = [
+        Field("credentialState") { .text($0.state.rawValue) }, Field("credentialChangedAt") { .time($0.changedAt) },
+        Field("credentialCause") { .text($0.cause.rawValue) },
+    ]
 }
 
-/// What happens to an identity, as far as it affects the credential state.
-///
-/// A sign-in that lost against a notification is refused earlier (`SignInRefusal.revoked`), and a notification with a
-/// known jti is not an event.
+/// What may change an identity's credential state: not a sign-in refused as revoked, nor a duplicate notification.
 package enum CredentialEvent: Hashable, Sendable {
     /// `iat` of the identity token, by Apple's clock.
     case signIn(issuedAt: Timestamp)
@@ -47,11 +46,9 @@ package enum CredentialEvent: Hashable, Sendable {
     case accountDeleted(at: Timestamp, AccountDeletionPolicy)
     /// The daily check: Apple accepts a refresh token of this identity.
     case tokenAlive
-    /// The daily check: Apple no longer accepts a refresh token that used to work.
-    /// - Parameters:
-    ///   - at: when Apple answered, by our clock.
-    ///   - newestIssuedAt: the latest `iat` of the identity's tokens, dead ones included, by Apple's clock.
-    ///   - othersLive: whether another client still holds a token of this identity.
+    /// The daily check: Apple no longer accepts a refresh token that used to work. `newestIssuedAt` is the latest `iat`
+    /// of the identity's tokens, dead ones included, by Apple's clock; `othersLive` that another client still holds
+    /// one.
     case tokenDead(at: Timestamp, newestIssuedAt: Timestamp, othersLive: Bool)
     /// Here, by the person or the operator.
     case deleted
@@ -65,8 +62,7 @@ extension CredentialStatus {
     /// Of an identity `i`.
     static let columns = Accounts.columns("i.credential_state", "i.credential_changed_at", "i.credential_cause")
 
-    /// The statuses of the other identities of `i`'s user, in one text; null when there are none. Identities that moved
-    /// on to another one are not counted.
+    /// The statuses of the other identities of `i`'s user, without those that moved on, in one text; null without any.
     static let others = """
         (SELECT group_concat(o.credential_state || ' ' || o.credential_cause || ' ' || \
         coalesce(CAST(o.credential_changed_at AS TEXT), ''), ',') FROM apple_identity o \
@@ -79,7 +75,6 @@ extension CredentialStatus {
             cause: try row["i.credential_cause"])
     }
 
-    /// Reads `others`.
     static func others(_ text: String?) throws(StoreError) -> [CredentialStatus] {
         guard let text else { return [] }
         var list: [CredentialStatus] = []
@@ -124,8 +119,7 @@ extension Transaction {
         return after
     }
 
-    /// A token of this identity is gone, by Apple's answer or by a notification about an earlier sign-in, and its row
-    /// no longer holds it. When none is left, the newest decides.
+    /// A token of this identity is gone. When none is left, the newest decides.
     @discardableResult
     func applyDeadToken(ofIdentity identity: Int64) throws -> CredentialStatus? {
         let row = try firstRow(
@@ -145,13 +139,6 @@ extension Transaction {
             UPDATE apple_identity SET credential_state = ?, credential_changed_at = ?, credential_cause = ? WHERE id = ?
             """, [status.state, status.changedAt, status.cause, identity])
     }
-}
-
-extension CredentialStatus {
-    package static let fields: [Field<CredentialStatus>] = [
-        Field("credentialState") { .text($0.state.rawValue) }, Field("credentialChangedAt") { .time($0.changedAt) },
-        Field("credentialCause") { .text($0.cause.rawValue) },
-    ]
 }
 
 // The life of a credential: docs/apps/credential-states.md draws it, and a test compares the drawing with this function.
@@ -186,14 +173,12 @@ extension CredentialStatus {
         case .deleted:
             return nil
         case .imported, .transferredIn, .tokenAlive:
-            // What is already known is more reliable. A check that was in flight when a notification came proves
-            // nothing.
+            // The known status is more reliable: a check may have been in flight when a notification came.
             return before
         }
     }
 
-    /// The status of a person with several identities: authorized while any identity is; among equals, the latest
-    /// change. An unknown time counts as the oldest. The order of the arguments does not matter.
+    /// The status of a person with several identities: authorized while any is; otherwise the latest change.
     package static func ofPerson(_ first: CredentialStatus, _ others: [CredentialStatus]) -> CredentialStatus {
         others.reduce(first) { $0.outweighs($1) ? $0 : $1 }
     }

@@ -1,34 +1,29 @@
 internal import Coding
 package import Crypto
 
-/// The refresh token of a deleted person in the revocation queue: bound to its entry, naming nobody.
+/// The refresh token of a deleted person in the revocation queue, sealed for its entry.
 ///
-/// A token that no sealing key opens when its person is deleted goes whole into a second seal, with the context of its
-/// own: its key may come back, and by then what the context names is erased everywhere else.
+/// A token that no sealing key opens when its person is deleted is sealed again whole, with its own context: its key may
+/// be restored, and by then what the context names is erased everywhere else.
 package enum QueuedToken {
-    /// What `reseal` has to do with an entry.
     package enum Resealed {
         /// Under the current key already.
         case current
         case sealed([UInt8])
-        /// No key opens the token, which needs the named one; if given, `kept` replaces what is stored.
+        /// No key opens the token; `kept` replaces what is stored.
         case unreadable(keyID: String?, kept: [UInt8]?)
     }
 
     private static let wrapping = SealingPurpose.other("unopened-token")
 
-    /// - Parameters:
-    ///   - sealed: the seal stored by the sign-in.
-    ///   - old: its context.
-    ///   - context: that of the queue's entry.
+    /// Seals `sealed`, the sign-in's seal with context `old`, again in `context`, that of the queue's entry.
     package static func seal(
         _ sealed: [UInt8], from old: [UInt8], context: [UInt8], keyring: SealingKeyring
     ) -> [UInt8] {
         if let token = try? keyring.open(sealed, purpose: .refreshToken, context: old) {
             return keyring.seal(token, purpose: .refreshToken, context: context)
         }
-        let count = UInt32(truncatingIfNeeded: old.count)
-        let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> UInt32($0)) }
+        let length = [UInt8](bigEndian: UInt32(truncatingIfNeeded: old.count))
         return keyring.seal(length + old + sealed, purpose: wrapping, context: context)
     }
 
@@ -39,7 +34,7 @@ package enum QueuedToken {
         return try keyring.open(token, purpose: .refreshToken, context: context)
     }
 
-    /// The ID of the key that a token needs, read from its seal; nil when the seal has an unknown form.
+    /// The ID of the key that a token needs, read from its seal; nil when the seal has an unknown format.
     package static func keyID(of sealed: [UInt8], context: [UInt8], keyring: SealingKeyring) -> String? {
         SealingKeyring.keyID(of: unwrapped(sealed, context, keyring)?.sealed ?? sealed)
     }

@@ -1,14 +1,12 @@
 package import Coding
 import Storage
 
-/// A revocation that Apple has not acknowledged, as the operator sees it. It names nobody and contains no token.
+/// A revocation that Apple has not acknowledged, for the operator. It names no one and contains no token.
 package struct RevocationReport: Hashable, Sendable {
     package enum State: String, Sendable, CaseIterable {
-        /// Not asked yet.
         case waiting
         /// Apple did not answer or refused us, or no sealing key opens the token; will be tried again.
         case retrying
-        /// Apple is being asked at this moment.
         case asking
         /// Given up, and the token erased: the person can end the authorization in their Apple Account.
         case failed
@@ -27,12 +25,17 @@ package struct RevocationReport: Hashable, Sendable {
 
     /// When it is given up unless Apple answers.
     package var endsAt: Timestamp { queuedAt.adding(seconds: QueuedRevocation.lifetime) }
+
+    package static let fields: [Field<RevocationReport>] = [
+        Field("id") { .number(Int($0.id)) }, Field("state") { .text($0.state.rawValue) },
+        Field("clientID") { .text($0.clientID.rawValue) }, Field("queuedAt") { .time($0.queuedAt) },
+        Field("nextAttemptAt") { .time($0.nextAttemptAt) }, Field("endsAt") { .time($0.endsAt) },
+        Field("attempts") { .number($0.attempts) }, Field("failure") { .text($0.failure) },
+    ]
 }
 
-// The queue of revocations, as the operator lists and retries it.
 extension Database {
-    /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`.
-    /// Does not include deletions without a token to revoke.
+    /// At most `limit` entries with a token that Apple has not acknowledged, in their order, after the entry `id`.
     package func revocations(
         after id: Int64?, limit: Int, at now: Timestamp
     ) async throws(Failure) -> Page<RevocationReport, Int64> {
@@ -47,9 +50,7 @@ extension Database {
         }
     }
 
-    /// Makes everything that waits due now, except entries that were given up, which have no token left, and those
-    /// Apple is being asked about.
-    /// - Returns: how many entries are due.
+    /// Makes everything that waits due now, except what Apple is being asked about; returns how many are due.
     package func retryRevocations(at now: Timestamp) async throws(Failure) -> Int {
         try await write(at: now) { transaction in
             let count = try transaction.change(
@@ -80,13 +81,4 @@ extension RevocationReport {
         self.attempts = attempts
         failure = isMarked ? nil : mark
     }
-}
-
-extension RevocationReport {
-    package static let fields: [Field<RevocationReport>] = [
-        Field("id") { .number(Int($0.id)) }, Field("state") { .text($0.state.rawValue) },
-        Field("clientID") { .text($0.clientID.rawValue) }, Field("queuedAt") { .time($0.queuedAt) },
-        Field("nextAttemptAt") { .time($0.nextAttemptAt) }, Field("endsAt") { .time($0.endsAt) },
-        Field("attempts") { .number($0.attempts) }, Field("failure") { .text($0.failure) },
-    ]
 }

@@ -2,40 +2,36 @@ package import Coding
 import Crypto
 import Storage
 
-/// A refresh token of a deleted person, waiting to be revoked at Apple. It names nobody: the person is a keyed hash, so
-/// that a sign-in in the meantime can remove it from the queue.
+/// A refresh token of a deleted person, waiting to be revoked at Apple. The person is a keyed hash, by which a sign-in in
+/// the meantime removes it from the queue.
 package struct QueuedRevocation: Hashable, Sendable {
     package var id: Int64
     package var subjectHash: [UInt8]
     package var clientID: ClientID
-    /// Sealed under `SealingPurpose.refreshToken` with `sealingContext`. The context of the sign-in that brought it
-    /// names the subject, which has been erased.
+    /// Sealed under `SealingPurpose.refreshToken` with `sealingContext`: that of its sign-in names the erased subject.
     package var sealedRefreshToken: [UInt8]
     package var queuedAt: Timestamp
     package var attempts: Int
     /// Why the last attempt failed.
     package var failure: String?
 
-    // Values of `failure` other than the reason of the last attempt.
-    /// Apple is being asked, until `next_attempt_at`.
+    /// A value of `failure`: Apple is being asked, until `next_attempt_at`.
     static let inFlight = "in_flight"
-    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: its hash
-    /// identifies later notifications about the deleted person.
+    /// A value of `failure`: acknowledged, or no token. The row's hash recognises later notifications for a while.
     static let done = "done"
 
-    /// Of its seal.
     var context: [UInt8] { Self.sealingContext(subjectHash: subjectHash, clientID: clientID) }
 
-    /// How long a revocation is tried, in seconds: 7 days.
+    /// How long a revocation is tried, in seconds.
     package static let lifetime: Int64 = 7 * 86_400
 
-    /// The context of a queued token's seal: it belongs to this entry and to no other person's.
+    /// Of a queued token's seal: binds it to this entry's person.
     package static func sealingContext(subjectHash: [UInt8], clientID: ClientID) -> [UInt8] {
         Array("revocation|\(Hexadecimal.encode(subjectHash))|\(clientID.rawValue)".utf8)
     }
 }
 
-/// Keyed hashes of a person's key at Apple, by which the queue entry of a deleted person is found.
+/// Keyed hashes of a person's team and subject, by which deleted people are recognised.
 struct SubjectHashes: Sendable {
     private static let purpose = SealingPurpose.other("subject-hash")
 
@@ -43,18 +39,16 @@ struct SubjectHashes: Sendable {
 
     /// Under the current key: what is stored.
     func current(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
-        keyring.keyedHash(of: message(team, subject), purpose: Self.purpose)
+        keyring.keyedHash(of: message(team, subject.rawValue), purpose: Self.purpose)
     }
 
     /// Under each key: what may have been stored.
     func all(_ team: TeamID, _ subject: AppleSubject) -> [[UInt8]] {
-        keyring.keyedHashes(of: message(team, subject), purpose: Self.purpose)
+        keyring.keyedHashes(of: message(team, subject.rawValue), purpose: Self.purpose)
     }
 
     /// Team IDs contain no slash.
-    private func message(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
-        Array("\(team.rawValue)/\(subject.rawValue)".utf8)
-    }
+    func message(_ team: TeamID, _ subject: String) -> [UInt8] { Array("\(team.rawValue)/\(subject)".utf8) }
 }
 
 /// An identity of a person who is being deleted, and other identifiers Apple may use for them.
@@ -67,22 +61,8 @@ struct LeavingIdentity {
     var transfer: (target: TeamID, subject: TransferSubject)?
 }
 
-extension SubjectHashes {
-    /// A sign-in's refresh token in the queue's form, even when no key of the ring opens it.
-    fileprivate func resealed(
-        _ sealed: [UInt8], _ hash: [UInt8], team: TeamID, subject: AppleSubject, clientID: ClientID
-    ) -> [UInt8] {
-        let old = RefreshToken.sealingContext(team: team, subject: subject, clientID: clientID)
-        return QueuedToken.seal(
-            sealed, from: old, context: QueuedRevocation.sealingContext(subjectHash: hash, clientID: clientID),
-            keyring: keyring)
-    }
-}
-
 extension Transaction {
-    /// Queues each live refresh token of an identity, under a context that does not name the person. Without one, a
-    /// finished entry remembers that there was somebody.
-    /// - Returns: how many tokens were queued.
+    /// Queues each live refresh token of an identity, and returns how many; without one, records the deletion.
     @discardableResult
     func queueRevocations(_ identity: LeavingIdentity) throws -> Int {
         let hashes = context.subjectHashes
@@ -97,8 +77,11 @@ extension Transaction {
             """, [identity.row])
         {
             let clientID: ClientID = try row["client_id"]
-            let sealed = hashes.resealed(
-                try row["sealed_refresh_token"], hash, team: team, subject: subject, clientID: clientID)
+            let sealed = QueuedToken.seal(
+                try row["sealed_refresh_token"],
+                from: RefreshToken.sealingContext(team: team, subject: subject, clientID: clientID),
+                context: QueuedRevocation.sealingContext(subjectHash: hash, clientID: clientID),
+                keyring: context.keyring)
             try run(
                 """
                 INSERT INTO revocation
@@ -113,14 +96,14 @@ extension Transaction {
         return queued
     }
 
-    /// Remembers a deletion, for what Apple still reports about the person.
+    /// Records a deletion, for later reports from Apple about the person.
     private func remember(_ hash: [UInt8]) throws {
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
             [hash, now, QueuedRevocation.done])
     }
 
-    /// A deleted person is back: what they consented to now must not be revoked.
+    /// A deleted person is back: the new consent must not be revoked.
     func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
         for hash in subjectHashes {
             try run("DELETE FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1", [hash])
@@ -137,8 +120,7 @@ extension Snapshot {
             i.transfer_subject FROM apple_identity i LEFT JOIN apple_identity n ON n.id = i.moved_to WHERE \(condition)
             """, arguments
         ).map { row in
-            var identity = LeavingIdentity(
-                row: try row["id"], team: try row["team"], subject: try row["subject"])
+            var identity = LeavingIdentity(row: try row["id"], team: try row["team"], subject: try row["subject"])
             if let team: TeamID = try row["new_team"], let subject: AppleSubject = try row["new_subject"] {
                 identity.movedTo = (team, subject)
             }
@@ -151,7 +133,7 @@ extension Snapshot {
         }
     }
 
-    /// Other hashes by which the team that these deleted people were moving to may meet them.
+    /// Other hashes of these deleted people, at the team they were moving to.
     func transferHashes(_ subjectHashes: [[UInt8]]) throws -> [[UInt8]] {
         try subjectHashes.flatMap { hash in
             try rows(
@@ -161,8 +143,7 @@ extension Snapshot {
         }
     }
 
-    /// Whether Apple is being asked right now to end this person's authorization. A mark further ahead than a request
-    /// can take was set before the clock was set back.
+    /// Whether Apple is being asked to end this authorization. A mark too far ahead is from a clock set back since.
     func isRevocationInFlight(_ subjectHashes: [[UInt8]]) throws -> Bool {
         let latest = now.adding(seconds: AppleRevocations.flightTime)
         return try subjectHashes.contains { hash in
@@ -182,7 +163,6 @@ extension Snapshot {
     }
 }
 
-// The queue of revocations.
 extension Database {
     /// At most `limit` entries that are due, oldest first.
     package func dueRevocations(at now: Timestamp, limit: Int) async throws(Failure) -> [QueuedRevocation] {
@@ -201,9 +181,9 @@ extension Database {
         }
     }
 
-    /// Marks that Apple is about to be asked. Nobody knows when Apple acts, so until `deadline`, or until one of the
-    /// next two calls, a sign-in of this person is refused as revoked: what it brings may end a moment later. The entry
-    /// is due again at `deadline`. False when it is not due: a sign-in removed it, or another process is asking.
+    /// Marks that Apple is about to be asked. Until `deadline`, or until one of the next two calls, a sign-in of this person
+    /// is refused as revoked: Apple may end it a moment later. The entry is due again at `deadline`. False when it is not
+    /// due: a sign-in removed it, or another process is asking.
     package func beginRevocation(
         _ id: Int64, at now: Timestamp, until deadline: Timestamp
     ) async throws(Failure) -> Bool {
@@ -216,8 +196,8 @@ extension Database {
         }
     }
 
-    /// Records that Apple answered: deletes the token here too, and refuses as revoked a sign-in in flight that Apple
-    /// confirmed before `now`. False when a sign-in removed the entry in the meantime.
+    /// Records that Apple acknowledged: deletes the token, and refuses as revoked a sign-in in flight that Apple confirmed
+    /// before `now`. False when a sign-in removed the entry in the meantime.
     package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             let changes = try transaction.change(
@@ -235,11 +215,9 @@ extension Database {
         }
     }
 
-    /// Records that Apple did not answer, or was not asked: try again at `next`, or, with nil, give up and keep the
-    /// entry for the operator without its token. Does nothing to a finished entry.
-    package func postponeRevocation(
-        _ id: Int64, until next: Timestamp?, failure: String
-    ) async throws(Failure) {
+    /// Records that Apple did not acknowledge: try again at `next`, or, with nil, give up and keep the entry without its
+    /// token. Does nothing to a finished entry.
+    package func postponeRevocation(_ id: Int64, until next: Timestamp?, failure: String) async throws(Failure) {
         try await write { transaction in
             try transaction.run(
                 """

@@ -5,7 +5,6 @@ import Synchronization
 
 /// A stored refresh token, with the context of its seal.
 package struct SealedToken: Hashable, Sendable {
-    /// Where the token is stored.
     package enum Place: Hashable, Sendable {
         /// Of an existing person.
         case credential(TeamID, AppleSubject, ClientID)
@@ -22,7 +21,7 @@ package struct SealedToken: Hashable, Sendable {
     package var purpose: SealingPurpose = .refreshToken
 }
 
-/// The key that the last started server sealed with.
+/// The sealing key of the last started server.
 package struct SealingKeyStamp: Hashable, Sendable {
     package var keyID: String
     /// When a server first started with it; nil when that was before Bramley recorded it.
@@ -30,7 +29,7 @@ package struct SealingKeyStamp: Hashable, Sendable {
 }
 
 extension Database {
-    /// Nil in a database that no server has stamped.
+    /// Nil before the first server started.
     package func sealingKeyStamp() async throws(Failure) -> SealingKeyStamp? {
         try await read { snapshot in
             guard let keyID = try snapshot.stamp(Migrations.sealingKeyID) else { return nil }
@@ -51,49 +50,33 @@ extension Database {
     }
 
     /// At most `limit` tokens after `place`, in a stable order; nil begins at the first.
-    package func sealedTokens(
-        after place: SealedToken.Place?, limit: Int
-    ) async throws(Failure) -> [SealedToken] {
+    package func sealedTokens(after place: SealedToken.Place?, limit: Int) async throws(Failure) -> [SealedToken] {
         try await read { snapshot in
-            var tokens: [SealedToken] = []
+            let tokens: [SealedToken]
             switch place {
-            case nil: tokens = try snapshot.credentialTokens(after: ("", "", ""), limit: limit)
-            case .credential(let team, let subject, let client):
-                tokens = try snapshot.credentialTokens(
-                    after: (team.rawValue, subject.rawValue, client.rawValue), limit: limit)
-            case .revocation(let id): tokens = try snapshot.queuedTokens(after: id, limit: limit)
             case .link(let id): return try snapshot.linkedIdentities(after: id.rawValue, limit: limit)
-            }
-            if case .revocation = place {
-            } else if tokens.isEmpty {
-                tokens = try snapshot.queuedTokens(after: 0, limit: limit)
+            case .revocation(let id): tokens = try snapshot.queuedTokens(after: id, limit: limit)
+            case nil, .credential:
+                let found = try snapshot.credentialTokens(after: place, limit: limit)
+                tokens = found.isEmpty ? try snapshot.queuedTokens(after: 0, limit: limit) : found
             }
             return tokens.isEmpty ? try snapshot.linkedIdentities(after: "", limit: limit) : tokens
         }
     }
 
-    /// Replaces each seal that is still as it was read; a newer token, or a removed one, is left alone.
-    /// - Returns: how many were replaced.
-    package func replaceSealedTokens(
-        _ changes: [(token: SealedToken, sealed: [UInt8])]
-    ) async throws(Failure) -> Int {
+    /// Replaces and counts seals that are still as they were read; a newer token, or a removed one, is left alone.
+    package func replaceSealedTokens(_ changes: [(token: SealedToken, sealed: [UInt8])]) async throws(Failure) -> Int {
         try await write { transaction in
             try changes.reduce(0) { try $0 + transaction.replace($1.token, with: $1.sealed) }
         }
     }
 
-    /// When the latest entry about a deleted person was made, before `moment` or at all. Such entries are found by a
-    /// hash under the key of their time.
+    /// The latest entry about a deleted person, before `moment` or at all. Its hash is under the key of its time.
     package func lastDeletion(before moment: Timestamp?) async throws(Failure) -> Timestamp? {
         try await read { snapshot in
             try snapshot.value(
                 "SELECT max(queued_at) FROM revocation WHERE queued_at < ?", [moment?.milliseconds ?? Int64.max])
         }
-    }
-
-    /// Removes the replaced seals from the database's log too.
-    package func forgetReplacedSeals() async throws(Failure) {
-        try await Failure.ofStore(await store.engine.eraseRemains(isCertain: true))
     }
 }
 
@@ -102,16 +85,18 @@ extension Snapshot {
         try stored(key).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    fileprivate func credentialTokens(
-        after place: (team: String, subject: String, client: String), limit: Int
-    ) throws -> [SealedToken] {
-        try rows(
+    fileprivate func credentialTokens(after place: SealedToken.Place?, limit: Int) throws -> [SealedToken] {
+        var last = ("", "", "")
+        if case .credential(let team, let subject, let client) = place {
+            last = (team.rawValue, subject.rawValue, client.rawValue)
+        }
+        return try rows(
             """
             SELECT c.client_id, c.sealed_refresh_token, i.team, i.subject
             FROM apple_identity i JOIN apple_credential c ON c.identity = i.id
             WHERE (i.team, i.subject, c.client_id) > (?, ?, ?) AND c.sealed_refresh_token IS NOT NULL
             ORDER BY i.team, i.subject, c.client_id LIMIT ?
-            """, [place.team, place.subject, place.client, limit]
+            """, [last.0, last.1, last.2, limit]
         ).map { row in
             let (team, subject, client): (TeamID, AppleSubject, ClientID) = (
                 try row["team"], try row["subject"], try row["client_id"]

@@ -11,40 +11,41 @@ protocol ColumnBindable: Sendable {
 struct StatementArguments: ExpressibleByArrayLiteral, Sendable {
     private(set) var values: [ColumnValue]
 
-    init(_ values: [(any ColumnBindable)?]) {
-        self.values = values.map { $0?.column ?? .null }
-    }
+    init(_ values: [(any ColumnBindable)?]) { self.values = values.map { $0?.column ?? .null } }
 
-    init(arrayLiteral elements: (any ColumnBindable)?...) {
-        self.init(elements)
-    }
+    init(arrayLiteral elements: (any ColumnBindable)?...) { self.init(elements) }
 
-    static func += (left: inout StatementArguments, right: StatementArguments) {
-        left.values += right.values
-    }
+    static func += (left: inout StatementArguments, right: StatementArguments) { left.values += right.values }
 }
 
-/// A type that a column can be read as.
 protocol ColumnReadable {
     /// Nil for a column of another type; only optional types accept NULL.
     init?(_ column: ColumnValue)
 }
 
 extension Row {
-    /// The column of this name.
-    /// - Throws: `.corrupt` when the column is not a `Value`.
+    /// The column of this name; `.corrupt` when it is not a `Value`.
     subscript<Value: ColumnReadable>(name: String) -> Value {
         get throws(StoreError) {
             guard let value = Value(try self.value(name)) else { throw .corrupt("\(name) holds no \(Value.self)") }
             return value
         }
     }
+
+    /// The texts of a `TextList`.
+    func texts(_ name: String) throws(StoreError) -> [String] {
+        let list: TextList = try self[name]
+        return list.items
+    }
+
+    /// The scopes that this version knows; others allow nothing here.
+    func scopes<Scope: RawRepresentable<String>>(_ name: String) throws(StoreError) -> [Scope] {
+        try texts(name).compactMap { Scope(rawValue: $0) }
+    }
 }
 
 /// Columns of joined tables, each read by its qualified name: `u.id AS "u.id"`.
-func columns(_ names: String...) -> String {
-    names.map { "\($0) AS \"\($0)\"" }.joined(separator: ", ")
-}
+func columns(_ names: String...) -> String { names.map { "\($0) AS \"\($0)\"" }.joined(separator: ", ") }
 
 /// The conditions of a search, joined by AND, with their arguments.
 struct Conditions {
@@ -172,7 +173,7 @@ extension TextColumn where Self: RawRepresentable, RawValue == String {
     init?(stored text: String) { self.init(rawValue: text) }
 }
 
-// Validated before they were stored, or as Apple sent them.
+// Validated before they were stored, or stored as Apple sent them.
 extension ID: TextColumn { init(stored text: String) { self.init(unchecked: text) } }
 extension OpenIDClientID: TextColumn { init(stored text: String) { self.init(unchecked: text) } }
 extension TeamID: TextColumn { init(stored text: String) { self.init(text) } }
@@ -194,30 +195,13 @@ extension LinkState: TextColumn {}
 extension LinkKind: TextColumn {}
 extension LeasedJob: TextColumn {}
 
-extension Row {
-    /// The texts of a `TextList`.
-    func texts(_ name: String) throws(StoreError) -> [String] {
-        let list: TextList = try self[name]
-        return list.items
-    }
-
-    /// Those of its scopes that this version knows: another allows nothing here.
-    func scopes<Scope: RawRepresentable<String>>(_ name: String) throws(StoreError) -> [Scope] {
-        try texts(name).compactMap { Scope(rawValue: $0) }
-    }
-}
-
 /// A list of texts in one column, as a JSON array.
 struct TextList: ColumnBindable, ColumnReadable {
     let items: [String]
 
-    init(_ items: [String]) {
-        self.items = items
-    }
+    init(_ items: [String]) { self.items = items }
 
-    init(_ items: some Sequence<some RawRepresentable<String>>) {
-        self.init(items.map(\.rawValue))
-    }
+    init(_ items: some Sequence<some RawRepresentable<String>>) { self.init(items.map(\.rawValue)) }
 
     init?(_ column: ColumnValue) {
         guard let text = String(column) else { return nil }
@@ -229,9 +213,7 @@ struct TextList: ColumnBindable, ColumnReadable {
         self.items = items
     }
 
-    var text: String {
-        items.isEmpty ? "[]" : String(decoding: JSONWriter.encode(.texts(items)), as: UTF8.self)
-    }
+    var text: String { items.isEmpty ? "[]" : String(decoding: JSONWriter.encode(.texts(items)), as: UTF8.self) }
 
     var column: ColumnValue { .text(text) }
 }

@@ -10,7 +10,7 @@ package struct DatabaseOptions: Sendable {
     package var sessionLimits: SessionLimits
     package var retention: RetentionPolicy
     package var onAccountDeleted: AccountDeletionPolicy
-    /// The operating system user who runs the command: for the audit log.
+    /// The operating system user who runs the command, for the audit log.
     package var account: String?
 
     package init(
@@ -32,17 +32,15 @@ package final class Database: Sendable {
     let options: DatabaseOptions
     let context: StoreContext
     private let clock: any WallClock
-    /// What requests have read lately, where each look-up is a trip.
+    /// What requests have read lately, where each lookup goes over the network.
     let sharedSessions: SharedSessions?
-    /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
+    /// Until when this process has erased payloads of notifications; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
-    /// Of people in each state: few are counted each time, however many are in another.
+    /// People in each state, counted separately: a small state is counted each time, however large another is.
     let userNumbers = Dictionary(uniqueKeysWithValues: User.State.allCases.map { ($0, KeptNumbers<Int>()) })
 
-    /// Opens or creates the database (`Store`). Blocks; called once, before the loops start.
-    /// - Parameters:
-    ///   - steps: the schema this version knows; tests pass more or fewer.
-    ///   - wrap: puts another engine before the real one; that of tests fails when told to.
+    /// Opens or creates the database (`Store`). Blocks; called once, before the loops start. Tests pass other `steps`,
+    /// and an engine before the real one by `wrap`.
     package init(
         options: DatabaseOptions, keyring: SealingKeyring, runtime: Runtime, steps: [SchemaStep] = Schema.steps,
         over wrap: (any Engine) -> any Engine = { $0 }
@@ -62,35 +60,32 @@ package final class Database: Sendable {
             store.isShared ? SharedSessions(invalidations: invalidations, limits: options.sessionLimits) : nil
     }
 
-    /// A durable write, in a transaction it shares with others.
-    /// - Parameters:
-    ///   - now: the caller's time; nil reads the clock.
-    ///   - body: may run twice.
+    /// A durable write, in a transaction it shares with others; `body` may run twice. Without `now`, the clock is read.
     @discardableResult
     func write<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction) throws -> Value
     ) async throws(Failure) -> Value {
-        let (answer, now, actor) = (Answer<Value>(), now ?? clock.now(), AuditActor.current)
-        try await Failure.ofStore(
-            await store.write { [context, invalidations] connection in
-                let transaction = Transaction(connection, context, at: now, for: actor)
-                answer.set(try body(transaction))
-                return transaction.effect(on: invalidations)
-            })
+        let answer = Answer<Value>()
+        let write = transaction(at: now ?? clock.now()) { transaction in answer.set(try body(transaction)) }
+        try await Failure.ofStore(await store.write(write))
         return try answer.get()
     }
 
-    /// A write that may be left undone: nobody waits for it for long, nor while writes are known to fail.
-    func note(
+    /// A write that may be lost: it does not wait long, and is not tried while writes are known to fail.
+    func note(at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void) async throws(Failure) {
+        try await Failure.ofStore(await store.note(transaction(at: now, body)))
+    }
+
+    /// For the current task's actor.
+    private func transaction(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Void
-    ) async throws(Failure) {
+    ) -> @Sendable (any EngineConnection) throws -> WriteEffect? {
         let actor = AuditActor.current
-        try await Failure.ofStore(
-            await store.note { [context, invalidations] connection in
-                let transaction = Transaction(connection, context, at: now, for: actor)
-                try body(transaction)
-                return transaction.effect(on: invalidations)
-            })
+        return { [context, invalidations] connection in
+            let transaction = Transaction(connection, context, at: now, for: actor)
+            try body(transaction)
+            return transaction.effect(on: invalidations)
+        }
     }
 
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
@@ -106,34 +101,30 @@ package final class Database: Sendable {
     func read<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(Failure) -> Value {
-        let (answer, now) = (Answer<Value>(), now ?? clock.now())
-        try await Failure.ofStore(
-            await store.read { [context] connection in answer.set(try body(Snapshot(connection, context, at: now))) })
-        return try answer.get()
+        try await read(at: now, body, by: store.read)
     }
 
     /// The same on the connection that counts, so that no other read waits for it.
     func readCounting<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(Failure) -> Value {
-        let (answer, now) = (Answer<Value>(), now ?? clock.now())
-        try await Failure.ofStore(
-            await store.readCounting { [context] connection in
-                answer.set(try body(Snapshot(connection, context, at: now)))
-            })
-        return try answer.get()
+        try await read(at: now, body, by: store.readCounting)
     }
 
-    /// A look-up of one row by its key, concurrent with any write and any other read: for what every sign-in waits for,
-    /// and what says whether this server is ready.
+    /// A lookup of one row by its key, concurrent with any write and any other read: for sign-ins and readiness.
     func lookUp<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(Failure) -> Value {
+        try await read(at: now, body, by: store.engine.lookUp)
+    }
+
+    private func read<Value: Sendable>(
+        at now: Timestamp?, _ body: @escaping @Sendable (Snapshot) throws -> Value,
+        by read: (@escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) -> Void
+    ) async throws(Failure) -> Value {
         let (answer, now) = (Answer<Value>(), now ?? clock.now())
         try await Failure.ofStore(
-            await store.engine.lookUp { [context] connection in
-                answer.set(try body(Snapshot(connection, context, at: now)))
-            })
+            await read { [context] connection in answer.set(try body(Snapshot(connection, context, at: now))) })
         return try answer.get()
     }
 
@@ -141,8 +132,7 @@ package final class Database: Sendable {
     package func close() { store.close() }
 }
 
-/// What the last run of a transaction's body returned. The store's own calls hand over nothing: a generic call from
-/// another module is not specialised.
+/// What the last run of a transaction's body returned, since a generic call from another module is not specialised.
 private final class Answer<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
 

@@ -9,9 +9,7 @@ package struct DatabaseExamination: Hashable, Sendable {
     /// Live sessions.
     package let sessions: Int
 
-    /// - Parameters:
-    ///   - keyring: must open it; nil skips the check.
-    ///   - origin: must match its stamp; nil accepts both.
+    /// The database must open with `keyring` and match the stamp of `origin`; nil skips that check.
     package static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {
@@ -22,8 +20,7 @@ package struct DatabaseExamination: Hashable, Sendable {
         return DatabaseExamination(file: file, users: counts.users, sessions: counts.sessions)
     }
 
-    /// The same on the calling thread, for a caller that may cancel.
-    /// - Throws: `CancellationError` soon after the task is cancelled; otherwise `StorageOpenError`.
+    /// The same on the calling thread. Throws `CancellationError` soon after the task is cancelled.
     package static func examineUntilCancelled(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) async throws -> DatabaseExamination {

@@ -18,8 +18,7 @@ struct StoreContext: Sendable {
     var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
 }
 
-/// Numbers of rows without a public identifier, chosen by their writer so that the database need not be asked for them.
-/// They sort by time, those of one process in the order in which they were made.
+/// Numbers of rows without a public identifier, chosen by their writer, which saves a query. They sort by time.
 final class RowNumbers: Sendable {
     private let last = Mutex<Int64>(0)
 
@@ -68,19 +67,14 @@ class Snapshot {
         try value(sql, arguments) ?? 0
     }
 
-    /// Whether there is a row.
     final func exists(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
         try connection.firstRow(sql, arguments.values) != nil
     }
 
-    /// One page of a search.
-    /// - Parameters:
-    ///   - sql: its last parameter is the maximum number of rows.
-    ///   - limit: one more is requested, which tells whether there is another page.
-    ///   - place: of an item.
+    /// One page of a search. The last parameter of `sql` is the maximum number of rows: one more than `limit`, to tell
+    /// whether there is another page. `place` is an item's.
     final func page<Item: Sendable, Place: Sendable>(
-        _ sql: String, _ arguments: StatementArguments, limit: Int, place: (Item) -> Place,
-        _ read: (Row) throws -> Item
+        _ sql: String, _ arguments: StatementArguments, limit: Int, place: (Item) -> Place, _ read: (Row) throws -> Item
     ) throws -> Page<Item, Place> {
         var arguments = arguments
         arguments += [limit + 1]
@@ -93,19 +87,16 @@ class Snapshot {
     final func stored(_ key: String) throws -> [UInt8]? { try connection.stored(key) }
 
     /// Frees the memory of pages that are not read again soon.
-    final func releaseMemory() throws {
-        try connection.releaseMemory()
-    }
+    final func releaseMemory() throws { try connection.releaseMemory() }
 }
 
-/// What rows hang on.
+/// What rows belong to.
 struct TransactionKey {
     fileprivate let text: String
 
     static func attempt(_ id: Digest256) -> Self { Self(text: "attempt \(id.hexadecimal)") }
-    /// By its binding.
     static func browser(_ binding: Digest256) -> Self { Self(text: "browser \(binding.hexadecimal)") }
-    /// In whatever team: a person who is moving may have the same in two.
+    /// In any team: a person who is moving may have the same subject in two.
     static func subject(_ subject: AppleSubject) -> Self { Self(text: "subject \(subject.rawValue)") }
     static func transfer(_ subject: TransferSubject) -> Self { Self(text: "transfer \(subject.rawValue)") }
     static func user(_ id: UserID) -> Self { Self(text: "user \(id.rawValue)") }
@@ -116,34 +107,30 @@ struct TransactionKey {
 
 /// One write, inside the transaction it shares with others. The domain's writes are its methods.
 final class Transaction: Snapshot {
-    /// Who causes it.
     let actor: AuditActor
-    /// What it makes invalid; passed to the caches after COMMIT.
+    /// What it invalidates; passed to the caches after COMMIT.
     private(set) var invalidations: [SessionInvalidations.Entry] = []
 
-    /// - Parameter actor: nil for nobody in particular.
+    /// - Parameter actor: nil outside of requests.
     init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
         self.actor = actor ?? context.standing
         super.init(connection, context, at: now)
     }
 
-    /// Says, before the first statement, that this write reads and changes only rows which hang on these keys, or on
-    /// those of later calls: it may run together with writes of other keys.
+    /// Before the first statement: all this write touches belongs to claimed keys; writes of others may run with it.
     func claim(_ keys: TransactionKey...) { connection.claim(keys.map(\.text)) }
 
-    /// Runs one statement. Its failure may show only at the next one that has an answer, or at the commit.
+    /// Runs one statement. Its failure may surface only at the next one that returns something, or at the commit.
     func run(_ sql: String, _ arguments: StatementArguments = []) throws {
         try connection.enqueue(sql, arguments.values)
     }
 
-    /// Runs one statement to completion.
-    /// - Returns: how many rows it inserted, updated or deleted.
+    /// Runs one statement to completion, and returns how many rows it inserted, updated or deleted.
     func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
         try connection.run(sql, arguments.values)
     }
 
-    /// Runs an `INSERT … RETURNING` of one row.
-    /// - Returns: the returned column.
+    /// Runs an `INSERT … RETURNING` of one row, and returns the column.
     func insert<Value: ColumnReadable>(_ sql: String, _ arguments: StatementArguments) throws -> Value {
         guard let value: Value = try value(sql, arguments) else {
             throw StoreError.inconsistent("nothing was inserted")
@@ -151,9 +138,7 @@ final class Transaction: Snapshot {
         return value
     }
 
-    func invalidate(_ entry: SessionInvalidations.Entry) {
-        invalidations.append(entry)
-    }
+    func invalidate(_ entry: SessionInvalidations.Entry) { invalidations.append(entry) }
 
     /// What follows from the commit.
     func effect(on caches: SessionInvalidations) -> WriteEffect? {
@@ -164,7 +149,7 @@ final class Transaction: Snapshot {
     /// Writes a value of `meta`.
     func store(_ key: String, _ value: [UInt8]) throws { try connection.store(key, value) }
 
-    /// Runs `body`; of a rehearsal, rolls back everything it wrote.
+    /// Runs `body`, and in a rehearsal rolls back everything it wrote.
     func rehearse<Value>(_ isRehearsal: Bool, _ body: () throws -> Value) throws -> Value {
         guard isRehearsal else { return try body() }
         let known = invalidations.count

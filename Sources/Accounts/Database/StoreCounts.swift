@@ -8,15 +8,14 @@ package struct StoreCounts: Hashable, Sendable {
     package var sessions = 0
     /// Identities, by credential state.
     package var credentials: [CredentialState: Int] = [:]
-    /// People who wait for approval, and since when the first does.
+    /// People waiting for approval, and since when the first has waited.
     package var pending = 0
     package var oldestPending: Timestamp?
-    /// Events that endpoints still wait for, counted per endpoint, and when the oldest happened.
+    /// Events waiting for delivery, counted per endpoint, and when the oldest happened.
     package var webhooksWaiting = 0
     package var oldestWebhook: Timestamp?
-    /// Events that were given up.
     package var webhooksDead = 0
-    /// Tokens of deleted people waiting to be revoked at Apple, and since when the oldest waits.
+    /// Tokens of deleted people waiting to be revoked at Apple, and since when the oldest has waited.
     package var revocationsWaiting = 0
     package var oldestRevocation: Timestamp?
     /// Tokens that were given up.
@@ -27,14 +26,11 @@ package struct StoreCounts: Hashable, Sendable {
     /// Whether a wave stopped the daily checks.
     package var checksAreStopped = false
     package var clientsRefused = 0
-
-    package init() {}
 }
 
 extension Database {
-    /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor; a
-    /// million identities, which are all read, take hundreds: call it only now and then.
-    /// - Parameter scope: whose credentials are checked daily.
+    /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor, a
+    /// million identities hundreds: call it only now and then.
     package func counts(_ scope: CheckScope, at now: Timestamp) async throws(Failure) -> StoreCounts {
         try await readCounting(at: now) { snapshot in try snapshot.counts(scope) }
     }
@@ -44,7 +40,7 @@ extension Snapshot {
     fileprivate func counts(_ scope: CheckScope) throws -> StoreCounts {
         var counts = StoreCounts()
         let idleSince = now.adding(seconds: -context.sessionLimits.idleTimeout)
-        // All of them by the smallest index, minus those that ended and wait to be deleted: few, and due.
+        // All of them by the smallest index, minus the few that have ended and are due to be deleted.
         counts.sessions =
             try count("SELECT count(*) FROM session")
             - count(
@@ -60,19 +56,15 @@ extension Snapshot {
             counts.pending = try row["number"]
             counts.oldestPending = try row["oldest"]
         }
-        try countWebhooks(&counts)
+        let endpoints = try webhookEndpoints()
+        counts.webhooksWaiting = endpoints.reduce(0) { $0 + $1.backlog }
+        counts.webhooksDead = endpoints.reduce(0) { $0 + $1.deadLetters }
+        counts.oldestWebhook = endpoints.compactMap(\.oldest).min()
         try countRevocations(&counts)
         try countChecks(scope, &counts)
         // These pages are not read again soon.
         try releaseMemory()
         return counts
-    }
-
-    private func countWebhooks(_ counts: inout StoreCounts) throws {
-        let endpoints = try webhookEndpoints()
-        counts.webhooksWaiting = endpoints.reduce(0) { $0 + $1.backlog }
-        counts.webhooksDead = endpoints.reduce(0) { $0 + $1.deadLetters }
-        counts.oldestWebhook = endpoints.compactMap(\.oldest).min()
     }
 
     private func countRevocations(_ counts: inout StoreCounts) throws {
@@ -109,8 +101,7 @@ extension Snapshot {
     }
 }
 
-/// Numbers whose counting takes long are kept for a hundred times as long as it took: counting takes at most a hundredth
-/// of one processor, however often somebody asks. What is counted in no time is counted each time.
+/// Caches slow counts for a hundred times as long as they took, so that they take at most a hundredth of a processor.
 final class KeptNumbers<Numbers: Sendable>: Sendable {
     private struct State {
         var numbers: Numbers?
@@ -123,18 +114,14 @@ final class KeptNumbers<Numbers: Sendable>: Sendable {
     private let rest: Int
     private let state = Mutex(State())
 
-    /// - Parameters:
-    ///   - quick: what takes no longer is not kept.
-    ///   - rest: how many times as long as it was counted a number is kept.
+    /// Counts that take no longer than `quick` are not cached, others `rest` times as long as they took.
     init(quick: Duration = .milliseconds(20), rest: Int = 100) {
         self.quick = quick
         self.rest = rest
     }
 
-    /// The numbers of now, or of a while ago; nobody but the very first waits for a slow count.
-    func current(
-        _ count: @escaping @Sendable () async throws(Failure) -> Numbers
-    ) async throws(Failure) -> Numbers {
+    /// The present numbers, or cached ones; only the first caller waits for a slow count.
+    func current(_ count: @escaping @Sendable () async throws(Failure) -> Numbers) async throws(Failure) -> Numbers {
         let now = ContinuousClock.now
         let (kept, isDue) = state.withLock { state -> (Numbers?, Bool) in
             if let numbers = state.numbers, state.isCounting || now < state.dueAt { return (numbers, false) }
@@ -142,22 +129,19 @@ final class KeptNumbers<Numbers: Sendable>: Sendable {
             return (state.isSlow ? state.numbers : nil, true)
         }
         guard let kept else { return try await countAgain(count) }
-        // Who asks next is told. An error leaves the old ones, and the next who asks counts again.
+        // For the next caller. An error keeps the old numbers, and the next caller counts again.
         if isDue { Task { _ = try? await self.countAgain(count) } }
         return kept
     }
 
-    private func countAgain(
-        _ count: @Sendable () async throws(Failure) -> Numbers
-    ) async throws(Failure) -> Numbers {
+    private func countAgain(_ count: @Sendable () async throws(Failure) -> Numbers) async throws(Failure) -> Numbers {
         let start = ContinuousClock.now
         do throws(Failure) {
             let numbers = try await count()
             let end = ContinuousClock.now
             let isSlow = end - start > quick
             state.withLock { state in
-                state = State(
-                    numbers: numbers, isSlow: isSlow, dueAt: isSlow ? end + (end - start) * rest : end)
+                state = State(numbers: numbers, isSlow: isSlow, dueAt: isSlow ? end + (end - start) * rest : end)
             }
             return numbers
         } catch {

@@ -1,5 +1,5 @@
-/// Why a sign-in, a notification, a proxy's request or an API request was refused: stable words, the same in log lines,
-/// problem documents, the audit log and under `errors` in the pages' strings. Its `entry` explains each.
+/// Why a sign-in, a notification, a proxy's request or an API request was refused: stable codes, the same in log lines,
+/// problem documents, the audit log and under `errors` in the pages' strings. `entry` explains each.
 package enum ReasonCode: String, Sendable, CaseIterable {
     // Sign-ins.
     case malformedCallback = "malformed_callback"
@@ -81,6 +81,6 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case openIDClientRefused = "openid_client_refused"
     case openIDGrantRefused = "openid_grant_refused"
 
-    /// Those that a sign-in can fail with at Apple or here, before anybody decides on the person.
+    /// Those that a sign-in can fail with before the person is looked up.
     package static let signIns = allCases.prefix { $0 != .userPending }
 }

@@ -2,20 +2,18 @@ package import Coding
 import Crypto
 import Storage
 
-/// Who caused an action, as recorded in the audit log.
+/// Who caused an action, for the audit log.
 package enum AuditActor: Hashable, Sendable {
-    /// Somebody who sent a request to the visitors' listener: a person, a proxy or an app. `network` is the /24 or /48
-    /// of their address.
+    /// A visitor, proxy or app at the visitors' listener. `network` is the /24 or /48 of their address.
     case visitor(network: String?)
-    /// Apple, by a notification.
     case apple
     /// An application, by the id of its API key.
     case application(APIKeyID)
-    /// Somebody who runs commands.
+    /// By a command.
     case `operator`
-    /// Somebody at the operator's page, by their user id.
+    /// At the operator's page, by user id.
     case operatorPage(UserID, network: String?)
-    /// The server itself: scheduled work, and what Apple's daily answers end.
+    /// The server itself, in scheduled work.
     case server
 
     /// The actor of the current task; nil outside of requests.
@@ -36,13 +34,11 @@ package enum AuditActor: Hashable, Sendable {
     }
 }
 
-/// One line of the audit log. It names nobody: the person it is about is a keyed hash, which can be found only with the
-/// sealing key and the person's id.
+/// One line of the audit log. Its person is a keyed hash, found only with the sealing key and the person's id.
 package struct AuditEntry: Hashable, Sendable {
-    /// What happened.
     package enum Kind: String, Sendable, CaseIterable {
         case signIn = "sign_in"
-        /// Refusal of somebody whom Apple has verified; all other refusals are only in the log.
+        /// Of a person whom Apple has verified; all other refusals are only in the log.
         case signInRefused = "sign_in.refused"
         case sessionEnded = "session.ended"
         case userCreated = "user.created"
@@ -52,18 +48,17 @@ package struct AuditEntry: Hashable, Sendable {
         /// Groups, or the application's own id.
         case userChanged = "user.changed"
         case userExported = "user.exported"
-        /// An operator looked at a person's page; without a person, at a list of people.
+        /// An operator viewed a person's page; without a person, a list of people.
         case userViewed = "user.viewed"
         case userDeleted = "user.deleted"
-        /// Moved to another team, or joined with another account.
+        /// Moved to another team, or merged with another account.
         case userTransferred = "user.transferred"
         case userLinked = "user.linked"
         case userUpgraded = "user.upgraded"
-        /// The person withdrew consent at Apple.
         case consentRevoked = "consent.revoked"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
-        /// Programs that sign people in by OpenID Connect; `object` is the client's ID.
+        /// `object` is the client's ID.
         case openIDClientAdded = "openid_client.added"
         case openIDClientChanged = "openid_client.changed"
         case openIDClientDeleted = "openid_client.deleted"
@@ -74,7 +69,7 @@ package struct AuditEntry: Hashable, Sendable {
         case sealingKeyChanged = "sealing_key.changed"
         case signingKeyMade = "signing_key.made"
         case signingKeyRemoved = "signing_key.removed"
-        /// The rules for what may be opened behind the proxy; `object` is the SHA-256 of their text.
+        /// The access rules for the proxy; `object` is the SHA-256 of their text.
         case accessRulesChanged = "access_rules.changed"
         case webhookSecretChanged = "webhook_secret.changed"
         /// `object` is the event, the endpoint without its path, or `dead letters`.
@@ -82,7 +77,7 @@ package struct AuditEntry: Hashable, Sendable {
         /// `object` is the endpoint without its path.
         case webhookTested = "webhook.tested"
         /// A command not listed above; `object` is its name.
-        case command = "command"
+        case command
     }
 
     /// The position in the log; increases.
@@ -90,7 +85,7 @@ package struct AuditEntry: Hashable, Sendable {
     package var time: Timestamp
     package var kind: Kind
     package var actor: AuditActor.Kind
-    /// 16 bytes; nil when the line is about nobody.
+    /// 16 bytes; nil when the line concerns no person.
     package var subject: [UInt8]?
     /// A reason code, or why a session ended.
     package var reason: String?
@@ -100,17 +95,24 @@ package struct AuditEntry: Hashable, Sendable {
     package var apiKey: APIKeyID?
     /// The /24 or /48 the request came from.
     package var network: String?
-    /// Of an operator: the operating system user who ran the command, or the user id of who changed it at the page.
+    /// For an operator: the operating system user who ran the command, or the user id at the operator's page.
     package var account: String?
+
+    package static let fields: [Field<AuditEntry>] = [
+        Field("time") { .time($0.time) }, Field("type") { .code($0.kind.rawValue) },
+        Field("actor") { .text($0.actor.rawValue) }, Field("account") { .text($0.account) },
+        Field("apiKey") { .text($0.apiKey?.rawValue) }, Field("network") { .text($0.network) },
+        Field("subject") { .text($0.subject.map(Hexadecimal.encode)) }, Field("reason") { .text($0.reason) },
+        Field("object") { .text($0.object) },
+    ]
 }
 
 /// Selects lines; nil and empty values select all.
 package struct AuditFilter: Hashable, Sendable {
     package var kinds: Set<AuditEntry.Kind>
     package var user: UserID?
-    /// From this time on.
     package var since: Timestamp?
-    /// Before this time.
+    /// Exclusive.
     package var until: Timestamp?
 
     package init(
@@ -139,11 +141,9 @@ extension StoreContext {
     }
 }
 
-// An audit line is written in the transaction of its event.
+// Audit lines are written in the transaction of their event.
 extension Transaction {
-    func audit(
-        _ kind: AuditEntry.Kind, user: UserID? = nil, reason: String? = nil, object: String? = nil
-    ) throws {
+    func audit(_ kind: AuditEntry.Kind, user: UserID? = nil, reason: String? = nil, object: String? = nil) throws {
         var (apiKey, network, account): (APIKeyID?, String?, String?)
         switch actor {
         case .application(let key): apiKey = key
@@ -156,11 +156,7 @@ extension Transaction {
             """
             INSERT INTO audit (time, type, actor, subject, reason, object, api_key, network, account)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                now, kind, actor.kind, user.map(context.auditSubject(of:)), reason, object, apiKey, network,
-                account,
-            ])
+            """, [now, kind, actor.kind, user.map(context.auditSubject(of:)), reason, object, apiKey, network, account])
     }
 
     /// The line for a journal entry, if it matters for security.
@@ -177,7 +173,7 @@ extension Transaction {
         case .accountLinked: try audit(.userLinked, user: user)
         case .accountUpgraded: try audit(.userUpgraded, user: user)
         case .userUpdated:
-            // What a person may open. Their state has its own line, and their name does not matter for security.
+            // Those that affect access. The state has its own line.
             let changed = fields.filter { ["groups", "externalID", "identities", "credentialState"].contains($0) }
             guard !changed.isEmpty else { return }
             try audit(.userChanged, user: user, object: changed.joined(separator: ","))
@@ -185,7 +181,6 @@ extension Transaction {
         }
     }
 
-    /// The line for a change of state.
     func audit(_ before: User.State, to after: User.State, of user: UserID, reason: String?) throws {
         switch (before, after) {
         case _ where before == after: return
@@ -198,11 +193,8 @@ extension Transaction {
 }
 
 extension Database {
-    /// Adds a line for the task's actor when `state` differs from the last call, by this or an earlier process. The
-    /// first call ever adds none: nothing changed.
-    /// - Parameters:
-    ///   - kind: what changed; there is one state of each.
-    ///   - state: the present state. Nothing secret: it is stored as given.
+    /// Adds a line for the task's actor when `state`, stored as given, differs from the last call of this kind, by this
+    /// or an earlier process; none at the very first call.
     package func recordChange(
         _ kind: AuditEntry.Kind, to state: [UInt8], object: String?, at now: Timestamp
     ) async throws(Failure) {
@@ -214,9 +206,7 @@ extension Database {
             if before != nil { try transaction.audit(kind, object: object) }
         }
     }
-}
 
-extension Database {
     /// Durably adds a line for the task's actor.
     package func record(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp
@@ -225,14 +215,4 @@ extension Database {
             try transaction.audit(kind, user: user, object: object)
         }
     }
-}
-
-extension AuditEntry {
-    package static let fields: [Field<AuditEntry>] = [
-        Field("time") { .time($0.time) }, Field("type") { .code($0.kind.rawValue) },
-        Field("actor") { .text($0.actor.rawValue) }, Field("account") { .text($0.account) },
-        Field("apiKey") { .text($0.apiKey?.rawValue) }, Field("network") { .text($0.network) },
-        Field("subject") { .text($0.subject.map(Hexadecimal.encode)) }, Field("reason") { .text($0.reason) },
-        Field("object") { .text($0.object) },
-    ]
 }

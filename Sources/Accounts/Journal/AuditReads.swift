@@ -2,9 +2,8 @@ import Coding
 import Storage
 
 extension Database {
-    /// Lines of the audit log, newest first. Persons and types are found by their indexes; for a time, which has none, the
-    /// log is read backwards a piece at a time.
-    /// - Parameter before: the `next` of the previous page.
+    /// Lines of the audit log, newest first, before the `next` of the previous page. Times have no index, so the log is
+    /// read backwards a piece at a time.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int
     ) async throws(Failure) -> Page<AuditEntry, Int64> {
@@ -31,71 +30,57 @@ extension Database {
         return Page(items: found)
     }
 
-    /// Lines that one read looks through for a time: 5 ms.
+    /// Lines that one read scans for a time: 5 ms.
     private static let scannedLines: Int64 = 10_000
 
     private func auditLog(
         _ filter: AuditFilter, before: Int64?, from: Int64?, limit: Int
     ) async throws(Failure) -> Page<AuditEntry, Int64> {
         try await read { snapshot in
-            let lines = AuditLines(filter, before: before, from: from, snapshot.context)
-            return try snapshot.page(lines.sql, lines.arguments(limit: limit), limit: limit, place: \.sequence) {
-                try AuditEntry($0)
-            }
+            let (sql, arguments) = filter.statement(before: before, from: from, limit: limit, snapshot.context)
+            return try snapshot.page(sql, arguments, limit: limit, place: \.sequence) { try AuditEntry($0) }
         }
     }
 }
 
-/// The statement for lines of the audit log.
-struct AuditLines {
-    private static let columns = "sequence, time, type, actor, subject, reason, object, api_key, network, account"
-
-    private var wanted = Conditions()
-    private var kinds: [AuditEntry.Kind]
-
-    init(_ filter: AuditFilter, before: Int64?, from: Int64?, _ context: StoreContext) {
-        kinds = filter.kinds.sorted { $0.rawValue < $1.rawValue }
+extension AuditFilter {
+    /// Selects lines of the audit log, newest first. The last parameter, the page's own limit, is still missing.
+    func statement(
+        before: Int64?, from: Int64?, limit: Int, _ context: StoreContext
+    ) -> (sql: String, arguments: StatementArguments) {
+        func select(_ conditions: Conditions) -> String {
+            "SELECT sequence, time, type, actor, subject, reason, object, api_key, network, account FROM audit "
+                + "\(conditions.clause) ORDER BY sequence DESC LIMIT ?"
+        }
+        let kinds = kinds.sorted { $0.rawValue < $1.rawValue }
+        var wanted = Conditions()
         if let before { wanted.add("sequence < ?", [before]) }
         if let from { wanted.add("sequence >= ?", [from]) }
-        if let since = filter.since { wanted.add("time >= ?", [since]) }
-        if let until = filter.until { wanted.add("time < ?", [until]) }
-        guard let user = filter.user else { return }
-        // Of a person there are few.
-        wanted.add("subject", in: context.auditSubjects(of: user))
-        wanted.add("type", in: kinds)
-        kinds = []
-    }
-
-    /// Its last parameter is the page's own limit. The index has each type in order: the newest of each, and of those the
-    /// newest.
-    var sql: String {
-        guard kinds.count > 1 else { return Self.select(kinds.isEmpty ? wanted : with("type = ?")) }
-        return kinds.map { _ in "SELECT * FROM (\(Self.select(with("type = ?")))) AS lines" }
-            .joined(separator: " UNION ALL ") + " ORDER BY sequence DESC LIMIT ?"
-    }
-
-    func arguments(limit: Int) -> StatementArguments {
-        guard kinds.count > 1 else {
-            var arguments = wanted.arguments
-            for kind in kinds { arguments += [kind] }
-            return arguments
+        if let since { wanted.add("time >= ?", [since]) }
+        if let until { wanted.add("time < ?", [until]) }
+        if let user {
+            // A person has few.
+            wanted.add("subject", in: context.auditSubjects(of: user))
+            wanted.add("type", in: kinds)
+            return (select(wanted), wanted.arguments)
         }
+        let pieces = kinds.map { kind in
+            var conditions = wanted
+            conditions.add("type = ?", [kind])
+            return conditions
+        }
+        guard pieces.count > 1 else {
+            let only = pieces.first ?? wanted
+            return (select(only), only.arguments)
+        }
+        // The index has each type in order: the newest of each, and of those the newest.
         var arguments = StatementArguments()
-        for kind in kinds {
-            arguments += wanted.arguments
-            arguments += [kind, limit + 1]
+        for piece in pieces {
+            arguments += piece.arguments
+            arguments += [limit + 1]
         }
-        return arguments
-    }
-
-    private func with(_ condition: String) -> Conditions {
-        var conditions = wanted
-        conditions.add(condition, [])
-        return conditions
-    }
-
-    private static func select(_ conditions: Conditions) -> String {
-        "SELECT \(columns) FROM audit \(conditions.clause) ORDER BY sequence DESC LIMIT ?"
+        let union = pieces.map { "SELECT * FROM (\(select($0))) AS lines" }.joined(separator: " UNION ALL ")
+        return (union + " ORDER BY sequence DESC LIMIT ?", arguments)
     }
 }
 

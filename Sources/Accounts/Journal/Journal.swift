@@ -5,7 +5,7 @@ import Storage
 package struct JournalEntry: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case userCreated = "user.created"
-        /// Somebody new waits for approval (`access.signUp`).
+        /// A new person waits for approval (`access.signUp`).
         case userPending = "user.pending"
         case userUpdated = "user.updated"
         case sessionCreated = "session.created"
@@ -25,15 +25,13 @@ package struct JournalEntry: Hashable, Sendable {
     package var kind: Kind
     package var time: Timestamp
     package var user: UserID
-    /// The application's own id of the user after the change, or the last one of a deleted user. It is stored here
-    /// because the user may be gone when the event is read.
+    /// The application's id of the user, after the change or before deletion: the user may be gone when this is read.
     package var externalID: String?
     package var session: SessionID?
-    /// Why a session ended.
     package var cause: SessionEndCause?
     /// Names of the user's changed fields, as in the API.
     package var fields: [String] = []
-    /// The user that this one was merged into, and who now has its sessions.
+    /// The user that this one was merged into.
     package var into: UserID?
     /// The link that was completed.
     package var link: LinkID?
@@ -47,12 +45,11 @@ package enum EventPlace: Hashable, Sendable {
     case sequence(Int64)
 }
 
-/// In the order of commits. Nothing follows when there are no more yet.
+/// In the order of commits.
 package typealias EventPage = Page<JournalEntry, EventPlace>
 
 extension Transaction {
-    /// Writes a journal entry, in the transaction of its event. Call it before the user's row is deleted: the entry
-    /// reads the external ID there.
+    /// Writes a journal entry in its event's transaction, before the user's row (with the external ID) is deleted.
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
         fields: [String] = [], into: UserID? = nil, link: LinkID? = nil
@@ -86,8 +83,7 @@ extension JournalEntry {
 }
 
 extension Database {
-    /// At most `limit` matching entries after `place`, or from the first one kept. Nil when events after that place may
-    /// already be deleted, so that the reader would miss them without knowing.
+    /// At most `limit` matching entries after `place`, or from the first; nil if entries in between may be deleted.
     package func eventPage(
         _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(Failure) -> EventPage? {
@@ -99,7 +95,7 @@ extension Database {
                 start = sequence
                 wanted.add("e.sequence > ?", [sequence])
             }
-            // There is no index for types: only so much of the journal is read for one page.
+            // There is no index for types, so a page scans only part of the journal.
             var end: Int64?
             if !filter.kinds.isEmpty, filter.user == nil {
                 let first = try start ?? snapshot.value("SELECT min(sequence) FROM event") ?? 0
@@ -117,95 +113,11 @@ extension Database {
         }
     }
 
-    /// Entries of the journal that one read for some types looks through: 5 ms.
+    /// Entries that one read scans for types: 5 ms.
     static let scannedEvents: Int64 = 10_000
-}
 
-extension Snapshot {
-    /// The sequence of the newest entry ever; 0 before the first.
-    func lastEventSequence() throws -> Int64 {
-        try value("SELECT \(WebhookQuery.lastSequence)") ?? 0
-    }
-
-    /// Nil when there is no such entry, or no longer.
-    func sequence(of id: EventID) throws -> Int64? {
-        guard let (sequence, salt) = id.sequenceAndSalt else { return nil }
-        return try value("SELECT sequence FROM event WHERE sequence = ? AND salt = ?", [sequence, salt])
-    }
-
-    /// The position as a sequence; nil when later events may have been deleted. The oldest are deleted first, and the
-    /// newest never: the counter of AUTOINCREMENT and the first remaining row tell what is missing.
-    fileprivate func sequence(of place: EventPlace) throws -> Int64? {
-        switch place {
-        case .event(let id): return try sequence(of: id)
-        case .sequence(let sequence):
-            let last = try lastEventSequence()
-            let first = try value("SELECT min(sequence) FROM event") ?? last + 1
-            return sequence >= first - 1 && sequence <= last ? sequence : nil
-        }
-    }
-}
-
-extension Snapshot {
-    /// The journal's newest entry.
-    func journalEnd() throws -> ChangePosition {
-        let row = try firstRow("SELECT sequence, salt FROM event ORDER BY sequence DESC LIMIT 1")
-        return ChangePosition(number: try row.map { try $0["sequence"] } ?? 0, salt: try row.map { try $0["salt"] })
-    }
-
-    /// What the entries after `known` say that `caches` must forget. Includes our own; evicting twice costs little.
-    func changes(after known: ChangePosition, _ caches: SessionInvalidations) throws -> Changes {
-        let last = try journalEnd()
-        var changes = Changes(last)
-        guard last != known else { return changes }
-        // Entries were deleted before they were seen, a backup was restored, or another server that had not all of them
-        // became the primary: what changed is unknown.
-        guard last.number > known.number, try holds(known) else {
-            changes.erased = true
-            changes.forget = { caches.append([.all]) }
-            return changes
-        }
-        var entries: [SessionInvalidations.Entry] = []
-        for row in try rows(
-            """
-            SELECT user, max(CASE WHEN type = 'account.deleted' OR fields LIKE '%"identities"%' THEN 1 ELSE 0 END) AS erases FROM event
-            WHERE sequence > ? AND sequence <= ? AND type <> 'user.created'
-            AND (type <> 'session.created' OR cause IS NOT NULL) GROUP BY user
-            """, [known.number, last.number])
-        {
-            entries.append(.user(try row["user"]))
-            if try row["erases"] { changes.erased = true }
-        }
-        changes.forget = { [entries] in caches.append(entries) }
-        return changes
-    }
-
-    /// Whether the journal still has this entry, or has not lost its beginning.
-    private func holds(_ known: ChangePosition) throws -> Bool {
-        guard let salt = known.salt else { return try value("SELECT min(sequence) FROM event") ?? 1 == 1 }
-        let found: [UInt8]? = try value("SELECT salt FROM event WHERE sequence = ?", [known.number])
-        return found == salt
-    }
-}
-
-/// Selects journal entries; empty and nil values select all.
-package struct JournalFilter: Hashable, Sendable {
-    package var kinds: Set<JournalEntry.Kind>
-    package var user: UserID?
-
-    package init(kinds: Set<JournalEntry.Kind> = [], user: UserID? = nil) {
-        self.kinds = kinds
-        self.user = user
-    }
-
-    package func accepts(_ entry: JournalEntry) -> Bool {
-        (kinds.isEmpty || kinds.contains(entry.kind)) && (user == nil || entry.user == user)
-    }
-}
-
-// The journal, for following it: entries in the order of commits, and the position after everything that was read, which
-// advances even when nothing matched.
-extension Database {
+    // For following the journal: entries in the order of commits, and the position after everything read, which advances even
+    // when nothing matched.
     /// The last `limit` matching entries, and the journal's end. For types, which have no index, the journal is read
     /// backwards a piece at a time.
     package func lastEvents(
@@ -248,13 +160,86 @@ extension Database {
         }
     }
 
-    /// The position of an entry; nil when it does not, or no longer, exist.
+    /// Nil when it does not, or no longer, exist.
     package func position(of id: EventID) async throws(Failure) -> Int64? {
         try await read { snapshot in try snapshot.sequence(of: id) }
     }
 }
 
-extension JournalFilter {
+extension Snapshot {
+    /// The sequence of the newest entry ever; 0 before the first.
+    func lastEventSequence() throws -> Int64 { try value("SELECT \(WebhookQuery.lastSequence)") ?? 0 }
+
+    /// Nil when there is no such entry, or no longer.
+    func sequence(of id: EventID) throws -> Int64? {
+        guard let (sequence, salt) = id.sequenceAndSalt else { return nil }
+        return try value("SELECT sequence FROM event WHERE sequence = ? AND salt = ?", [sequence, salt])
+    }
+
+    /// The position as a sequence; nil when later events may have been deleted, by the first and the last row.
+    fileprivate func sequence(of place: EventPlace) throws -> Int64? {
+        switch place {
+        case .event(let id): return try sequence(of: id)
+        case .sequence(let sequence):
+            let last = try lastEventSequence()
+            let first = try value("SELECT min(sequence) FROM event") ?? last + 1
+            return sequence >= first - 1 && sequence <= last ? sequence : nil
+        }
+    }
+
+    func journalEnd() throws -> ChangePosition {
+        let row = try firstRow("SELECT sequence, salt FROM event ORDER BY sequence DESC LIMIT 1")
+        return ChangePosition(number: try row.map { try $0["sequence"] } ?? 0, salt: try row.map { try $0["salt"] })
+    }
+
+    /// What `caches` must forget because of the entries after `known`, our own included: evicting twice costs little.
+    func changes(after known: ChangePosition, _ caches: SessionInvalidations) throws -> Changes {
+        let last = try journalEnd()
+        var changes = Changes(last)
+        guard last != known else { return changes }
+        // Unread entries were deleted, or an older copy of the database took over: what changed is unknown.
+        guard last.number > known.number, try holds(known) else {
+            changes.erased = true
+            changes.forget = { caches.append([.all]) }
+            return changes
+        }
+        var entries: [SessionInvalidations.Entry] = []
+        for row in try rows(
+            """
+            SELECT user, max(CASE WHEN type = 'account.deleted' OR fields LIKE '%"identities"%' THEN 1 ELSE 0 END) AS erases FROM event
+            WHERE sequence > ? AND sequence <= ? AND type <> 'user.created'
+            AND (type <> 'session.created' OR cause IS NOT NULL) GROUP BY user
+            """, [known.number, last.number])
+        {
+            entries.append(.user(try row["user"]))
+            if try row["erases"] { changes.erased = true }
+        }
+        changes.forget = { [entries] in caches.append(entries) }
+        return changes
+    }
+
+    /// Whether the journal still has this entry; for its beginning, whether that was never deleted.
+    private func holds(_ known: ChangePosition) throws -> Bool {
+        guard let salt = known.salt else { return try value("SELECT min(sequence) FROM event") ?? 1 == 1 }
+        let found: [UInt8]? = try value("SELECT salt FROM event WHERE sequence = ?", [known.number])
+        return found == salt
+    }
+}
+
+/// Selects journal entries; empty and nil values select all.
+package struct JournalFilter: Hashable, Sendable {
+    package var kinds: Set<JournalEntry.Kind>
+    package var user: UserID?
+
+    package init(kinds: Set<JournalEntry.Kind> = [], user: UserID? = nil) {
+        self.kinds = kinds
+        self.user = user
+    }
+
+    package func accepts(_ entry: JournalEntry) -> Bool {
+        (kinds.isEmpty || kinds.contains(entry.kind)) && (user == nil || entry.user == user)
+    }
+
     /// On the entry `e`.
     var conditions: Conditions {
         var wanted = Conditions()

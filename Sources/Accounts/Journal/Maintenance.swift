@@ -3,13 +3,12 @@ import Storage
 import Synchronization
 
 extension Database {
-    /// Deletes what has expired: sessions past their end, used attempts, unused names, notifications and their
-    /// payloads, deletions, and journal entries past their retention that no webhook endpoint waits for. In small
-    /// batches, each an ordinary write. Only the beginning of the journal is deleted: an entry after one that stays
-    /// (the clock was set back between them) waits for it, since a reader takes a gap to mean that nothing happened.
-    /// - Parameter progress: told after each transaction how many rows it has deleted.
+    /// Deletes what has expired, in small transactions. Of the journal, only the beginning is deleted, up to what a webhook
+    /// endpoint waits for: an entry after one that stays (the clock was set back between them) waits for it, since a reader
+    /// takes a gap to mean that nothing happened.
+    /// - Parameter progress: called after each transaction with the number of rows deleted; what it throws ends the work.
     package func maintain(
-        at now: Timestamp, progress: (Int) -> Void = { _ in }
+        at now: Timestamp, progress: (Int) throws(Failure) -> Void = { _ in }
     ) async throws(Failure) -> MaintenanceReport {
         let retention = options.retention
         func before(_ age: Int64) -> Timestamp { now.adding(seconds: -age) }
@@ -50,7 +49,7 @@ extension Database {
         report.consentEnds = try await delete(
             from: "consent_end", "subject_hash", "noted_at", until: before(RetentionPolicy.consentEnds), progress)
         report.waitingIdentities = try await delete(from: "waiting_identity", "id", "expires_at", until: now, progress)
-        // What names a person is erased with the link's end; that the link existed tells a retry that it is late.
+        // A link's end erases what names a person; the row remains to answer a late retry.
         _ = try await delete(
             """
             UPDATE account_link SET \(Link.erasure), ended_at = expires_at WHERE id IN
@@ -60,8 +59,7 @@ extension Database {
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
             """, until: before(RetentionPolicy.links), progress)
-        // Only the beginning of the log is deleted: a line after one that stays (the clock was set back between them)
-        // waits for it.
+        // Only the beginning of the log, as of the journal.
         report.audit = try await delete(
             """
             DELETE FROM audit WHERE sequence IN
@@ -73,11 +71,10 @@ extension Database {
         return report
     }
 
-    /// Erases payloads of notifications that are remembered longer. After the first round, each reads only those that
-    /// expired since the last.
-    private func erasePayloads(
-        until cutoff: Timestamp, _ progress: (Int) -> Void
-    ) async throws(Failure) -> Int {
+    /// Erases payloads of notifications that are kept longer. Each round reads only those that expired since the last.
+    private func erasePayloads(until cutoff: Timestamp, _ progress: (Int) throws(Failure) -> Void) async throws(Failure)
+        -> Int
+    {
         let start = payloadsErasedUntil.load(ordering: .relaxed)
         guard cutoff.milliseconds > start else { return 0 }
         let total = try await inPieces(progress: progress) { transaction, limit in
@@ -92,9 +89,10 @@ extension Database {
         return total
     }
 
-    /// Deletes rows of a table by an indexed column, a time that has passed; the oldest first.
+    /// Deletes rows whose time, an indexed column, has passed; the oldest first.
     private func delete(
-        from table: String, _ key: String, _ time: String, until moment: Timestamp, _ progress: (Int) -> Void
+        from table: String, _ key: String, _ time: String, until moment: Timestamp,
+        _ progress: (Int) throws(Failure) -> Void
     ) async throws(Failure) -> Int {
         try await delete(
             """
@@ -104,18 +102,17 @@ extension Database {
     }
 
     private func delete(
-        _ sql: String, until moment: Timestamp, _ progress: (Int) -> Void
+        _ sql: String, until moment: Timestamp, _ progress: (Int) throws(Failure) -> Void
     ) async throws(Failure) -> Int {
         try await inPieces(progress: progress) { transaction, limit in try transaction.change(sql, [moment, limit]) }
     }
 
-    /// Changes many rows in small transactions, so that nobody waits long for one of them.
+    /// Changes many rows in small transactions, so that no other write waits long, and returns how many.
     /// - Parameters:
-    ///   - progress: told after each how many it has changed.
-    ///   - body: looks at no more rows than the limit, and returns at how many, and how many of them it changed.
-    /// - Returns: how many were changed.
+    ///   - progress: called after each with the number of rows changed; what it throws ends the work.
+    ///   - body: examines at most `limit` rows; returns how many, and how many of them it changed.
     func inPieces(
-        at now: Timestamp? = nil, progress: (Int) -> Void = { _ in },
+        at now: Timestamp? = nil, progress: (Int) throws(Failure) -> Void = { _ in },
         _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> (seen: Int, changed: Int)
     ) async throws(Failure) -> Int {
         var (total, pace) = (0, Pace.rows)
@@ -123,17 +120,17 @@ extension Database {
             let (start, limit) = (ContinuousClock.now, pace.limit)
             let piece = try await write(at: now) { transaction in try body(transaction, limit) }
             total += piece.changed
-            progress(piece.changed)
+            try progress(piece.changed)
             if piece.seen < limit { return total }
             pace.adapt(to: ContinuousClock.now - start)
-            // Another process looks only now and then whether it may write; PostgreSQL has a queue.
+            // Another process polls for its turn to write; PostgreSQL has a queue.
             if !store.isShared { try? await Task.sleep(for: Pace.pause) }
         }
     }
 
-    /// The same where all that is looked at is changed.
+    /// The same, where all examined rows are changed.
     func inPieces(
-        at now: Timestamp? = nil, progress: (Int) -> Void = { _ in },
+        at now: Timestamp? = nil, progress: (Int) throws(Failure) -> Void = { _ in },
         _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> Int
     ) async throws(Failure) -> Int {
         try await inPieces(at: now, progress: progress) { transaction, limit in
@@ -147,27 +144,25 @@ extension Database {
 package struct RetentionPolicy: Hashable, Sendable {
     /// A name given at first consent that no sign-in completed.
     package static let firstConsent: Int64 = 30 * 86_400
-    /// The shortest time a notification's `jti` is remembered, whatever is configured.
+    /// The shortest time a notification's `jti` is kept, whatever is configured.
     package static let notificationIdentifiers: Int64 = 30 * 86_400
-    /// How long after its end a used attempt still distinguishes a replay from a forgery.
+    /// After its end, a used attempt still distinguishes a replay from a forgery.
     package static let usedAttempts: Int64 = 86_400
 
-    /// How long an ended link can be told from one that never existed, and a completed one asked about its account.
+    /// An ended link can be told from an unknown one, and a completed one can be repeated.
     package static let links: Int64 = 86_400
 
-    /// How long a deletion is remembered by a keyed hash, and how long one that Apple never learned of is kept for the
-    /// operator.
+    /// The keyed hash of a deletion, and a revocation that Apple never acknowledged.
     package static let revocations: Int64 = 90 * 86_400
 
-    /// How long the end of a consent is remembered when no user is left: longer than a sign-in that began before it can
-    /// take. An attempt lives at most 600 s, its identity may wait as long for the person's answer and as long again in
-    /// a link; the rest covers the exchange, the pause of the daily job and a clock that is set back.
+    /// The end of a consent without a user: longer than a sign-in that began before it can take. An attempt lives at most
+    /// 600 s, its identity may wait as long for the person's answer and as long again in a link; the rest covers the
+    /// exchange, the pause of the daily job and a clock that is set back.
     package static let consentEnds: Int64 = 3_600
 
     /// `retention.events`: entries of the journal.
     package var events: Int64 = 7_776_000
-    /// `retention.notifications`: payloads of recorded notifications. Their receipt is remembered equally long, and at
-    /// least `notificationIdentifiers`.
+    /// `retention.notifications`: payloads of notifications; receipts at least as long as `notificationIdentifiers`.
     package var notifications: Int64 = 2_592_000
     /// `retention.audit`: lines of the audit log.
     package var audit: Int64 = 34_560_000
@@ -175,7 +170,6 @@ package struct RetentionPolicy: Hashable, Sendable {
     package init() {}
 }
 
-/// What one round of maintenance deleted.
 package struct MaintenanceReport: Hashable, Sendable {
     package var sessions = 0
     package var usedAttempts = 0
@@ -183,7 +177,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0
-    /// Payloads of notifications that are remembered without them.
+    /// Of notifications that are kept without them.
     package var payloads = 0
     package var events = 0
     package var revocations = 0
@@ -191,8 +185,6 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var links = 0
     package var waitingIdentities = 0
     package var audit = 0
-
-    package init() {}
 }
 
 /// `apple.onAccountDeleted`: what happens to a user whose Apple Account was deleted.

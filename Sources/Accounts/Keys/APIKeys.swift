@@ -3,7 +3,6 @@ package import Crypto
 import Storage
 import Synchronization
 
-/// What an API key allows.
 package enum APIScope: String, Sendable, CaseIterable {
     /// Asking whose session a token is (RFC 7662).
     case introspect
@@ -39,15 +38,13 @@ package struct APIKey: Hashable, Sendable {
     /// When it expires; nil for a key that is valid until revoked.
     package var expiresAt: Timestamp?
 
-    /// Bytes of a name.
+    /// Bytes.
     package static let nameLimit = 100
 
     package static func accepts(name: String) -> Bool { PlainLine.acceptsName(name, maximum: nameLimit) }
 
     package func isExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
-}
 
-extension APIKey {
     /// - Parameter token: the secret, the one time it is shown.
     package static func fields(with token: APIKeyToken) -> [Field<APIKey>] {
         [Field("key") { _ in .code(token.reveal()) }] + fields
@@ -62,8 +59,7 @@ extension APIKey {
 }
 
 extension Database {
-    /// A new key, with its secret for the one time that it is shown.
-    /// - Parameter name: `APIKey.accepts(name:)`.
+    /// A new key, with its secret for the one time that it is shown. `name`: see `APIKey.accepts(name:)`.
     package func createAPIKey(
         named name: String, scopes: [APIScope], expiresAt end: Timestamp?, random: any RandomSource, at now: Timestamp
     ) async throws(Failure) -> (key: APIKey, token: APIKeyToken) {
@@ -91,7 +87,7 @@ extension Database {
         }
     }
 
-    /// The key with this hash; nil when unknown or revoked. An expired key is returned, so that its holder can be told.
+    /// The key with this hash; nil when unknown or revoked. An expired key is returned, for a precise error.
     package func apiKey(hash: Digest256) async throws(Failure) -> APIKey? {
         try await lookUp { snapshot in
             try snapshot.firstRow(
@@ -100,18 +96,14 @@ extension Database {
         }
     }
 
-    /// Revokes the key and ends the links it began that are not committed, which nobody else could complete. False when
-    /// it is unknown or already revoked.
+    /// Revokes the key, and ends its uncommitted links. False when it is unknown or already revoked.
     package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             let changes = try transaction.change(
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
             guard changes > 0 else { return false }
-            let links = try transaction.rows(
-                "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL", [id])
-            for link in links {
-                try transaction.failLink(try link["id"], ReasonCode.linkEnded.rawValue)
-            }
+            let links = try transaction.rows("SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL", [id])
+            for link in links { try transaction.failLink(try link["id"], ReasonCode.linkEnded.rawValue) }
             try transaction.audit(.apiKeyRevoked, object: id.rawValue)
             return true
         }
@@ -141,8 +133,7 @@ extension APIKey {
     }
 }
 
-/// When this process last wrote each key's use, so that concurrent requests write it once a minute. Callers name only keys
-/// that exist.
+/// When this process last wrote the use of each existing key, so that concurrent requests write it once a minute.
 package final class UseTimes<Key: Hashable & Sendable>: Sendable {
     /// Seconds.
     private static var interval: Int64 { 60 }
@@ -151,8 +142,7 @@ package final class UseTimes<Key: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// Whether to write a use of `key` at `now`; from then on it counts as written.
-    /// - Parameter last: the use that is stored.
+    /// Whether to write a use of `key`, stored as `last`, at `now`; from then on it counts as written.
     package func isDue(_ key: Key, last: Timestamp?, at now: Timestamp) -> Bool {
         if let last, now < last.adding(seconds: Self.interval) { return false }
         return written.withLock { written in

@@ -28,8 +28,6 @@ package enum InspectionPass {
         return moment >= now.adding(seconds: -lifetime) && moment <= now.adding(seconds: lifetime)
     }
 
-    // MARK: The answer
-
     private static let answerPurpose = SealingPurpose.other("inspection answer")
 
     /// Proves to the maker of `pass` that this server holds the key too; nil for an invalid pass.

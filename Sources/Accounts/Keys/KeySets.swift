@@ -21,7 +21,6 @@ extension Database {
         }
     }
 
-    /// Replaces the saved key set.
     package func saveKeySet(_ keys: StoredKeySet) async throws(Failure) {
         try await write { transaction in
             try transaction.run(

@@ -113,9 +113,9 @@ extension SealingKeyring {
 }
 
 extension Database {
-    /// Whether anything signs people in by OpenID Connect, so that RS256 keys are needed.
+    /// Whether an OpenID Connect client is registered, so that RS256 keys are needed.
     package func needsOpenIDKeys() async throws(Failure) -> Bool {
-        try await lookUp { snapshot in try snapshot.isOpenIDInUse() }
+        try await lookUp { snapshot in try snapshot.exists("SELECT 1 FROM openid_client LIMIT 1") }
     }
 
     /// All keys, ordered by `signsFrom`.
@@ -123,9 +123,8 @@ extension Database {
         try await lookUp { snapshot in try snapshot.signingKeys() }
     }
 
-    /// One isolated transaction: reads the keys, asks `change` for the new list, and writes that. `change` may run
-    /// twice, so it must have no effects.
-    /// - Returns: the keys as they are now.
+    /// One isolated transaction: writes the list that `change` makes of the keys, and returns the keys as they are now.
+    /// `change` may run twice, so it must have no effects.
     package func changeSigningKeys(
         _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
     ) async throws(Failure) -> [SigningKeyRecord] {
@@ -174,16 +173,13 @@ extension Transaction {
             INSERT INTO \(table) sealed_private_key, created_at, signs_from) VALUES (?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET sealed_private_key = excluded.sealed_private_key,
             created_at = excluded.created_at, signs_from = excluded.signs_from
-            """,
-            [key.keyID, first, second, key.sealedPrivateKey, key.createdAt, key.signsFrom])
+            """, [key.keyID, first, second, key.sealedPrivateKey, key.createdAt, key.signsFrom])
     }
 }
 
 extension SigningKeyRecord {
     fileprivate init(_ row: Row) throws(StoreError) {
-        let (first, second, isRSA): ([UInt8], [UInt8], Bool) = (
-            try row["first"], try row["second"], try row["is_rsa"]
-        )
+        let (first, second, isRSA): ([UInt8], [UInt8], Bool) = (try row["first"], try row["second"], try row["is_rsa"])
         self.init(
             keyID: try row["id"],
             publicHalf: isRSA ? .rsa(modulus: first, exponent: second) : .p256(x: first, y: second),

@@ -12,19 +12,16 @@ package struct SigningKeySchedule: Hashable, Sendable {
     package static let assertionLifetime: Int64 = 300
     /// How long a fetched key set may be cached, in seconds: `max-age`.
     package static let cacheLifetime: Int64 = 300
-    /// How long the public half of an RSA key still verifies `id_token_hint`, in seconds: an ID token names a session long
-    /// after it has expired (RP-Initiated Logout §2), and none lives longer.
+    /// For how many seconds an RSA key verifies `id_token_hint` (RP-Initiated Logout §2); no session lives longer.
     static let verification: Int64 = 400 * 86_400
-    /// How long a private key is kept after its successor began to sign, in seconds, for a process that is slightly
-    /// behind.
+    /// For how many seconds a private key is kept after its successor began to sign, for a process slightly behind.
     static let handover: Int64 = 60
 
     /// How long one key signs, in seconds.
     package var period: Int64 = 30 * 86_400
     /// How long a key is published before it signs, in seconds: every cache has fetched the set again by then.
     package var publishAhead: Int64 = 86_400
-    /// How long a key stays published after it last signed, in seconds: longer than an assertion's validity, a
-    /// verifier's tolerance and a cache's age together.
+    /// For how many seconds a key stays published: longer than an assertion's validity, a tolerance and a cache's age.
     package var retention: Int64 = 3_600
     /// Replaces `publishAhead` when the operator rotates keys now; longer than a cache's age.
     package var hurriedAhead: Int64 = 600
@@ -51,9 +48,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
     /// The key that signs at `now`: the latest whose `signsFrom` has passed. If that one is unusable, an earlier one
     /// that is still published, otherwise the nearest future one, which verifiers already have.
     /// - Parameter usable: IDs of keys whose private key is available.
-    package func signer(
-        _ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp
-    ) -> SigningKeyRecord? {
+    package func signer(_ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp) -> SigningKeyRecord? {
         let lastUse = now.adding(seconds: Self.assertionLifetime + Self.cacheLifetime)
         let candidates = Self.ordered(keys).filter { key in
             usable.contains(key.keyID) && (publishedUntil(key, among: keys).map { lastUse <= $0 } ?? true)
@@ -63,8 +58,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
 
     /// The keys there should be at `now`: without expired ones and without private keys that no longer sign, with the
     /// next one made in time, and one that signs at once where there is none.
-    /// - Parameters:
-    ///   - spare: a new key, used if one is needed; with nil none is added.
+    /// - Parameter spare: a new key, used if one is needed; with nil none is added.
     package func renewed(
         _ keys: [SigningKeyRecord], usable: Set<String>, spare: SigningKeyRecord?, at now: Timestamp
     ) -> [SigningKeyRecord] {
@@ -77,10 +71,8 @@ package struct SigningKeySchedule: Hashable, Sendable {
             }
             return key
         }
-        guard var spare, let signsFrom = missing(kept, usable: usable, at: now) else { return kept }
-        spare.createdAt = now
-        spare.signsFrom = signsFrom
-        return kept + [spare]
+        guard let spare, let signsFrom = missing(kept, usable: usable, at: now) else { return kept }
+        return kept + [spare.made(at: now, signingFrom: signsFrom)]
     }
 
     /// When a key that must be made at `now` begins to sign; nil when none is needed.
@@ -93,8 +85,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return now >= due.adding(seconds: -publishAhead) ? max(due, now.adding(seconds: publishAhead)) : nil
     }
 
-    /// What happens to keys of an algorithm that no audience uses any more: they get no successor, and each is dropped
-    /// when its successor would have replaced it.
+    /// The keys of an algorithm that is no longer used: each is dropped when a successor would have replaced it.
     package func runOut(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
         published(keys, at: now).compactMap { key in
             var key = key
@@ -106,27 +97,19 @@ package struct SigningKeySchedule: Hashable, Sendable {
     }
 
     /// Rotates at the operator's request: the next key, or a new one, signs as soon as every cache has it.
-    package func hurried(
-        _ keys: [SigningKeyRecord], spare: SigningKeyRecord, at now: Timestamp
-    ) -> [SigningKeyRecord] {
+    package func hurried(_ keys: [SigningKeyRecord], spare: SigningKeyRecord, at now: Timestamp) -> [SigningKeyRecord] {
         var keys = verifying(keys, at: now)
         if let index = keys.lastIndex(where: { now < $0.signsFrom }) {
             let ready = max(now, keys[index].createdAt.adding(seconds: hurriedAhead))
             keys[index].signsFrom = min(keys[index].signsFrom, ready)
             return keys
         }
-        var spare = spare
-        spare.createdAt = now
-        spare.signsFrom = now.adding(seconds: hurriedAhead)
-        return keys + [spare]
+        return keys + [spare.made(at: now, signingFrom: now.adding(seconds: hurriedAhead))]
     }
 
-    /// Revokes all present keys, because one leaked.
+    /// Replaces all present keys, because one leaked.
     package func revoked(spare: SigningKeyRecord, at now: Timestamp) -> [SigningKeyRecord] {
-        var spare = spare
-        spare.createdAt = now
-        spare.signsFrom = now
-        return [spare]
+        [spare.made(at: now, signingFrom: now)]
     }
 
     /// In the store's order.
@@ -138,5 +121,13 @@ package struct SigningKeySchedule: Hashable, Sendable {
         let ordered = Self.ordered(keys)
         guard let index = ordered.firstIndex(where: { $0.keyID == key.keyID }) else { return nil }
         return index + 1 < ordered.count ? ordered[index + 1] : nil
+    }
+}
+
+extension SigningKeyRecord {
+    fileprivate func made(at now: Timestamp, signingFrom start: Timestamp) -> SigningKeyRecord {
+        var key = self
+        (key.createdAt, key.signsFrom) = (now, start)
+        return key
     }
 }

@@ -5,10 +5,8 @@ package import Storage
 import Synchronization
 
 /// This process's keys for assertions and ID tokens: opened once and refreshed several times a second, so that a key that
-/// another process made or revoked is known here within one second.
-///
-/// Keys that were not refreshed for a second are not trusted: then the store is asked, and without its answer nothing
-/// is signed.
+/// another process made or revoked is known here within one second. Keys that were not refreshed for a second are not
+/// trusted: then the store is asked, and without its answer nothing is signed.
 package final class SigningKeys: Sendable {
     /// A key that may sign now.
     package struct Signer: Sendable {
@@ -16,16 +14,16 @@ package final class SigningKeys: Sendable {
         package let key: JWTSigningKey
     }
 
-    /// How long one refresh is trusted, in milliseconds, in either direction of a clock that was set.
+    /// How long one refresh is trusted, in milliseconds, also by a clock that was set back.
     package static let trustLifetime: Int64 = 1_000
 
     private struct State {
         var records: [SigningKeyRecord] = []
         var opened: [String: JWTSigningKey] = [:]
-        var lookedAt: Timestamp?
-        /// Refreshes begun, and the last one adopted: of two that overlap the later wins, whatever the clock does.
-        var looksBegun: UInt64 = 0
-        var lookTaken: UInt64 = 0
+        var refreshedAt: Timestamp?
+        /// Refreshes begun, and the last one adopted: of two that overlap the later wins, whatever the clock says.
+        var refreshesBegun: UInt64 = 0
+        var refreshAdopted: UInt64 = 0
 
         var usable: Set<String> { Set(opened.keys) }
 
@@ -34,8 +32,8 @@ package final class SigningKeys: Sendable {
         }
 
         func isTrusted(at now: Timestamp) -> Bool {
-            guard let lookedAt else { return false }
-            return abs(now.milliseconds - lookedAt.milliseconds) <= SigningKeys.trustLifetime
+            guard let refreshedAt else { return false }
+            return abs(now.milliseconds - refreshedAt.milliseconds) <= SigningKeys.trustLifetime
         }
     }
 
@@ -60,7 +58,7 @@ package final class SigningKeys: Sendable {
 
     private var logger: Logger { runtime.logger }
 
-    // MARK: Asking
+    // MARK: Signing and verifying
 
     /// The key that signs at `now`, if it is known without asking the store.
     package func knownSigner(_ algorithm: SigningAlgorithm = .es256, at now: Timestamp) -> Signer? {
@@ -68,27 +66,22 @@ package final class SigningKeys: Sendable {
     }
 
     /// The key that signs at `now`. Makes the very first key unless another process did.
-    package func signer(
-        _ algorithm: SigningAlgorithm = .es256, at now: Timestamp
-    ) async throws(Failure) -> Signer {
+    package func signer(_ algorithm: SigningAlgorithm = .es256, at now: Timestamp) async throws(Failure) -> Signer {
         if let signer = knownSigner(algorithm, at: now) { return signer }
-        try await refresh()
-        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
-        try await maintain()
-        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
-        // Another task's look, which had begun later and read before the key was written, was adopted instead.
-        try await refresh()
-        guard let signer = state.withLock({ signer(algorithm, $0, at: now) }) else {
-            throw Failure(.unavailable, "no signing key after one was made")
+        // Another task's refresh, which read before the write, may be adopted instead; so a second one follows.
+        let steps: [() async throws(Failure) -> Void] = [refresh, maintain, refresh]
+        for step in steps {
+            try await step()
+            if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
         }
-        return signer
+        throw Failure(.unavailable, "no signing key after one was made")
     }
 
-    /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, what was known last:
-    /// a key is published a day before it signs.
+    /// The public key set (RFC 7517 §5) at `now`; nil when nothing is signed. While the store fails, the last known one: a
+    /// key is published a day before it signs.
     package func document(at now: Timestamp) async throws(Failure) -> [UInt8]? {
         do throws(Failure) {
-            let inUse = try await StorePatience.within(Self.longestLook) { () async throws(Failure) in
+            let inUse = try await StorePatience.within(Self.refreshTimeout) { () async throws(Failure) in
                 let algorithms = try await algorithmsInUse()
                 for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
                 return algorithms
@@ -100,7 +93,7 @@ package final class SigningKeys: Sendable {
         return JSONWriter.encode(["keys": .array(published(at: now).map { .object($0.jwk) })] as JSONObject)
     }
 
-    private static let longestLook = Duration.seconds(1)
+    private static let refreshTimeout = Duration.seconds(1)
 
     private func published(at now: Timestamp) -> [SigningKeyRecord] {
         state.withLock { state in
@@ -110,7 +103,7 @@ package final class SigningKeys: Sendable {
 
     /// An RSA key, by its ID, to verify what one of ours has signed: published, or retired not too long ago.
     package func publicKey(_ keyID: String, at now: Timestamp) async throws(Failure) -> RSAPublicKey? {
-        // Asks for no key to be made: without one, nothing of ours can be verified.
+        // Makes no key: without one, nothing of ours can be verified.
         if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
         let keys = state.withLock { schedule.verifying($0.records(.rs256), at: now) }
         guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
@@ -125,27 +118,26 @@ package final class SigningKeys: Sendable {
         return Signer(keyID: record.keyID, key: key)
     }
 
-    // MARK: Keeping
+    // MARK: Maintenance
 
-    /// Those that audiences use, and RS256 once a program signs people in by OpenID Connect.
+    /// Those that audiences use, and RS256 once an OpenID Connect client is registered.
     package func algorithmsInUse() async throws(Failure) -> [SigningAlgorithm] {
         guard !algorithms.contains(.rs256), try await database.needsOpenIDKeys() else { return algorithms }
         return algorithms + [.rs256]
     }
 
-    /// Whether there is anything to refresh: without keys a signer is looked for when it is needed.
+    /// Whether there is anything to refresh; without keys a signer is read when it is needed.
     package var areInUse: Bool { !algorithms.isEmpty || state.withLock { !$0.records.isEmpty } }
 
     /// Reads the store's keys. Cheap; called a few times a second.
     package func refresh() async throws(Failure) {
-        let look = beginLook()
-        adopt(try await database.signingKeys(), look)
+        let refresh = beginRefresh()
+        adopt(try await database.signingKeys(), refresh)
     }
 
-    /// Makes, retires and erases keys that are due. Every process calls it at start and every minute; the store's
-    /// transaction decides which one acts.
+    /// Makes, retires and erases due keys, at start and every minute; a transaction decides which process acts.
     package func maintain() async throws(Failure) {
-        let reading = beginLook()
+        let reading = beginRefresh()
         let found = try await database.signingKeys()
         adopt(found, reading)
         let usable = state.withLock(\.usable)
@@ -158,7 +150,7 @@ package final class SigningKeys: Sendable {
         }
         let plan = plan(algorithms, spares, at: reading.time)
         guard plan(found) != found else { return }
-        let writing = beginLook()
+        let writing = beginRefresh()
         let keys = try await database.changeSigningKeys(plan)
         adopt(keys, writing)
         for key in keys where key.keyID == spares[key.algorithm]?.keyID {
@@ -171,13 +163,11 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// Rotates keys at the operator's request.
-    /// - Parameter revoking: drops every present key at once, and with them every assertion; otherwise clients notice
-    ///   nothing.
-    /// - Returns: for each algorithm, the key that signs next.
+    /// Rotates keys at the operator's request, and returns for each algorithm the key that signs next.
+    /// - Parameter revoking: drops every present key at once, and with them every assertion.
     package func rotate(revoking: Bool) async throws(Failure) -> [SigningKeyRecord] {
-        let look = beginLook()
-        let (schedule, now) = (schedule, look.time)
+        let refresh = beginRefresh()
+        let (schedule, now) = (schedule, refresh.time)
         let algorithms = try await algorithmsInUse()
         var fresh: [SigningAlgorithm: SigningKeyRecord] = [:]
         for algorithm in algorithms { fresh[algorithm] = try await spare(algorithm, at: now) }
@@ -191,7 +181,7 @@ package final class SigningKeys: Sendable {
                         return revoking
                             ? schedule.revoked(spare: spare, at: now) : schedule.hurried(keys, spare: spare, at: now)
                     })
-            }, look)
+            }, refresh)
         return state.withLock { state in
             algorithms.compactMap { state.records($0).max { $0.signsFrom < $1.signsFrom } }
         }
@@ -217,9 +207,7 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    private func spare(
-        _ algorithm: SigningAlgorithm, at now: Timestamp
-    ) async throws(Failure) -> SigningKeyRecord {
+    private func spare(_ algorithm: SigningAlgorithm, at now: Timestamp) async throws(Failure) -> SigningKeyRecord {
         let keyring = keyring
         // The search for primes would block an event loop.
         let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
@@ -231,20 +219,18 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// One read of the store: its number, and the time before it began. The result may lack anything written after that
-    /// time.
-    private typealias Look = (number: UInt64, time: Timestamp)
+    /// One read of the store: its number, and the time before it began. It may lack anything written later.
+    private typealias Refresh = (number: UInt64, time: Timestamp)
 
-    private func beginLook() -> Look {
+    private func beginRefresh() -> Refresh {
         let time = runtime.clock.now()
         return state.withLock { state in
-            state.looksBegun += 1
-            return (state.looksBegun, time)
+            state.refreshesBegun += 1
+            return (state.refreshesBegun, time)
         }
     }
 
-    /// Adopts the records: opens new keys, forgets dropped ones.
-    private func adopt(_ records: [SigningKeyRecord], _ look: Look) {
+    private func adopt(_ records: [SigningKeyRecord], _ refresh: Refresh) {
         let known = state.withLock { $0.records == records ? nil : $0.opened }
         var opened: [String: JWTSigningKey]?
         if let known {
@@ -257,11 +243,11 @@ package final class SigningKeys: Sendable {
             }
         }
         state.withLock { state in
-            guard look.number > state.lookTaken else { return }
-            // These are the same keys as before, but another refresh has changed them since; the next one will tell.
+            guard refresh.number > state.refreshAdopted else { return }
+            // These are the same keys as before, but another refresh has changed them since; the next one decides.
             if opened == nil, state.records != records { return }
-            state.lookTaken = look.number
-            state.lookedAt = look.time
+            state.refreshAdopted = refresh.number
+            state.refreshedAt = refresh.time
             state.records = records
             if let opened { state.opened = opened }
         }

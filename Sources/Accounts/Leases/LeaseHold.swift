@@ -5,13 +5,10 @@ import Synchronization
 
 /// Work that one of the processes sharing a database does for all of them.
 package enum LeasedJob: String, Sendable, CaseIterable {
-    /// Revoking deleted accounts at Apple.
     case revocations
-    /// Delivering events to applications.
     case webhooks
     /// Asking Apple whether credentials are still valid.
     case credentialChecks
-    /// `bramley transfer`.
     case transfer
 }
 
@@ -45,9 +42,7 @@ final class LeaseHold: Sendable {
     }
 
     /// Whether the lease was acquired and has not ended.
-    func isHeld(at now: Timestamp) -> Bool {
-        end.withLock { end in end.map { now < $0 } ?? false }
-    }
+    func isHeld(at now: Timestamp) -> Bool { end.withLock { end in end.map { now < $0 } ?? false } }
 
     /// Releases the lease, if this process holds it.
     func release() async {
@@ -56,18 +51,14 @@ final class LeaseHold: Sendable {
             return end != nil
         }
         guard had else { return }
-        // If that fails, the lease ends by itself.
+        // If that fails, the lease expires.
         try? await database.releaseLease(job, holder: holder)
     }
-}
 
-extension LeaseHold {
-    /// Runs what `round` finds, each piece in its own task, until `pause` says that the process is ending and running
-    /// pieces are done. Then releases the lease.
-    /// - Parameters:
-    ///   - pause: waits a moment; false ends the work.
-    ///   - round: returns what may begin now, and whether to ask again at once. Called after each pause and whenever a
-    ///     piece finishes, so that work queued behind it does not wait for the next pause.
+    /// Runs what `round` finds, each piece in its own task, until `pause` returns false and running pieces are done.
+    /// Then releases the lease.
+    /// - Parameter round: returns what may begin now, and whether to ask again at once. Called after each pause and
+    ///   whenever a piece finishes, so that work queued behind it does not wait.
     func work<Piece: Sendable>(
         pause: @escaping @Sendable () async -> Bool, round: () async -> ([Piece], hasMore: Bool),
         each: @escaping @Sendable (Piece) async -> Void
@@ -93,7 +84,7 @@ extension LeaseHold {
     }
 }
 
-/// Pauses work for a while after the store failed: what cannot be recorded would otherwise be repeated at once.
+/// Pauses work after the store failed: what cannot be recorded would otherwise be repeated at once.
 final class StoreRest: Sendable {
     /// Milliseconds.
     private static let length: Int64 = 5_000
@@ -105,7 +96,7 @@ final class StoreRest: Sendable {
         until.withLock { until in until.map { now >= $0 || $0 > now.adding(milliseconds: Self.length) } ?? true }
     }
 
-    /// - Returns: whether the store had worked until now.
+    /// - Returns: whether this is the first failure.
     func begin(at now: Timestamp) -> Bool {
         until.withLock { until in
             defer { until = now.adding(milliseconds: Self.length) }
@@ -113,7 +104,7 @@ final class StoreRest: Sendable {
         }
     }
 
-    /// - Returns: whether the store had failed before.
+    /// - Returns: whether the store had failed.
     func end() -> Bool {
         until.withLock { until in
             defer { until = nil }
@@ -122,21 +113,16 @@ final class StoreRest: Sendable {
     }
 }
 
-// Decide which of several processes does a job: one holder at a time, until its lease ends.
 extension Database {
-    /// Acquires the lease if it is free or has ended, or extends it for its present holder.
-    /// - Parameters:
-    ///   - holder: a random name for one process.
-    ///   - seconds: how long the lease lasts unless extended. Longer than any single step of the job.
-    /// - Returns: whether `holder` now has the lease.
+    /// Acquires a lease that is free or has ended, or extends it for its holder, a process by a random name; false when
+    /// another has it. It must last longer than any single step of the job.
     package func holdLease(
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
     ) async throws(Failure) -> Bool {
         // Machines compare one clock: each measures how far its own is from the database's.
         let now = now.adding(milliseconds: store.clockDifference)
         return try await write(at: now) { transaction in
-            // A lease that ends twice as late as one begun now is from before the clock was set back, and belongs to
-            // nobody.
+            // A lease that ends twice as late as one begun now is from before the clock was set back, and is void.
             try transaction.change(
                 """
                 INSERT INTO lease (job, holder, expires_at) VALUES (?1, ?2, ?3)

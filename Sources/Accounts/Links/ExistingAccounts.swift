@@ -2,7 +2,7 @@ package import Coding
 package import Crypto
 import Storage
 
-/// An unknown person who is asked whether they have an account: what the page shows and sends back.
+/// An unknown person who is asked whether they have an account, as the page shows them.
 package struct WaitingPerson: Hashable, Sendable {
     package var id: WaitingID
     /// Given with this consent.
@@ -12,14 +12,13 @@ package struct WaitingPerson: Hashable, Sendable {
 
 // Prevents a second account by accident. The identity waits, sealed, for its browser only.
 extension SignIn {
-    /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
-    /// not configured.
+    /// Keeps an unknown identity of a browser's sign-in waiting; nil when it has a user, or the question is not configured.
     func keepWaiting(
-        _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: SealedAttempt,
-        _ browser: BrowserBinding, _ device: Device
+        _ identity: VerifiedIdentity, name: PersonName?, _ opened: SealedAttempt, _ browser: BrowserBinding,
+        _ device: Device
     ) async throws(Failure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
-        let now = clock.now()
+        let (now, attempt) = (clock.now(), opened.used)
         let id: WaitingID = identifiers.make()
         let linked = LinkedIdentity(
             identity: identity, name: name, attempt: attempt, kind: .browser, device: device,
@@ -47,28 +46,25 @@ extension SignIn {
     }
 
     /// The identity that waits in this browser for this link; nil in any other browser, and when there is none.
-    package func waitingPerson(
-        for link: Link, binding: BindingCookie
-    ) async throws(Failure) -> WaitingPerson? {
+    package func waitingPerson(for link: Link, binding: BindingCookie) async throws(Failure) -> WaitingPerson? {
         guard let id = link.waiting else { return nil }
         do throws(Failure) {
-            let waiting = try await waiting(id, binding: binding)
-            // Another link has taken it, even if that one failed: Apple's button is the way on.
+            let (waiting, browser) = try await waiting(id, binding)
+            // Another link has taken it, even if that one failed: Apple's button remains.
             guard waiting.link == nil || waiting.link == link.id else { return nil }
-            if case .value(let browser) = binding { try requireOpened(link, in: browser) }
+            try requireOpened(link, in: browser)
             return person(waiting)
         } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
             return nil
         }
     }
 
-    /// Authorizes a link with the identity that waits in this browser, without a second visit to Apple.
-    /// - Returns: where the browser goes with the code.
-    /// - Throws: `.linkUnknown` in a browser in which nothing waits for this link.
+    /// Authorizes a link with the identity that waits in this browser, and returns where the browser goes with the
+    /// code. `.linkUnknown` in a browser in which nothing waits for this link.
     package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(Failure) -> String {
         let link = try await found(id)
-        guard let waitingID = link.waiting, case .value(let browser) = binding else { throw Failure(.linkUnknown) }
-        let waiting = try await waiting(waitingID, binding: binding)
+        guard let waitingID = link.waiting else { throw Failure(.linkUnknown) }
+        let (waiting, browser) = try await waiting(waitingID, binding)
         guard waiting.link == nil || waiting.link == link.id else { throw Failure(.linkUnknown) }
         let content = waitingContent(waitingID, in: browser)
         if let before = try authorized(link, by: content.digest) { return try location(of: before, content) }
@@ -80,31 +76,29 @@ extension SignIn {
         return try location(of: after, content)
     }
 
-    func waiting(_ id: WaitingID, binding: BindingCookie) async throws(Failure) -> WaitingIdentity {
+    private func waiting(
+        _ id: WaitingID, _ binding: BindingCookie
+    ) async throws(Failure) -> (WaitingIdentity, BrowserBinding) {
         guard case .value(let browser) = binding else { throw Failure(.linkUnknown) }
         guard let found = try await database.waiting(id, at: clock.now()) else { throw Failure(.linkExpired) }
         guard constantTimeEquals(found.bindingHash, browser.hash) else { throw Failure(.linkUnknown) }
-        // From the team before a restart: Apple uses another subject for the person here.
+        // From the former team, before a restart: Apple uses another subject for the person here.
         guard found.team == provider.team else { throw Failure(.linkExpired) }
-        return found
+        return (found, browser)
     }
 
-    /// Its secret is the binding, which only the browser has.
     private func waitingContent(_ id: WaitingID, in browser: BrowserBinding) -> RequestContent {
         RequestContent([id.rawValue, browser.cookieValue])
     }
 
-    /// Derived, so that asking twice gives the same ticket.
+    /// Derived from the browser's binding, so that every request gives the same ticket.
     func tickets(of id: WaitingID, in browser: BrowserBinding) -> [LinkTicket] {
         waitingContent(id, in: browser).tokens(
             for: SHA256.hash(utf8: id.rawValue), purpose: "waiting-ticket", with: keyring)
     }
 
-    // MARK: The answer
-
-    /// For a person who has an account: the ticket they bring to `login.passwordURL`. Only in the browser that brought
-    /// the identity.
-    /// - Throws: `.linkUnknown` in another browser, `.linkExpired` when too late.
+    /// For a person who has an account: the ticket they bring to `login.passwordURL`. `.linkUnknown` in another browser
+    /// than the identity's, `.linkExpired` when too late.
     package func ticket(ofWaiting id: WaitingID, binding: BindingCookie) async throws(Failure) -> LinkTicket {
         let (waiting, _, browser) = try await openWaiting(id, binding)
         guard let ticket = tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
@@ -112,14 +106,15 @@ extension SignIn {
         return ticket
     }
 
-    /// For a person who is new: creates the user and the session, once. Only in the browser that brought the identity.
-    /// - Throws: as `ticket`.
+    /// For a person who is new: creates the user and the session, once. Throws as `ticket`.
     package func signUp(
         waiting id: WaitingID, binding: BindingCookie, device: Device
     ) async throws(Failure) -> SignInOutcome {
         let (_, linked, browser) = try await openWaiting(id, binding)
         let key = SHA256.hash(utf8: "existing|\(id)")
-        let opened = opened(of: linked)
+        let opened = SealedAttempt(
+            used: linked.attempt, nonce: [],
+            returnTo: returnTargets.validate(linked.returnTo) ?? returnTargets.defaultTarget)
         var (outcome, isRemembered) = await answers.answer(for: key) {
             await self.finishNew(linked, opened, browser, device)
         }
@@ -132,17 +127,11 @@ extension SignIn {
     private func openWaiting(
         _ id: WaitingID, _ binding: BindingCookie
     ) async throws(Failure) -> (WaitingIdentity, LinkedIdentity, BrowserBinding) {
-        let waiting = try await waiting(id, binding: binding)
-        guard case .value(let browser) = binding,
-            let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring)
-        else { throw Failure(.linkExpired) }
+        let (waiting, browser) = try await waiting(id, binding)
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring) else {
+            throw Failure(.linkExpired)
+        }
         return (waiting, linked, browser)
-    }
-
-    private func opened(of linked: LinkedIdentity) -> SealedAttempt {
-        SealedAttempt(
-            used: linked.attempt, nonce: [],
-            returnTo: returnTargets.validate(linked.returnTo) ?? returnTargets.defaultTarget)
     }
 
     private func finishNew(
@@ -152,7 +141,7 @@ extension SignIn {
             let tokens = BrowserTokens(of: browser, with: keyring)
             let result = try await complete(
                 linked.identity, attempt: linked.attempt, kind: .browser, token: .ofBrowser(tokens), device: device)
-            return try outcome(of: result, tokens, opened: opened)
+            return outcome(of: result, tokens, opened: opened)
         } catch {
             return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
@@ -168,7 +157,7 @@ package struct WaitingIdentity: Hashable, Sendable {
     package var sealedIdentity: [UInt8]
     package var team: TeamID
     package var subject: AppleSubject
-    /// The subject that the sending team uses, after a transfer.
+    /// `transfer_sub`.
     package var transferSubject: String?
     package var expiresAt: Timestamp
     /// The only link that may use it.
@@ -177,17 +166,13 @@ package struct WaitingIdentity: Hashable, Sendable {
 
 // Identities whose people are asked whether they have an account.
 extension Database {
-    /// Keeps an identity without a user waiting.
-    /// - Returns: what waits for this attempt, now or since earlier; nil when the identity has a user, or its attempt
-    ///   is used.
-    package func keepWaiting(
-        _ identity: WaitingIdentity, at now: Timestamp
-    ) async throws(Failure) -> WaitingIdentity? {
+    /// Keeps an identity without a user waiting. Returns what waits for this attempt, now or since earlier; nil when
+    /// the identity has a user, or its attempt is used.
+    package func keepWaiting(_ identity: WaitingIdentity, at now: Timestamp) async throws(Failure) -> WaitingIdentity? {
         try await write(at: now) { transaction in
             let earlier = try transaction.waiting("attempt = ?", [identity.attempt])
             if let earlier { return earlier }
-            // Includes people who are moving from another team and are about to be recognised by their transfer
-            // subject.
+            // Or moving from another team, and recognised by their transfer subject.
             let isKnown = try transaction.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM apple_identity WHERE team = ?1 AND subject = ?2)

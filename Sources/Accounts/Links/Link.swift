@@ -2,8 +2,7 @@ package import Coding
 package import Crypto
 import Storage
 
-/// The ticket of a link, `brt_…`: an app authorizes its link with it, and an application connects a link to a waiting
-/// identity.
+/// The ticket of a link, `brt_…`: authorizes the link of an app, or connects a link to a waiting identity.
 package struct LinkTicket: SecretToken {
     package static var prefix: String { "brt_" }
     package let text: String
@@ -17,7 +16,7 @@ package struct LinkAddressToken: SecretToken {
     package init(unchecked text: String) { self.text = text }
 }
 
-/// The code with which the application's backend completes a link, `brl_…`. The browser or app brings it there.
+/// The code with which the application's backend completes a link, `brl_…`.
 package struct LinkCode: SecretToken {
     package static var prefix: String { "brl_" }
     package let text: String
@@ -37,8 +36,12 @@ package enum LinkState: String, Sendable, CaseIterable {
     case authorized
     /// The user has the external ID.
     case done
-    /// Refused.
     case failed
+
+    /// An earlier version may write `challenged` and `converting` while it is being replaced.
+    fileprivate init(stored text: String) {
+        self = LinkState(rawValue: text) ?? (text == "converting" ? .done : .failed)
+    }
 }
 
 /// A stored attempt to link an Apple identity to an application's account.
@@ -47,7 +50,7 @@ package struct Link: Hashable, Sendable {
     package static let lifetime: Int64 = 600
     /// The longest name of an account, in bytes of UTF-8.
     static let displayNameLimit = 128
-    /// Wrong codes at completion; this one ends the link.
+    /// Wrong codes at completion; the last one ends the link.
     static let tryLimit = 5
 
     package var id: LinkID
@@ -60,7 +63,7 @@ package struct Link: Hashable, Sendable {
     package var externalID: String?
     /// The application's name of the account, for the page.
     package var displayName: String?
-    /// Where the browser goes with the code; a `ReturnTarget.location`, validated again when used.
+    /// Where the browser brings the code; a `ReturnTarget.location`, validated again when used.
     package var returnTo: String?
     /// Whether the external ID may be taken from another user.
     package var mayReplace = false
@@ -68,7 +71,6 @@ package struct Link: Hashable, Sendable {
     package var nonce: String
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
-    /// Wrong codes.
     package var tries = 0
     /// The digest of the request that authorized the link.
     package var request: Digest256?
@@ -77,7 +79,7 @@ package struct Link: Hashable, Sendable {
     package var sealedIdentity: [UInt8]?
     /// The browser that opened the link first, by its binding.
     package var browser: Digest256?
-    /// Of that identity: the team it signed in with.
+    /// Of that identity.
     package var team: TeamID?
     package var subject: AppleSubject?
     /// The identity waiting in the browser that asked to connect.
@@ -131,13 +133,14 @@ extension Link {
         team = try row["team"]
         subject = try row["subject"]
     }
-}
 
-extension LinkState {
-    /// A version that still knew passwords may write `challenged` and `converting` while it is being replaced.
-    fileprivate init(stored text: String) {
-        self = LinkState(rawValue: text) ?? (text == "converting" ? .done : .failed)
-    }
+    /// Ids and times, no account.
+    package static let fields: [Field<Link>] = [
+        Field("id") { .code($0.id.rawValue) }, Field("kind") { .text($0.kind.rawValue) },
+        Field("state") { .text($0.state.rawValue) }, Field("user") { .code($0.user?.rawValue) },
+        Field("createdAt") { .time($0.createdAt) }, Field("expiresAt") { .time($0.expiresAt) },
+        Field("failure") { .text($0.failure) }, Field("endedAt") { .time($0.endedAt) },
+    ]
 }
 
 extension Snapshot {
@@ -167,8 +170,7 @@ extension Transaction {
             [failure, now, id])
     }
 
-    /// Records what a completed link did. What tells whose it is stays until the link is deleted: the application asks
-    /// before it drops a password.
+    /// Completes a link. Its account stays until the link is deleted: the application checks it before it drops a password.
     func finishLink(_ id: LinkID, _ kind: LinkKind, user: UserID) throws {
         try run(
             """
@@ -184,13 +186,7 @@ extension Transaction {
         for link in links { try finishLink(try link["id"], try link["kind"], user: try link["user"]) }
     }
 
-    /// One user was merged into another.
-    func joinLinks(of second: UserID, to first: UserID) throws {
-        try run("UPDATE account_link SET user = ? WHERE user = ?", [first, second])
-    }
-
-    /// Erases links that wait with this identity and, when the whole identity ends, its waiting identity. Committed
-    /// links end with their user.
+    /// Erases this identity's uncommitted links and, when all of it ends, what waits. Others end with their user.
     func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
         try run(
             """
@@ -202,10 +198,8 @@ extension Transaction {
     }
 }
 
-// As the operator lists them.
 extension Database {
-    /// At most `limit` links, oldest first, after the named one.
-    /// - Parameter states: empty means all.
+    /// At most `limit` links, oldest first, after the named one; of all `states` when empty.
     package func links(
         in states: Set<LinkState>, after place: TimedPlace?, limit: Int
     ) async throws(Failure) -> Page<Link, TimedPlace> {
@@ -219,14 +213,4 @@ extension Database {
             ) { try Link($0) }
         }
     }
-}
-
-extension Link {
-    /// Ids and times, no account.
-    package static let fields: [Field<Link>] = [
-        Field("id") { .code($0.id.rawValue) }, Field("kind") { .text($0.kind.rawValue) },
-        Field("state") { .text($0.state.rawValue) }, Field("user") { .code($0.user?.rawValue) },
-        Field("createdAt") { .time($0.createdAt) }, Field("expiresAt") { .time($0.expiresAt) },
-        Field("failure") { .text($0.failure) }, Field("endedAt") { .time($0.endedAt) },
-    ]
 }

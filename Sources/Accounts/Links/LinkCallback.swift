@@ -10,7 +10,7 @@ extension SignIn {
     ) async -> SignInOutcome {
         do throws(Failure) {
             let link = try await found(id)
-            // The state says the same, but anybody with the sealing key can make a state.
+            // The state says the same, but anyone with the sealing key can make a state.
             guard link.browser == opened.used.bindingHash else { throw Failure(.wrongBrowser) }
             let content = RequestContent([form.state, form.code, form.identityToken])
             let after: Link
@@ -26,10 +26,7 @@ extension SignIn {
             return .failed(error.inSignIn, returnTo: opened.returnTo, link: id)
         }
     }
-}
 
-// From the waiting identity to the finished link.
-extension SignIn {
     /// Commits the link, unless it is committed already.
     func commit(_ link: Link) async throws(Failure) {
         switch link.state {
@@ -46,7 +43,7 @@ extension SignIn {
             // Sealed by a key that is no longer in the ring.
             throw try await fail(link, "unreadable", at: now)
         }
-        // The application vouches for its user. A link makes no session: nobody holds this one's token.
+        // The application vouches for its user. A link makes no session, so this token is never used.
         let record = record(
             of: identity.identity, attempt: identity.attempt, kind: identity.kind,
             token: .made(SessionToken.make(random: random).hash), device: identity.device, policy: .open)

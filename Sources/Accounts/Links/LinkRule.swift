@@ -1,10 +1,9 @@
 import Coding
 
-/// Decides what happens when an Apple identity meets an application's account.
+/// Decides how an Apple identity is linked to an application's account.
 package enum LinkRule {
     package enum Decision: Hashable, Sendable {
-        /// Nobody has the identity: create a user with the external ID.
-        /// - Parameter from: its present owner, who loses it.
+        /// The identity is unknown: create a user with the external ID, which its present owner loses.
         case create(takenFrom: UserID?)
         /// The identity's user gets the external ID.
         case set(UserID, takenFrom: UserID?)
@@ -13,19 +12,11 @@ package enum LinkRule {
         case refused(ReasonCode)
     }
 
-    /// - Parameters:
-    ///   - holder: the user who has the identity; nil when it is unknown.
-    ///   - owner: the user who has the external ID.
-    ///   - mayReplace: whether the external ID may be taken from its owner.
-    package static func decide(
-        holder: User?, owner: UserID?, externalID: String, mayReplace: Bool
-    ) -> Decision {
+    /// For the `holder` of the identity and the `owner` of the external ID, which may be taken from them if
+    /// `mayReplace`.
+    package static func decide(holder: User?, owner: UserID?, externalID: String, mayReplace: Bool) -> Decision {
         if let holder {
-            switch holder.state {
-            case .disabled: return .refused(.userDisabled)
-            case .pending: return .refused(.userPending)
-            case .active: break
-            }
+            if let refusal = holder.state.refusal { return .refused(refusal.code) }
             if let present = holder.externalID, !present.isExactly(externalID) {
                 return .refused(.identityLinkedElsewhere)
             }
@@ -36,17 +27,12 @@ package enum LinkRule {
         return .set(holder.id, takenFrom: owner)
     }
 
-    /// Why Apple does not open the account of a completed link; nil when it does. Asked by an application that is about
-    /// to drop the account's password.
-    /// - Parameter hasIdentity: whether the user has the link's identity, or the one it became in a transfer.
+    /// Why Apple does not open the account of a completed link, which an application checks before it drops a password.
+    /// `hasIdentity`: the user has the link's identity, or the one it became in a transfer.
     package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> ReasonCode? {
-        // Links from before the account stayed with them have none.
+        // Links of earlier versions did not keep it.
         if let ours = link.externalID, user.externalID.map({ !$0.isExactly(ours) }) ?? true { return .linkEnded }
-        switch user.state {
-        case .disabled: return .userDisabled
-        case .pending: return .userPending
-        case .active: break
-        }
+        if let refusal = user.state.refusal { return refusal.code }
         switch user.credential.state {
         case .authorized: return hasIdentity ? nil : .linkEnded
         case .revoked: return .revoked

@@ -22,8 +22,7 @@ extension Database {
         try await read { snapshot in try snapshot.storedLink(id) }
     }
 
-    /// Ties an open link to the browser that opens it first.
-    /// - Returns: false when the link belongs to another browser, or is not open.
+    /// Ties an open link to the browser that opens it first. False for another browser, or when the link is not open.
     package func claimLink(_ id: LinkID, for browser: Digest256) async throws(Failure) -> Bool {
         try await write { transaction in
             try transaction.change(
@@ -41,11 +40,8 @@ extension Database {
         }
     }
 
-    /// The account of a completed link, and why Apple does not open it, by `LinkRule.obstacle`; nil when its user was
-    /// deleted.
-    package func linkedAccount(
-        _ id: LinkID
-    ) async throws(Failure) -> (user: User, obstacle: ReasonCode?)? {
+    /// The account of a completed link with its `LinkRule.obstacle`; nil when its user was deleted.
+    package func linkedAccount(_ id: LinkID) async throws(Failure) -> (user: User, obstacle: ReasonCode?)? {
         try await read { snapshot in
             guard let link = try snapshot.storedLink(id), let id = link.user, let user = try snapshot.user(id) else {
                 return nil
@@ -62,16 +58,10 @@ extension Database {
         }
     }
 
-    // MARK: Apple's answer and the code
-
-    /// From `open` to `authorized`, unless expired.
-    /// - Parameters:
-    ///   - wanted: with what authorizes it: request, hash of the code, sealed identity, team and subject.
-    ///   - waiting: where the identity waited: from now on only this link may use it.
-    /// - Returns: the link afterwards, whoever authorized it; nil when there is none.
-    package func authorizeLink(
-        _ wanted: Link, waiting: WaitingID?, at now: Timestamp
-    ) async throws(Failure) -> Link? {
+    /// From `open` to `authorized`, unless expired, with the request, hash of the code, sealed identity, team and
+    /// subject of `wanted`. Only this link may use `waiting` from now on. Returns the link afterwards, whoever
+    /// authorized it.
+    package func authorizeLink(_ wanted: Link, waiting: WaitingID?, at now: Timestamp) async throws(Failure) -> Link? {
         try await write { transaction in
             let id = wanted.id
             guard let link = try transaction.storedLink(id) else { return nil }
@@ -88,14 +78,12 @@ extension Database {
                 """
                 UPDATE account_link SET state = 'authorized', request = ?, code_hash = ?, sealed_identity = ?, team = ?,
                 subject = ?, tries = 0 WHERE id = ?
-                """,
-                [wanted.request, wanted.codeHash, wanted.sealedIdentity, wanted.team, wanted.subject, id])
+                """, [wanted.request, wanted.codeHash, wanted.sealedIdentity, wanted.team, wanted.subject, id])
             return try transaction.storedLink(id)
         }
     }
 
-    /// Whether this is the link's code. Counts a wrong one while the link waits; the fifth ends it.
-    /// - Returns: the link as it was; nil when there is none.
+    /// The link as it was, and whether this is its code. Counts a wrong one while the link waits; the fifth ends it.
     package func tryCode(
         _ hash: Digest256, of id: LinkID, at now: Timestamp
     ) async throws(Failure) -> (link: Link, isRight: Bool)? {
@@ -112,9 +100,8 @@ extension Database {
         }
     }
 
-    /// Applies `LinkRule`, sets the external ID, creates the user if necessary, stores what the identity brings, as a
-    /// sign-in would, and writes the event.
-    /// - Parameter record: as a sign-in of this identity would be stored; its session is not created.
+    /// Applies `LinkRule`, sets the external ID, creates the user if necessary, stores what a sign-in with `record`
+    /// would, except its session, and writes the event.
     package func commitLink(_ id: LinkID, _ record: SignInRecord) async throws(Failure) -> LinkCommitResult {
         try await write(at: record.now) { transaction in try transaction.commit(id, record) }
     }
@@ -147,7 +134,7 @@ extension Transaction {
             try releaseExternalID(from: from)
             user = try admitLinked(record).user.id
             try run("UPDATE user SET external_id = ? WHERE id = ?", [externalID, user])
-            // They are back: what they consented to now must not be revoked.
+            // They are back: the new consent must not be revoked.
             try cancelRevocations(context.subjectHashes.all(record.team, record.claims))
         }
         try finishLink(link.id, link.kind, user: user)
@@ -155,7 +142,6 @@ extension Transaction {
         return .committed(committed)
     }
 
-    /// Stores what the identity brings to its user, new or known, as in every sign-in: address, refresh token and name.
     private func admitLinked(_ record: SignInRecord) throws -> Person {
         guard let person = try admit(record) else { throw StoreError.inconsistent("a link's sign-in is closed") }
         return person

@@ -23,9 +23,7 @@ struct LinkedIdentity: Sendable {
     }
 
     /// Nil when no key of the ring opens it.
-    static func open(
-        _ sealed: [UInt8]?, for id: ID<some Identified>, with keyring: SealingKeyring
-    ) -> LinkedIdentity? {
+    static func open(_ sealed: [UInt8]?, for id: ID<some Identified>, with keyring: SealingKeyring) -> LinkedIdentity? {
         guard let sealed, let plaintext = try? keyring.open(sealed, purpose: purpose, context: context(of: id)),
             let object = (try? JSONReader.parse(plaintext))?.objectValue
         else { return nil }
@@ -66,9 +64,7 @@ extension LinkedIdentity {
 
     private init?(_ object: JSONObject) {
         func text(_ name: String) -> String? { object[name]?.stringValue }
-        func moment(_ name: String) -> Timestamp? {
-            object[name]?.int64Value.map { Timestamp(milliseconds: $0) }
-        }
+        func moment(_ name: String) -> Timestamp? { object[name]?.int64Value.map { Timestamp(milliseconds: $0) } }
         func digest(_ name: String) -> Digest256? {
             text(name).flatMap { Hexadecimal.decode($0) }.flatMap { Digest256(bytes: $0) }
         }

@@ -16,12 +16,8 @@ package struct NewLink: Sendable {
 // Links an Apple identity to an account that the application has signed its user in to. The application begins a link,
 // Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
 extension SignIn {
-    /// Begins a link.
-    /// - Parameters:
-    ///   - returnTo: nil means the default target.
-    ///   - waiting: the ticket given to `login.passwordURL`; ignored when it is not ours or too old.
-    ///   - key: the only key that may complete the link. Its scopes say whether the external ID may be taken from another
-    ///     user.
+    /// Begins a link, which only `key` may complete; its scopes say whether the external ID may be taken from another
+    /// user. `returnTo` nil means the default target; a `waiting` ticket that is not ours or too old is ignored.
     package func createLink(
         externalID: String, kind: LinkKind, displayName: String, returnTo: String?, waiting: LinkTicket? = nil,
         by key: APIKey
@@ -52,16 +48,14 @@ extension SignIn {
             waiting: identity?.id, apiKey: key.id)
         try await database.createLink(link)
         logger.info("link started", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
-        return NewLink(
-            id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
+        return NewLink(id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 
     private static func invalid(_ member: String, _ size: Int) -> Failure {
         Failure(.invalidRequest, "\(member) is 1 to \(size) bytes of text without control characters")
     }
 
-    /// Opens a link's address: from now on the link belongs to this browser.
-    /// - Parameter claims: false for a request that only reads: the link stays free for the next visitor.
+    /// Opens a link's address: the link then belongs to this browser, unless a request only reads (not `claims`).
     /// - Throws: `.linkUnknown` for a token that is not this link's, `.wrongBrowser` when another browser was first.
     package func openLink(
         _ id: LinkID, token: LinkAddressToken, binding: BrowserBinding, claims: Bool = true
@@ -75,8 +69,7 @@ extension SignIn {
         }
     }
 
-    /// The link for its page, while it waits for Apple's answer.
-    /// - Throws: `.linkExpired`, `.linkEnded`, or whatever else describes a link that does not wait.
+    /// The link for its page, while it waits for Apple's answer; otherwise throws why it ended.
     package func link(_ id: LinkID) async throws(Failure) -> Link {
         let link = try await found(id)
         try checkOpen(link)
@@ -84,20 +77,18 @@ extension SignIn {
     }
 
     /// A new attempt for a link's page: Apple's answer to it authorizes the link, in this browser only.
-    /// - Parameter isOpened: the caller has proven the link's address but the binding goes to no browser, so the
-    ///   attempt opens nothing.
+    /// - Parameter isOpened: the caller has proven the link's address, and the binding goes to no browser, so the attempt
+    ///   is useless.
     /// - Throws: `.wrongBrowser` in a browser that has not opened the link's address.
     package func beginLink(
         _ id: LinkID, binding: BrowserBinding, language: String? = nil, isOpened: Bool = false
     ) async throws(Failure) -> Attempt {
         let link = try await link(id)
         if !isOpened { try requireOpened(link, in: binding) }
-        return begin(
-            binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.id)
+        return begin(binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.id)
     }
 
-    /// Authorizes a link from an app. An identical request gets the same code.
-    /// - Parameter request: the link's nonce takes the place of its own.
+    /// Authorizes a link from an app, with the link's nonce. An identical request gets the same code.
     package func authorizeLink(
         _ id: LinkID, ticket: LinkTicket, _ request: NativeSignInRequest, device: Device
     ) async throws(Failure) -> LinkCode {
@@ -113,13 +104,9 @@ extension SignIn {
         }.outcome.get()
     }
 
-    /// Completes a link with the code that the application's user brought; the backend has verified that it is still
-    /// that user. Repeating it with the right code succeeds for as long as Apple opens the account.
-    /// - Parameter apiKey: the key that began the link. Another key gets the answer for an unknown link, and no try is
-    ///   counted.
-    package func completeLink(
-        _ id: LinkID, code: String, apiKey: APIKeyID
-    ) async throws(Failure) -> User {
+    /// Completes a link with the code that its user brought, as the backend has verified; repeatable while Apple opens
+    /// the account. A key that did not begin the link gets the answer for an unknown one, and no try is counted.
+    package func completeLink(_ id: LinkID, code: String, apiKey: APIKeyID) async throws(Failure) -> User {
         let link = try await found(id)
         guard link.apiKey == nil || link.apiKey == apiKey else { throw Failure(.linkUnknown) }
         let hash = SHA256.hash(utf8: code)
@@ -146,40 +133,31 @@ extension SignIn {
         return account.user
     }
 
-    /// The id alone opens nothing: it is logged, and appears in the address that the application's page gets.
+    /// The id is not a secret: it is logged, and appears in the address that the application's page gets.
     func requireOpened(_ link: Link, in browser: BrowserBinding) throws(Failure) {
-        guard let first = link.browser, constantTimeEquals(first, browser.hash) else {
-            throw Failure(.wrongBrowser)
-        }
+        guard let first = link.browser, constantTimeEquals(first, browser.hash) else { throw Failure(.wrongBrowser) }
     }
 
-    /// A link belongs to the browser that opens it first. Otherwise somebody who got hold of its address could put
-    /// their own Apple Account into it and have the application's user bring the code.
+    /// A link belongs to the browser that opens it first. Otherwise someone who obtained its address could put their own
+    /// Apple Account into it and have the application's user bring the code.
     private func claim(_ link: Link, for browser: BrowserBinding) async throws(Failure) {
         if let first = link.browser {
             // The same browser opens it again: nothing is written.
             if constantTimeEquals(first, browser.hash) { return }
         } else {
-            let isOurs = try await database.claimLink(link.id, for: browser.hash)
-            if isOurs { return }
+            if try await database.claimLink(link.id, for: browser.hash) { return }
         }
         // Authorized a moment ago, or another browser's.
         try checkOpen(try await found(link.id))
         throw Failure(.wrongBrowser)
     }
 
-    // MARK: Authorizing
-
     /// Authorizes with what an app brought, unless this very request did before.
-    func authorize(
-        _ link: Link, _ request: NativeSignInRequest, device: Device
-    ) async throws(Failure) -> Link {
+    func authorize(_ link: Link, _ request: NativeSignInRequest, device: Device) async throws(Failure) -> Link {
         // Read it again: an identical request may have ended since the caller read the link.
         guard let link = try await database.link(link.id) else { throw Failure(.linkUnknown) }
         if let before = try authorized(link, by: request.digest) { return before }
-        let callback = ValidatedCallback(
-            request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
-            name: provider.displayName(given: request.givenName, family: request.familyName))
+        let callback = validated(request, nonce: link.nonce)
         let attempt = SignInAttempt(
             id: SealedAttempt.identifier(of: joint(link.id, request.digest), issuedAt: link.createdAt),
             issuedAt: link.createdAt, bindingHash: request.digest)
@@ -244,8 +222,6 @@ extension SignIn {
         }
     }
 
-    // MARK: Codes and look-ups
-
     /// The code that completes the link: derived, so that an identical request gets it again, even after a restart.
     func code(of link: Link, _ content: RequestContent) throws(Failure) -> LinkCode {
         guard let hash = link.codeHash, let code = codes(of: link.id, content).first(where: { $0.hash == hash })
@@ -263,18 +239,14 @@ extension SignIn {
             "link=\(link.id)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
     }
 
-    func target(of link: Link) -> ReturnTarget {
-        returnTargets.validate(link.returnTo) ?? returnTargets.defaultTarget
-    }
+    func target(of link: Link) -> ReturnTarget { returnTargets.validate(link.returnTo) ?? returnTargets.defaultTarget }
 
-    /// The answer must not depend on who asks: the id is public.
+    /// Independent of the caller: the id is public.
     func found(_ id: LinkID) async throws(Failure) -> Link {
         guard let link = try await database.link(id) else { throw Failure(.linkUnknown) }
         return link
     }
 
     /// A link and a request in one digest.
-    func joint(_ id: LinkID, _ request: Digest256) -> Digest256 {
-        SHA256.hash(Array("\(id)|".utf8) + request.bytes)
-    }
+    func joint(_ id: LinkID, _ request: Digest256) -> Digest256 { SHA256.hash(Array("\(id)|".utf8) + request.bytes) }
 }

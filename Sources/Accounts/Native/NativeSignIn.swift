@@ -7,7 +7,7 @@ import Storage
 package struct NativeSignInRequest: Sendable {
     package var identityToken: String
     package var authorizationCode: String
-    /// As in the challenge, in whatever form the app passed it to Apple. For a link, its own is used.
+    /// As in the challenge; for a link, the link's own replaces it.
     package var nonce: String
     package var givenName: String?
     package var familyName: String?
@@ -23,16 +23,12 @@ package struct NativeSignInRequest: Sendable {
         self.familyName = familyName
     }
 
-    /// Every member.
-    var content: RequestContent {
-        RequestContent([identityToken, authorizationCode, nonce, givenName, familyName])
-    }
+    var content: RequestContent { RequestContent([identityToken, authorizationCode, nonce, givenName, familyName]) }
 
     /// Two requests are identical when this is equal.
     var digest: Digest256 { content.digest }
 }
 
-/// The result of an app's sign-in.
 package enum NativeSignInOutcome: Sendable {
     /// Also for an identical request within the nonce's life: the same session and the same token.
     case signedIn(token: SessionToken, signedIn: SignedIn)
@@ -44,8 +40,8 @@ package enum NativeSignInOutcome: Sendable {
 
 // Sign-in from an app on Apple's platforms. What browsers and apps have in common is in AppleAnswer.
 extension SignIn {
-    /// A new challenge: a nonce that an app gets from us before it asks Apple, and returns with Apple's answer. It seals
-    /// its time and 128 random bits, under the key of the hour of issue. Nothing is stored; many may be open at once.
+    /// A new challenge: a nonce that an app gets before Apple's sheet, and returns with Apple's answer. It seals its time
+    /// and 128 random bits, under the key of the hour of issue. Nothing is stored; many may be open at once.
     package func beginNative() -> (nonce: String, expiresAt: Timestamp) {
         let now = clock.now()
         let plaintext =
@@ -89,19 +85,25 @@ extension SignIn {
             id: SealedAttempt.identifier(of: SHA256.hash(utf8: nonce), issuedAt: issuedAt), issuedAt: issuedAt)
     }
 
+    /// - Parameter nonce: of an open challenge or link.
+    func validated(_ request: NativeSignInRequest, nonce: String) -> ValidatedCallback {
+        ValidatedCallback(
+            code: request.authorizationCode, identityToken: request.identityToken, kind: .native,
+            name: provider.displayName(given: request.givenName, family: request.familyName),
+            nonce: configuration.nativeClaim(for: nonce), clients: provider.bundleIDs)
+    }
+
     private func nativeWork(
         _ request: NativeSignInRequest, challenge: SignInAttempt, device: Device
     ) async -> NativeSignInOutcome {
         do throws(Failure) {
-            // Cheap, and what most retries find: no signature is verified for it.
+            // Cheap, and enough for most retries: verifies no signature.
             if let renewed = try await renewed(request, challenge) { return renewed }
-            let callback = ValidatedCallback(
-                request, nonceClaim: configuration.nativeNonce.claim(for: request.nonce), clients: provider.bundleIDs,
-                name: provider.displayName(given: request.givenName, family: request.familyName))
+            let callback = validated(request, nonce: request.nonce)
             let claims = try await verify(callback)
             let consent = consent(of: callback, claims)
             guard try await claimCode(request.digest, challenge, consent: consent) else {
-                // Another process had it, and may have finished by now.
+                // Another process claimed it, and may have finished by now.
                 if let renewed = try await renewed(request, challenge) { return renewed }
                 throw Self.codeInFlight
             }
@@ -117,7 +119,6 @@ extension SignIn {
             case .alreadyUsed:
                 guard let renewed = try await renewed(request, challenge) else { throw Failure(.replayed) }
                 return renewed
-            case .refused(.revoked, _): throw Failure(.revoked)
             case .refused(let refusal, let user): return .refused(refusal, user)
             }
         } catch {
@@ -125,8 +126,7 @@ extension SignIn {
         }
     }
 
-    /// The result of an earlier identical request; nil when the challenge is unused.
-    /// - Throws: `.replayed` when another request used it, or when its session has ended.
+    /// The result of an earlier identical request; nil when unused, `.replayed` after another or an ended session.
     private func renewed(
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
     ) async throws(Failure) -> NativeSignInOutcome? {
@@ -138,18 +138,14 @@ extension SignIn {
         for token in nativeTokens(request, challenge) {
             let found = try await database.signedIn(token: token.hash, at: now)
             guard let found, found.session.id == used.session else { continue }
-            switch found.user.state {
-            case .active: return .signedIn(token: token, signedIn: found)
-            case .pending: return .refused(.pending, found.user.id)
-            case .disabled: return .refused(.disabled, found.user.id)
-            }
+            return found.user.state.refusal.map { .refused($0, found.user.id) }
+                ?? .signedIn(token: token, signedIn: found)
         }
         // Sealed by a key that is no longer in the ring.
         throw Failure(.replayed)
     }
 
-    /// The token of the session that this request makes, derived from its content, so that a retry gets the token whose
-    /// SHA-256 the database holds.
+    /// Derived from the request's content, so that a retry gets the token whose SHA-256 the database has.
     private func nativeTokens(_ request: NativeSignInRequest, _ challenge: SignInAttempt) -> [SessionToken] {
         request.content.tokens(for: challenge.id, purpose: "native-session", with: keyring)
     }
@@ -164,22 +160,18 @@ extension SignIn {
                     "client": "\(signedIn.session.clientID.rawValue)",
                 ])
         case .refused(let refusal, let user): refused(refusal.code, user)
-        case .refusedBefore, .failed:
-            // The code that answers the app logs this.
-            break
+        // Logged where the app is answered.
+        case .refusedBefore, .failed: break
         }
     }
 }
 
 extension Failure {
-    /// Whether Apple has certainly not redeemed the code, so that it may be sent again: it was never sent, or Apple
-    /// answered that it did nothing.
-    var leavesCodeUnused: Bool {
-        !mayHaveSpentCode && [.providerUnavailable, .clientRefused].contains(code)
-    }
+    /// Whether Apple has certainly not redeemed the code, so that it may be sent again.
+    var leavesCodeUnused: Bool { !mayHaveSpentCode && [.providerUnavailable, .clientRefused].contains(code) }
 }
 
-/// What Apple has just given an app, sent to delete an account for which no refresh token may be stored.
+/// Apple's fresh answer to an app, sent to delete an account that may have no refresh token stored.
 package struct FreshAuthorization: Sendable {
     package var authorizationCode: String
     /// Verified as at a sign-in, if given; then `nonce` is required.
@@ -195,11 +187,9 @@ package struct FreshAuthorization: Sendable {
 }
 
 extension SignIn {
-    /// Redeems a code that Apple has just given the app that this person is signed in with, and stores the refresh
-    /// token, so that the following deletion can revoke it (Apple, TN3194). This also proves that the person was
-    /// present.
-    ///
-    /// The code must belong to the same person and app; it is sent once.
+    /// Redeems a fresh code of the app that this person is signed in with, and stores the refresh token, so that the
+    /// following deletion can revoke it (Apple, TN3194). This also proves that the person was present. The code must belong
+    /// to the same person and app; it is sent once.
     package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(Failure) {
         let (session, user) = (signedIn.session, signedIn.user)
         guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {
@@ -208,7 +198,7 @@ extension SignIn {
         var nonce: String?
         if let text = fresh.nonce {
             _ = try openChallenge(text)
-            nonce = configuration.nativeNonce.claim(for: text)
+            nonce = configuration.nativeClaim(for: text)
         }
         if let token = fresh.identityToken {
             guard let nonce else { throw Failure(.malformedCallback, "identityToken needs a nonce") }
@@ -219,8 +209,7 @@ extension SignIn {
                 throw Failure(.tokenMismatch, "the token is another person's")
             }
         }
-        let attempt = SignInAttempt(
-            id: SHA256.hash(utf8: "deletion|" + fresh.authorizationCode), issuedAt: clock.now())
+        let attempt = SignInAttempt(id: SHA256.hash(utf8: "deletion|" + fresh.authorizationCode), issuedAt: clock.now())
         let request = SHA256.hash(utf8: "\(session.id)|\(fresh.authorizationCode)")
         try await requireCode(request, attempt, consent: nil)
         let identity: VerifiedIdentity

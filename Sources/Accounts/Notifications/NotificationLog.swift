@@ -4,33 +4,24 @@ import Storage
 extension AppleNotification.Kind {
     /// - Parameter type: the event's `type`, as Apple wrote it.
     package init(type: String) {
-        switch type {
-        case "email-disabled": self = .emailDisabled
-        case "email-enabled": self = .emailEnabled
-        case "consent-revoked": self = .consentRevoked
         // Older documents and real notifications say -delete, current documents say -deleted.
-        case "account-delete", "account-deleted": self = .accountDeleted
-        default: self = .unknown(type)
-        }
+        self = type == "account-delete" ? .accountDeleted : Self(rawValue: type) ?? .unknown
     }
 }
 
-/// A recorded notification; it was verified.
 package struct RecordedNotification: Hashable, Sendable {
     /// `jti`.
     package var id: String
     package var type: String
     package var clientID: ClientID
-    /// Nil when Apple named nobody, or after the person was deleted here.
+    /// Nil when Apple named no one, or after the person was deleted here.
     package var subject: AppleSubject?
     package var eventTime: Timestamp
     package var receivedAt: Timestamp
-    /// The verified claims as compact JSON; nil once erased with the person.
+    /// Nil once erased with the person.
     package var payload: String?
     package var outcome: NotificationOutcome
-}
 
-extension RecordedNotification {
     /// Without the payload.
     package static let fields: [Field<RecordedNotification>] = [
         Field("jti") { .code($0.id) }, Field("type") { .code($0.type) },
@@ -45,9 +36,9 @@ package enum NotificationReplay: Hashable, Sendable {
     case unknown
     /// The payload was erased with its person.
     case erased
-    /// It was applied before; nothing was done. Later changes were made with knowledge of it.
+    /// It was applied before, so nothing was done: later changes already took it into account.
     case appliedBefore
-    /// Applied now, or tried again without effect; the outcome is recorded.
+    /// Applied now; the outcome is recorded.
     case replayed(NotificationOutcome)
 }
 
@@ -74,8 +65,7 @@ extension Database {
         try await read { snapshot in try snapshot.recordedNotification(id) }
     }
 
-    /// Applies one again as if it arrived now, in one transaction with its new outcome: for people or types that were
-    /// unknown.
+    /// Applies one again as if it arrived now, for people or types that were unknown.
     package func replayNotification(
         _ id: String, team: TeamID, at now: Timestamp
     ) async throws(Failure) -> NotificationReplay {
@@ -119,7 +109,7 @@ extension RecordedNotification {
 }
 
 extension AppleNotification {
-    /// What was verified on arrival; nil once its payload was erased.
+    /// Nil once its payload was erased.
     init?(_ recorded: RecordedNotification) {
         guard let payload = recorded.payload else { return nil }
         self.init(

@@ -28,12 +28,8 @@ extension Database {
 
 struct NotificationChange {
     var outcome: NotificationOutcome
-    /// It erases the person, or they were deleted before, so it keeps neither payload nor subject.
+    /// The person is, or was, deleted: neither payload nor subject is stored.
     var erases = false
-}
-
-extension Person {
-    fileprivate func isCalled(_ name: AppleSubject) -> Bool { user.appleSubject.rawValue.isExactly(name.rawValue) }
 }
 
 extension Transaction {
@@ -54,11 +50,12 @@ extension Transaction {
         else { return try applyToStranger(notification, name, team: team) }
         let person = try Person(row)
         // The relay address of the old team is not the one in use now.
-        if notification.isAboutEmail, !person.isCalled(name), !person.user.has(notification.email) {
+        let isPresent = person.user.appleSubject.rawValue.isExactly(name.rawValue)
+        if notification.isAboutEmail, !isPresent, !person.user.has(notification.email) {
             return NotificationChange(outcome: .stale)
         }
         let effect = NotificationEffect(
-            of: notification, lastSignIn: try row["last_sign_in"], told: try lastTold(of: person.user.id),
+            of: notification, lastSignIn: try row["last_sign_in"], reports: try lastReports(of: person.user.id),
             address: person.user.email, onAccountDeleted: context.onAccountDeleted)
         var change = NotificationChange(outcome: .applied)
         switch effect {
@@ -78,8 +75,7 @@ extension Transaction {
         return change
     }
 
-    /// The end of a consent without a user: of a sign-in that was not completed, or of somebody deleted here. For the
-    /// latter, Apple's reports, such as the echo of our own revocation, are not stored again.
+    /// About a person without a user: an unfinished sign-in, or someone deleted here, of whom reports are not stored.
     private func applyToStranger(
         _ notification: AppleNotification, _ name: AppleSubject, team: TeamID
     ) throws -> NotificationChange {
@@ -87,8 +83,7 @@ extension Transaction {
         let known = hashes.all(team, name)
         let change = NotificationChange(outcome: .unknownSubject, erases: try wasDeleted(known))
         guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return change }
-        try recordEnd(
-            [hashes.current(team, name)] + transferHashes(known), upTo: notification.eventTime, at: now)
+        try recordEnd([hashes.current(team, name)] + transferHashes(known), upTo: notification.eventTime, at: now)
         // A name that came later belongs to a consent that is still valid.
         try forgetFirstConsent(of: name, team: team, before: notification.eventTime)
         return change
@@ -101,13 +96,13 @@ extension Transaction {
             [isOn, notification.eventTime, now, user])
         // It also confirms that this was the address at that time.
         if person.user.has(notification.email) {
-            try recordTold(email: notification.eventTime, ofIdentity: person.identity)
+            try recordReport(email: notification.eventTime, ofIdentity: person.identity)
         }
         try record(isOn ? .emailEnabled : .emailDisabled, user: user)
         invalidate(.user(user))
     }
 
-    /// Ends what this identity's sign-ins up to the event's time made, ties included: by Apple's clock on both sides.
+    /// Ends the sessions and tokens of this identity's sign-ins up to the event's time, ties included, by Apple's clock.
     private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause) throws {
         try endSessions(
             where: "s.user = ?3 AND s.identity IN \(Self.linked) AND s.issued_at <= ?2",
@@ -138,7 +133,7 @@ extension Transaction {
         }
     }
 
-    /// With their last identity the person is deleted; otherwise they have one way less to sign in.
+    /// With the last identity the person is deleted; otherwise they lose one way to sign in.
     private func recordDeletion(of user: UserID, isLast: Bool, fields: [String] = []) throws {
         if isLast {
             try record(.accountDeleted, user: user)
@@ -147,8 +142,7 @@ extension Transaction {
         }
     }
 
-    /// Deletes the identity and, if it was the user's last, the user with all their data. The journal keeps ids, and
-    /// the hash remembers that there was somebody.
+    /// Deletes the identity, and with the last one the user. The journal keeps ids; a hash recognises the person.
     private func erase(_ person: Person, upTo time: Timestamp) throws {
         let id = person.user.id
         let before = try user(id)
@@ -168,7 +162,7 @@ extension Transaction {
         }
     }
 
-    /// Whether the user has, besides this identity and those it replaced, another whose Apple Account still exists.
+    /// Whether the user has another identity, not replaced by this one, whose Apple Account still exists.
     private func hasOthers(_ identity: Int64, of user: UserID) throws -> Bool {
         try exists(
             """
@@ -180,8 +174,7 @@ extension Transaction {
 
 /// What a verified notification changes for a known person.
 package enum NotificationEffect: Hashable, Sendable {
-    /// Ends sessions and refresh tokens of sign-ins with `iat` ≤ the event's time, ties included. When no sign-in is
-    /// later, the authorization itself is gone, and `loss` says what that means.
+    /// Ends sessions and refresh tokens of sign-ins with `iat` ≤ the event's time. Without a later one, see `loss`.
     case end(SessionEndCause, loss: AuthorizationLoss?)
     case emailForwarding(Bool)
     /// An email event older than the last one applied, or about a former address.
@@ -196,12 +189,10 @@ package enum NotificationEffect: Hashable, Sendable {
         case disabled
     }
 
-    /// - Parameters:
-    ///   - lastSignIn: the latest `iat` of this identity's sign-ins, by Apple's clock.
-    ///   - told: when Apple last reported the person's address, and forwarding.
-    ///   - address: the person's address.
+    /// `lastSignIn` is the latest `iat` of this identity's sign-ins, by Apple's clock; `reports` is when Apple last
+    /// reported the person's `address`, and forwarding.
     package init(
-        of notification: AppleNotification, lastSignIn: Timestamp, told: LastTold, address: EmailAddress?,
+        of notification: AppleNotification, lastSignIn: Timestamp, reports: LastReports, address: EmailAddress?,
         onAccountDeleted: AccountDeletionPolicy
     ) {
         let isLatest = lastSignIn <= notification.eventTime
@@ -212,8 +203,8 @@ package enum NotificationEffect: Hashable, Sendable {
             let loss: AuthorizationLoss = onAccountDeleted == .erase ? .erased : .disabled
             self = .end(.accountDeleted, loss: isLatest ? loss : nil)
         case .emailDisabled, .emailEnabled:
-            let isOld = told.forwarding.map { notification.eventTime < $0 } ?? false
-            let isBeforeAddress = told.email.map { notification.eventTime < $0 } ?? false
+            let isOld = reports.forwarding.map { notification.eventTime < $0 } ?? false
+            let isBeforeAddress = reports.email.map { notification.eventTime < $0 } ?? false
             if isOld || isBeforeAddress && notification.isAboutOther(than: address) {
                 self = .stale
             } else {
@@ -226,7 +217,8 @@ package enum NotificationEffect: Hashable, Sendable {
 }
 
 extension AppleNotification {
-    /// Whether it names a different address.
+    fileprivate var isAboutEmail: Bool { kind == .emailEnabled || kind == .emailDisabled }
+
     package func isAboutOther(than address: EmailAddress?) -> Bool {
         guard let email else { return false }
         return address.map { !$0.address.isExactly(email.address) } ?? true

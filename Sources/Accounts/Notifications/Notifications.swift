@@ -3,20 +3,18 @@ package import Logging
 import Storage
 internal import Synchronization
 
-/// Receives Apple's server-to-server notifications: verifies each, then records and applies it in one durable
-/// transaction. Only verified ones are stored.
+/// Receives Apple's server-to-server notifications; records and applies verified ones in one durable transaction.
 package final class Notifications: Sendable {
     private let provider: any IdentityProvider
     private let database: Database
     private let clock: any WallClock
     private let logger: Logger
-    /// The first is logged at once, then at most one a minute.
+    /// Milliseconds: logs the first at once, then at most one a minute.
     private let throttle = LogThrottle(interval: 60_000)
     private let unlisted = Mutex<[UnlistedAudience]>([])
-    /// Counts results of posts.
     package let metrics = CounterGrid<NotificationMetrics.Kind, NotificationMetrics.End>()
 
-    /// Apps for which notifications were refused during the last day, since the start.
+    /// Apps for which notifications were refused in the last day, since the start.
     package func unlistedAudiences() -> [UnlistedAudience] {
         let now = clock.now()
         return unlisted.withLock { list in
@@ -25,26 +23,22 @@ package final class Notifications: Sendable {
         }
     }
 
-    package init(
-        provider: any IdentityProvider, database: Database, clock: any WallClock, logger: Logger
-    ) {
+    package init(provider: any IdentityProvider, database: Database, clock: any WallClock, logger: Logger) {
         self.provider = provider
         self.database = database
         self.clock = clock
         self.logger = logger
     }
 
-    /// - Parameter body: the body of `POST /apple/notifications`, bounded by the caller.
-    /// - Returns: what the notification changed; the next check refuses sessions it ended. Nil for one that Apple
-    ///   addresses to an app which is not configured.
-    /// - Throws: as `verifyNotification`, and `.unavailable` when the durable write failed.
+    /// Receives the body of `POST /apple/notifications`, bounded by the caller. Nil for an app that is not configured.
+    /// Throws as `verifyNotification`, and `.unavailable` when the durable write failed.
     package func receive(_ body: [UInt8]) async throws(Failure) -> NotificationOutcome? {
         let notification: AppleNotification
         do throws(Failure) {
             switch try await provider.verifyNotification(body) {
             case .ours(let verified): notification = verified
             case .ofOtherApp(let audience):
-                tell(ofOtherApp: audience)
+                report(otherApp: audience)
                 metrics.increment(.unverified, .otherAudience)
                 return nil
             }
@@ -56,8 +50,7 @@ package final class Notifications: Sendable {
         let kind = NotificationMetrics.Kind(notification.kind)
         do throws(Failure) {
             let outcome = try await apply(notification)
-            logger.info(
-                "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
+            logger.info("notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
             metrics.increment(kind, NotificationMetrics.End(outcome))
             return outcome
         } catch {
@@ -79,16 +72,16 @@ package final class Notifications: Sendable {
     private func log(_ failure: Failure) {
         var metadata = metadata(failure.code, "\(failure)")
         guard failure.code == .keysUnavailable else {
-            // Anyone can post here; at most a debug line and the caller's counter.
+            // Anyone can post here.
             return logger.debug("notification refused", metadata: metadata)
         }
-        // Anyone can make up a kid; only the next fetch tells it from a new one.
+        // Anyone can invent a `kid`.
         guard let count = throttle.count("keys", at: clock.now().milliseconds) else { return }
         metadata["count"] = "\(count)"
         logger.warning("notification not verified", metadata: metadata)
     }
 
-    private func tell(ofOtherApp audience: String) {
+    private func report(otherApp audience: String) {
         let now = clock.now()
         unlisted.withLock { $0.record(audience, at: now) }
         guard let count = throttle.count("audience", at: now.milliseconds) else { return }
@@ -112,12 +105,11 @@ package struct UnlistedAudience: Hashable, Sendable {
     /// The bundle ID: printable ASCII, at most 255 bytes. Anybody with an app at Apple can cause such a notification.
     package var audience: String
     package var count: Int
-    /// When the last one arrived.
+    /// Of the last one.
     package var at: Timestamp
 }
 
-/// The first such apps of a day. Later ones do not displace them: the owner of another app can repeat notifications at
-/// will.
+/// The first such apps of a day. Later ones do not displace them: any app's owner can repeat notifications.
 extension [UnlistedAudience] {
     static let maximumCount = 8
     /// Seconds after its last notification until an app is forgotten.
@@ -133,12 +125,10 @@ extension [UnlistedAudience] {
         }
     }
 
-    mutating func dropOld(at now: Timestamp) {
-        removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
-    }
+    mutating func dropOld(at now: Timestamp) { removeAll { now >= $0.at.adding(seconds: Self.lifetime) } }
 }
 
-/// Recorded by its case's name.
+/// Stored by its case's name.
 package enum NotificationOutcome: String, Sendable, CaseIterable {
     case applied, duplicate
     /// An email event older than the last one applied: only recorded.

@@ -5,13 +5,11 @@ import Crypto
 package struct AuthorizeRequest: Sendable {
     fileprivate let fields: [FormField]
 
-    package init(_ fields: [FormField]) {
-        self.fields = fields
-    }
+    package init(_ fields: [FormField]) { self.fields = fields }
 
     subscript(name: String) -> String? { fields.value(name) }
 
-    /// The `client_id`; nil when it is absent, repeated or none.
+    /// Nil when it is absent, repeated or invalid.
     package var clientID: OpenIDClientID? {
         fields.isRepeated("client_id") ? nil : self["client_id"].flatMap { OpenIDClientID(parsing: $0) }
     }
@@ -19,8 +17,7 @@ package struct AuthorizeRequest: Sendable {
     /// Whether Apple's page was cancelled: the sign-in led back here (`ReturnTarget.cancelled`).
     package var isCancelled: Bool { self["error"] == "user_cancelled_authorize" }
 
-    /// Where answers may go, once client and redirect URI are proven; nil: nowhere but to a page of ours (RFC 6749
-    /// §3.1.2.4).
+    /// Where answers may go, with a proven redirect URI; otherwise nil, for a page of ours (RFC 6749 §3.1.2.4).
     package func answerAddress(of client: OpenIDClient) -> AnswerAddress? {
         guard !fields.isRepeated("redirect_uri"), let uri = self["redirect_uri"], client.accepts(redirectURI: uri)
         else { return nil }
@@ -29,14 +26,14 @@ package struct AuthorizeRequest: Sendable {
             isPosted: !fields.isRepeated("response_mode") && self["response_mode"] == "form_post")
     }
 
-    /// As sent; nobody has proven it.
+    /// As sent, not proven.
     package var redirectURI: String? { self["redirect_uri"] }
 
-    /// Whether nothing may be shown, as far as can be told before the request is valid.
+    /// Whether nothing may be shown; the request need not be valid.
     package var wantsNoPage: Bool { self["prompt"] == "none" }
 }
 
-/// What the browser takes to a client.
+/// An answer that the browser takes to a client.
 package enum ClientAnswer: Hashable, Sendable {
     /// An address with the answer in its query.
     case redirect(String)
@@ -52,9 +49,7 @@ package struct AnswerAddress: Hashable, Sendable {
     let isPosted: Bool
 
     /// With a code (RFC 6749 §4.1.2), and `iss` (RFC 9207 §2).
-    package func answer(code: GrantedCode, issuer: String) -> ClientAnswer {
-        answer([("code", code.reveal())], issuer)
-    }
+    package func answer(code: GrantedCode, issuer: String) -> ClientAnswer { answer([("code", code.reveal())], issuer) }
 
     /// With an error (RFC 6749 §4.1.2.1).
     package func answer(_ error: ProviderError, issuer: String) -> ClientAnswer {
@@ -69,11 +64,9 @@ package struct AnswerAddress: Hashable, Sendable {
     }
 }
 
-/// `prompt`, as far as it changes anything: a registered client needs no consent.
+/// `prompt`, as far as it matters: a registered client needs no consent.
 package enum AuthorizePrompt: Hashable, Sendable {
-    /// Nothing is shown.
     case none
-    /// The person signs in again.
     case login
 }
 
@@ -89,24 +82,18 @@ package struct ValidatedAuthorizeRequest: Sendable {
     let maximumAge: Int64?
     /// `id_token_hint`, not verified.
     let hint: String?
-    /// What this server added when the person left for Apple; not opened.
+    /// `AuthorizeMark`, sealed.
     let mark: String?
 
-    /// The longest `state` and `nonce`, in bytes: they are the client's own, and come back whole.
+    /// The longest `state` and `nonce`, in bytes.
     package static let maximumOpaque = 8_192
 
     /// - Throws: an error for the client.
-    package init(
-        _ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress
-    ) throws(Failure) {
+    package init(_ request: AuthorizeRequest, client: OpenIDClient, address: AnswerAddress) throws(Failure) {
         try request.fields.checkOnce(Self.names)
         if request["request"] != nil { throw .oauth(.requestNotSupported, "request objects are not supported") }
-        if request["request_uri"] != nil {
-            throw .oauth(.requestURINotSupported, "request_uri is not supported")
-        }
-        guard let type = request["response_type"] else {
-            throw .oauth(.invalidRequest, "response_type is missing")
-        }
+        if request["request_uri"] != nil { throw .oauth(.requestURINotSupported, "request_uri is not supported") }
+        guard let type = request["response_type"] else { throw .oauth(.invalidRequest, "response_type is missing") }
         guard type == "code" else { throw .oauth(.unsupportedResponseType, "response_type must be code") }
         guard ["query", "form_post"].contains(request["response_mode"] ?? "query") else {
             throw .oauth(.invalidRequest, "response_mode must be query or form_post")
@@ -126,7 +113,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
         mark = request[Self.markName]
     }
 
-    /// Those that must not be given twice. Others are ignored, however often they come.
+    /// Those that must not be repeated. Others are ignored.
     private static let names = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "prompt", "max_age", "id_token_hint", "request", "request_uri", "display",
@@ -134,7 +121,7 @@ package struct ValidatedAuthorizeRequest: Sendable {
     ]
     static let markName = "bramley_mark"
 
-    /// Control characters would not survive the way through Apple (RFC 6749 Appendix A.5 has none).
+    /// Control characters would not survive the round trip through Apple (RFC 6749 Appendix A.5 has none).
     private static func checkOpaque(_ name: String, _ text: String?) throws(Failure) {
         guard let text else { return }
         if text.utf8.count > maximumOpaque {
@@ -143,10 +130,8 @@ package struct ValidatedAuthorizeRequest: Sendable {
         if !PlainLine.isPlain(text) { throw .oauth(.invalidRequest, "\(name) has control characters") }
     }
 
-    /// S256 alone (RFC 9700 §2.1.1): without a method it would be `plain` (RFC 7636 §4.3).
-    private static func challenge(
-        of request: AuthorizeRequest, _ client: OpenIDClient
-    ) throws(Failure) -> String? {
+    /// Only S256 (RFC 9700 §2.1.1): without a method it would be `plain` (RFC 7636 §4.3).
+    private static func challenge(of request: AuthorizeRequest, _ client: OpenIDClient) throws(Failure) -> String? {
         let method = request["code_challenge_method"]
         guard let challenge = request["code_challenge"] else {
             if method != nil { throw .oauth(.invalidRequest, "code_challenge is missing") }
@@ -180,31 +165,27 @@ package struct ValidatedAuthorizeRequest: Sendable {
         return age
     }
 
-    /// The request again, in the query of a return target: what the answer depends on, and nothing else.
+    /// The request as the query of a return target, without ignored parameters.
     func query(mark: String) -> String {
-        var fields: [(String, String?)] = [
+        let fields: [(String, String?)] = [
             ("response_type", "code"), ("client_id", client.id.rawValue), ("redirect_uri", address.redirectURI),
             ("scope", OpenIDScope.text(scopes)), ("state", address.state), ("nonce", nonce),
             ("code_challenge", challenge), ("code_challenge_method", challenge.map { _ in "S256" }),
             ("max_age", maximumAge.map { String($0) }), ("response_mode", address.isPosted ? "form_post" : nil),
+            ("prompt", prompt == .login ? "login" : nil), (Self.markName, mark),
         ]
-        fields.append(("prompt", prompt == .login ? "login" : nil))
-        fields.append((Self.markName, mark))
         return fields.compactMap { name, value in value.map { "\(name)=\(PercentEncoding.encodeComponent($0))" } }
             .joined(separator: "&")
     }
 
-    /// What tells this request from another, for its mark.
-    var digest: Digest256 {
-        SHA256.hash(utf8: query(mark: ""))
-    }
+    /// Identifies the request in its mark.
+    var digest: Digest256 { SHA256.hash(utf8: query(mark: "")) }
 }
 
-/// What this server adds to a request when the person leaves for Apple, sealed: from when on a sign-in answers it, and
-/// whom it is about. Without it, `prompt=login` would lead to Apple again and again.
+/// Sealed into a request that leaves for Apple: which sign-in answers it. `prompt=login` would otherwise repeat.
 struct AuthorizeMark: Hashable, Sendable {
     var begunAt: Timestamp
-    /// Of the `id_token_hint`; nil: whoever signs in.
+    /// Of the `id_token_hint`; nil for anyone.
     var subject: UserID?
 
     static let maximumLength = 512

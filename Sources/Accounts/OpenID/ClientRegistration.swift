@@ -1,7 +1,7 @@
 package import Coding
 package import Crypto
 
-/// A client as its operator describes it: in a file, or in the API. What it does not name is as for a new client.
+/// A client as described in a file or in the API. Omitted members are as for a new client.
 package struct ClientRegistration: Hashable, Sendable {
     package let id: OpenIDClientID
     private var name: String?
@@ -15,18 +15,14 @@ package struct ClientRegistration: Hashable, Sendable {
     /// SHA-256 of its secret.
     private var secret: Digest256?
 
-    /// How long the secret before stays valid, in seconds.
+    /// How long a replaced secret stays valid, in seconds.
     package static let keepOld: Int64 = 7 * 86_400
 
-    /// Whether a secret must be made for it.
     package func needsSecret(_ clients: [OpenIDClient]) -> Bool {
         !isPublic && secret == nil && clients.first { $0.id == id }?.secrets == nil
     }
 
-    /// - Parameters:
-    ///   - old: the client as it is; nil for a new one.
-    ///   - made: the hash of a new secret, for a client that needs one.
-    ///   - author: who describes it.
+    /// The `old` client with these changes, or a new one; `made` is the hash of a new secret, if needed.
     package func client(
         replacing old: OpenIDClient?, secret made: Digest256?, by author: ClientAuthor, at now: Timestamp
     ) -> OpenIDClient {
@@ -47,15 +43,12 @@ package struct ClientRegistration: Hashable, Sendable {
         return client
     }
 
-    // MARK: Parsing
-
     package static let members = [
         "clientID", "name", "public", "redirectURIs", "logoutURIs", "backChannelLogoutURI", "scopes", "groups",
         "requirePKCE", "clientSecretSHA256",
     ]
 
-    /// - Parameter object: may have a member `clientID`, which must be `id`.
-    /// - Throws: one clause, which names the member and holds nothing of its value.
+    /// A member `clientID` must be `id`. Throws one clause, which names the member without its value.
     package init(_ object: JSONObject, of id: OpenIDClientID) throws(Failure) {
         self.id = id
         for member in object.members {
@@ -113,30 +106,29 @@ package struct ClientRegistration: Hashable, Sendable {
     }
 }
 
-/// Who describes a client. What an address may reach depends on who named it.
+/// The source of a client's description: it decides what an address may reach.
 package enum ClientAuthor: Sendable {
-    /// A command or its file: what an operator writes there is meant.
+    /// A command or its file.
     case command
-    /// The operator's page, whose form sends back what it showed.
+    /// The operator's page, whose form repeats what it showed.
     case page
     case api
 }
 
 extension OpenIDClient {
-    /// Of which nothing is said yet.
     init(new id: OpenIDClientID, at now: Timestamp) {
         self.init(id: id, name: id.rawValue, redirectURIs: [], createdAt: now, updatedAt: now)
     }
 
-    /// Sets where logout tokens go. An operator may name an inside address, a holder of an API key may not: requests to
-    /// it would be this server's. An address that a form or the API repeats stays whoever's it was.
+    /// Sets where logout tokens go. An operator may name an internal address; the API may not, because this server would
+    /// send the requests. An address that a form or the API repeats keeps its author.
     package mutating func nameBackChannel(_ uri: String?, by author: ClientAuthor) {
         let isRepeated = uri.map { backChannelLogoutURI?.isExactly($0) == true } ?? false
         if !isRepeated || author == .command { backChannelPublicOnly = uri != nil && author == .api }
         backChannelLogoutURI = uri
     }
 
-    /// - Parameter end: when the secret before ends; not after `now`: at once.
+    /// - Parameter end: of the replaced secret.
     package mutating func replaceSecret(by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp) {
         let former = secrets?.current
         secrets = Secrets(

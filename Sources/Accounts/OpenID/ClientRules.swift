@@ -1,6 +1,6 @@
 import Coding
 
-/// What an operator may register. Each answer is nil, or why not.
+/// What may be registered. Each answer is nil, or why not.
 package enum ClientRules {
     /// Bytes of a redirect URI, and of a display name.
     package static let uriLimit = 1_000
@@ -8,7 +8,7 @@ package enum ClientRules {
     /// Of each list.
     package static let listLimit = 50
 
-    /// Hosts on which a program on the visitor's own machine listens (RFC 8252 §7.3, §8.3).
+    /// For applications on the visitor's own machine (RFC 8252 §7.3, §8.3).
     static let loopbackHosts = ["127.0.0.1", "[::1]", "localhost"]
 
     /// A redirect URI: https; http on a loopback host; for a public client also its own reversed-domain scheme
@@ -65,34 +65,25 @@ package enum ClientRules {
     private static func scheme(of text: String) -> String? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let scheme = text[..<colon].lowercased()
-        let isPlain = scheme.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
-                UInt8(ascii: "-"), UInt8(ascii: "+"):
-                true
-            default: false
-            }
-        }
+        let isPlain = scheme.utf8.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789.-+".utf8.contains)
         let isLetter = scheme.utf8.first.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) } ?? false
         return isPlain && isLetter && scheme != "http" && scheme != "https" ? scheme : nil
     }
 }
 
-/// One thing that is wrong with a client.
 package struct ClientProblem: Hashable, Sendable, CustomStringConvertible {
-    /// What it is about, such as `redirect URI`.
+    /// Such as `redirect URI`.
     package var subject: String
     package var value: String?
     package var reason: String
 
     package var description: String { "\(value.map { "\(subject) \($0)" } ?? subject): \(reason)" }
-    /// Without what the operator wrote.
+    /// Without the operator's input.
     package var plain: String { "\(subject): \(reason)" }
 }
 
 extension OpenIDClient {
-    /// Everything that is wrong with it; empty for a client that can work.
-    /// - Parameter audiences: of assertions: no token of one kind may pass for the other (RFC 8725 §3.12).
+    /// Empty for a valid client, whose id is none of the `audiences` of assertions (RFC 8725 §3.12).
     package func problems(audiences: [String]) -> [ClientProblem] {
         var problems: [ClientProblem] = []
         func add(_ subject: String, _ value: String?, _ reason: String?) {

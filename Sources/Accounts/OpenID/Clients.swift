@@ -2,30 +2,25 @@ package import Coding
 package import Crypto
 import Storage
 
-/// What became of a change to a client.
 package enum ClientOutcome: Sendable {
-    /// - Parameters:
-    ///   - secret: a new one, for the one time that it is shown.
-    ///   - before: nil for a new client. The same as the client when nothing changed and nothing was written.
+    /// The client with a new secret, for the one time that it is shown, and `before` the change; the same if nothing
+    /// changed.
     case saved(OpenIDClient, secret: OpenIDClientSecret?, before: OpenIDClient?)
-    /// There is no such client.
     case unknown
-    /// There is one already.
     case taken
-    /// It cannot work like this; nothing was written.
+    /// Nothing was written.
     case invalid([ClientProblem])
-    /// It is public, and has no secret to change.
+    /// It is public.
     case withoutSecret
 }
 
-/// The programs that sign people in: what is done to them, whoever asks. Each operation is one transaction with its
-/// line in the audit log.
+/// Operations on clients. Each is one transaction with its line in the audit log.
 package struct Clients: Sendable {
     package let database: Database
-    /// Of assertions, whose names no client may have.
+    /// Of assertions: no client may have such a name.
     private let audiences: [String]
     private let random: any RandomSource
-    /// Whether a holder of an API key may name this address.
+    /// Whether an API key may set this address.
     private let isPublicAddress: @Sendable (String) -> Bool
 
     package init(
@@ -38,7 +33,7 @@ package struct Clients: Sendable {
         self.isPublicAddress = isPublicAddress
     }
 
-    /// Why it cannot work, or may not be; empty for a good one.
+    /// Empty for a valid client.
     package func problems(of client: OpenIDClient) -> [ClientProblem] {
         var problems = client.problems(audiences: audiences)
         if client.backChannelPublicOnly, let uri = client.backChannelLogoutURI, !isPublicAddress(uri) {
@@ -50,7 +45,6 @@ package struct Clients: Sendable {
         return problems
     }
 
-    /// Makes the client what the registration says.
     /// - Parameter isNew: as for `change`.
     package func register(
         _ registration: ClientRegistration, isNew: Bool? = nil, by author: ClientAuthor, at now: Timestamp
@@ -60,9 +54,8 @@ package struct Clients: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - isNew: whether it must be new, or must be there; nil for either.
-    ///   - change: also receives the hash of a new secret, for a client that needs one. May be called twice.
+    /// `isNew`: whether it must be new, or must exist; nil for either. `change` also receives the hash of a new secret,
+    /// for a client that needs one; it may be called twice.
     package func change(
         _ id: OpenIDClientID, isNew: Bool? = nil, at now: Timestamp,
         _ change: @escaping @Sendable (inout OpenIDClient, Digest256) -> Void
@@ -84,8 +77,7 @@ package struct Clients: Sendable {
         }
     }
 
-    /// Makes a new secret.
-    /// - Parameter keepingOld: how many seconds the one before stays valid.
+    /// - Parameter keepingOld: how many seconds the former one stays valid.
     package func rotateSecret(
         of id: OpenIDClientID, keepingOld seconds: Int64 = ClientRegistration.keepOld, at now: Timestamp
     ) async throws(Failure) -> ClientOutcome {
@@ -100,8 +92,7 @@ package struct Clients: Sendable {
         }
     }
 
-    /// Ends its grants with it.
-    /// - Returns: the client; nil when there is none.
+    /// Ends its grants with it. Nil when there is none.
     package func delete(_ id: OpenIDClientID, at now: Timestamp) async throws(Failure) -> OpenIDClient? {
         try await database.write(at: now) { transaction in
             let client = try transaction.openIDClient(id)

@@ -2,16 +2,13 @@ package import Coding
 package import Crypto
 import Storage
 
-/// What a person allowed a client by signing in, and the tokens that came of it: a code, then an access token, and with
-/// `offline_access` a refresh token. Ending the grant ends all of them.
+/// A person's permission for a client, given by signing in, and its code, access and refresh tokens, which end with it.
 package struct Grant: Hashable, Sendable {
-    /// 48 bits of milliseconds and 80 random bits. It is part of every token, each of which has 256 random bits of its
-    /// own besides.
+    /// 48 bits of milliseconds and 80 random bits. Part of every token, besides its own 256 random bits.
     package struct ID: Hashable, Sendable {
         package static let count = 16
         package let bytes: [UInt8]
 
-        /// - Parameter bytes: exactly `count`, otherwise nil.
         package init?(bytes: [UInt8]) {
             guard bytes.count == Self.count else { return nil }
             self.bytes = bytes
@@ -22,12 +19,9 @@ package struct Grant: Hashable, Sendable {
             return ID(unchecked: time + random.bytes(count - 6))
         }
 
-        private init(unchecked bytes: [UInt8]) {
-            self.bytes = bytes
-        }
+        private init(unchecked bytes: [UInt8]) { self.bytes = bytes }
     }
 
-    /// A token's hash, and when it ends.
     package struct Token: Hashable, Sendable {
         package var hash: Digest256
         package var expiresAt: Timestamp
@@ -55,7 +49,6 @@ package struct Grant: Hashable, Sendable {
     package var session: SessionID
     package var redirectURI: String
     package var scopes: [OpenIDScope]
-    /// `nonce`, as sent.
     package var nonce: String?
     /// The S256 challenge (RFC 7636 §4.2).
     package var challenge: String?
@@ -67,7 +60,7 @@ package struct Grant: Hashable, Sendable {
     /// The one before a refresh, for calls in flight.
     package var formerAccess: Access?
     package var refresh: Refresh?
-    /// When nothing of it is of use any more: the end of the code, of the access token, or of an unused refresh token.
+    /// When all of it has expired: the code, the access token, or an unused refresh token.
     package var expiresAt: Timestamp
 }
 
@@ -78,14 +71,12 @@ package struct HeldGrant: Hashable, Sendable {
     package var userUpdatedAt: Timestamp
     /// When its session ends unless it is used before; nil when it has ended.
     package var sessionEnd: Timestamp?
-    /// What its client may ask for now, and who may use it.
+    /// What its client may request now, and who may use it.
     package var clientScopes: [OpenIDScope]
     package var clientGroups: [String]
 
-    /// Whether the person may be here and use the client: nothing outlives that right.
-    var isAdmitted: Bool {
-        user.state == .active && OpenIDClient.admits(clientGroups, groups: user.groups)
-    }
+    /// Whether the person may sign in and use the client: nothing outlives that right.
+    var isAdmitted: Bool { user.state == .active && OpenIDClient.admits(clientGroups, groups: user.groups) }
 
     /// Whether it has a refresh token that its client may still use.
     var mayRefresh: Bool { grant.refresh != nil && clientScopes.contains(.offlineAccess) }
@@ -93,12 +84,11 @@ package struct HeldGrant: Hashable, Sendable {
     /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11).
     var isLive: Bool { isAdmitted && (sessionEnd != nil || mayRefresh) }
 
-    /// Those that the client may still ask for.
+    /// Those that the client may still request.
     func allowed(_ scopes: [OpenIDScope]) -> [OpenIDScope] { scopes.filter(clientScopes.contains) }
 }
 
-/// A secret that belongs to a grant: its kind's prefix, and base64url of the grant's id and 256 random bits. The database
-/// holds only its SHA-256.
+/// A grant's secret: its kind's prefix, and base64url of the grant's id and 256 random bits. Stored only as SHA-256.
 package protocol GrantToken: Redacted {
     static var prefix: String { get }
     var text: String { get }
@@ -111,7 +101,6 @@ extension GrantToken {
         Self(unchecked: prefix + Base64URL.encode(grant.bytes + secret), grant: grant)
     }
 
-    /// Nil for anything that is not of this kind.
     package init?(parsing text: String) {
         guard text.utf8.count == Self.prefix.utf8.count + 64, text.utf8.starts(with: Self.prefix.utf8),
             let bytes = Base64URL.decode(String(text.dropFirst(Self.prefix.count))),
@@ -142,8 +131,8 @@ package struct GrantedAccessToken: GrantToken {
     package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
 }
 
-/// A refresh token, `bor_…`. Of its 256 bits, the second half is a keyed tag of the rest: only a token that was issued may
-/// end a grant.
+/// A refresh token, `bor_…`. Of its 256 bits, the second half is a keyed tag of the rest: only an issued token may end a
+/// grant.
 package struct GrantedRefreshToken: GrantToken {
     package static var prefix: String { "bor_" }
     /// Bytes of each half.
@@ -170,10 +159,8 @@ package struct GrantedRefreshToken: GrantToken {
     }
 }
 
-/// What becomes of a grant.
 package enum GrantChange: Hashable, Sendable {
     case keep
     case replace(Grant)
-    /// It and all its tokens end.
     case end
 }

@@ -13,9 +13,7 @@ struct IDTokens: Sendable {
     let issuer: String
     let keys: SigningKeys
 
-    /// - Parameters:
-    ///   - isFirst: from the code: it carries the nonce (OIDC Core §12.2).
-    ///   - access: the access token that goes with it, for `at_hash`.
+    /// `isFirst`: from the code, so it carries the nonce (OIDC Core §12.2). `access` goes with it, for `at_hash`.
     func make(
         of held: HeldGrant, access: GrantedAccessToken, isFirst: Bool, at now: Timestamp
     ) async throws(Failure) -> String {
@@ -28,9 +26,7 @@ struct IDTokens: Sendable {
             "at_hash": .string(Base64URL.encode(Array(access.hash.bytes.prefix(16)))),
         ]
         if isFirst, let nonce = grant.nonce { claims["nonce"] = .string(nonce) }
-        for member in held.claims.members where member.name != "sub" {
-            claims[member.name] = member.value
-        }
+        for member in held.claims.members where member.name != "sub" { claims[member.name] = member.value }
         return try await sign(claims, type: "JWT", at: now)
     }
 
@@ -45,8 +41,8 @@ struct IDTokens: Sendable {
         }
     }
 
-    /// What an ID token of ours says of its person and client; nil for anything else. It may have expired (OIDC Core
-    /// §3.1.2.1), but its key must still be published.
+    /// The person and client of one of our ID tokens; nil for anything else. It may have expired (OIDC Core §3.1.2.1), but
+    /// its key must still be published.
     func verify(hint: String, at now: Timestamp) async throws(Failure) -> (user: UserID, client: OpenIDClientID)? {
         guard let jws = try? CompactJWS.parse(hint), let keyID = jws.keyID,
             (try? RS256.requireAlgorithm(of: jws)) != nil,
@@ -61,8 +57,7 @@ struct IDTokens: Sendable {
 }
 
 extension HeldGrant {
-    /// The claims about its person (OIDC Core §5.1, §5.4), as in userinfo (§5.3): what `accessScopes` allow, and only
-    /// what is known.
+    /// The claims about its person (OIDC Core §5.1, §5.4), as in userinfo: what is known and `accessScopes` allow.
     package var claims: JSONObject {
         let scopes = accessScopes
         var claims: JSONObject = ["sub": .string(user.id.rawValue)]
@@ -74,7 +69,6 @@ extension HeldGrant {
         }
         if scopes.contains(.email), let email = user.email, email.isPlain {
             claims["email"] = .string(email.address)
-            // Apple's word alone.
             claims["email_verified"] = .bool(email.isVerified)
         }
         if scopes.contains(.groups) { claims["groups"] = .texts(user.groups) }

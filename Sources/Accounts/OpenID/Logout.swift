@@ -2,7 +2,7 @@ package import Coding
 package import Crypto
 import Storage
 
-/// A program's request to sign its visitor out (RP-Initiated Logout §2), as parsed.
+/// An application's request to sign its visitor out (RP-Initiated Logout §2), as parsed.
 package struct LogoutRequest: Sendable {
     private let fields: [FormField]
 
@@ -21,18 +21,17 @@ package struct LogoutRequest: Sendable {
     subscript(name: String) -> String? { fields.value(name) }
 }
 
-/// What a program may ask for.
 package struct LogoutAnswer: Sendable {
-    /// An address that is not registered, with its client: nobody is signed out (§3, §4).
+    /// An address that is not registered, with its client: no one is signed out (§3, §4).
     package var refusal: (client: OpenIDClient, uri: String)?
-    /// Whose session may end without a question: the person of a valid ID token.
+    /// The person of a valid ID token, whose session may end without confirmation.
     package var user: UserID?
-    /// Where the visitor goes afterwards; nil: to a page of ours.
+    /// Where the visitor goes afterwards; nil for a page of ours.
     package var location: String?
 }
 
 extension OpenIDProvider {
-    /// - Returns: nobody and nowhere without a valid ID token (§2, §4).
+    /// - Returns: an empty answer without a valid ID token (§2, §4).
     package func logout(_ request: LogoutRequest) async throws(Failure) -> LogoutAnswer {
         guard let text = request["id_token_hint"],
             let hint = try await tokens.verify(hint: text, at: clock.now()),
@@ -55,7 +54,7 @@ extension OpenIDProvider {
 ///
 /// One cannot pass for an ID token, nor the reverse: the types differ, and a logout token has `events` and no `nonce`.
 extension OpenIDProvider {
-    /// How long one is valid, in seconds. Each attempt to deliver makes its own.
+    /// How long one is valid, in seconds. Each delivery attempt makes its own.
     package static let logoutTokenLifetime: Int64 = 120
 
     /// - Parameter session: nil for all that the person has at the client.
@@ -74,11 +73,11 @@ extension OpenIDProvider {
     }
 }
 
-// How programs learn of ended sessions (Back-Channel Logout §2.5): each client with an address for it has an endpoint in
-// the queue of webhooks, and the end of a session puts its journal entry there for each client that took part.
+// Back-Channel Logout §2.5: each client with an address for it has an endpoint in the queue of webhooks, and the end of a
+// session puts its journal entry there for each client that took part.
 
 extension LogoutAddress {
-    /// Nil when the endpoint is no client, or one without an address.
+    /// Nil when the endpoint is not a client with an address.
     init?(_ row: Row) throws(StoreError) {
         guard let uri: String = try row["back_channel_logout_uri"] else { return nil }
         self.init(uri: uri, isPublicOnly: try row["back_channel_public_only"])
@@ -86,7 +85,7 @@ extension LogoutAddress {
 }
 
 extension Transaction {
-    /// A client has an endpoint as long as it has an address.
+    /// A client has an endpoint while it has an address.
     func setLogoutEndpoint(of client: OpenIDClient) throws {
         let url = WebhookEndpoint.url(ofClient: client.id.rawValue)
         guard client.backChannelLogoutURI != nil else { return try deleteLogoutEndpoint(of: client.id) }
@@ -102,16 +101,14 @@ extension Transaction {
         try run("DELETE FROM webhook_endpoint WHERE url = ?", [WebhookEndpoint.url(ofClient: client.rawValue)])
     }
 
-    /// The client is told when the session ends.
+    /// The client is notified when the session ends.
     func recordParticipant(_ client: OpenIDClientID, in session: SessionID) throws {
         try run(
             "INSERT INTO openid_participant (session, client) VALUES (?, ?) ON CONFLICT (session, client) DO NOTHING",
             [session, client])
     }
 
-    /// Queues the end of a session for each client that took part. Its journal entry is the last one written.
-    ///
-    /// Each session is a line of its own: a client that refuses one logout token still gets the others.
+    /// Queues the end of a session, the last journal entry, for each client: one's refusal must not stop the others.
     func queueLogouts(ofSession session: SessionID) throws {
         try run(
             """
@@ -122,7 +119,7 @@ extension Transaction {
         try run("DELETE FROM openid_participant WHERE session = ?", [session])
     }
 
-    /// Queues the end of all that a person has at a client. The journal entry about it is the last one written.
+    /// Queues the end of all that a person has at a client, the last journal entry written.
     func queueLogout(of client: OpenIDClientID) throws {
         try run(
             """

@@ -2,24 +2,14 @@ package import Coding
 package import Crypto
 import Storage
 
-/// The `client_id` of a program that signs people in through Bramley: 1 to 64 letters, digits, dots, hyphens and
-/// underscores, chosen by the operator.
+/// The `client_id` of an application: 1 to 64 letters, digits, dots, hyphens and underscores.
 package struct OpenIDClientID: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: String
 
-    package init(unchecked rawValue: String) {
-        self.rawValue = rawValue
-    }
+    package init(unchecked rawValue: String) { self.rawValue = rawValue }
 
     package init?(parsing text: String) {
-        let isPlain = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let isPlain = text.utf8.allSatisfy { Base64URL.isCharacter($0) || $0 == UInt8(ascii: ".") }
         guard isPlain, (1...64).contains(text.utf8.count) else { return nil }
         rawValue = text
     }
@@ -27,7 +17,7 @@ package struct OpenIDClientID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { rawValue }
 }
 
-/// What a program may ask for (OIDC Core §5.4, §11), in the order of the documents.
+/// What a client may request (OIDC Core §5.4, §11), in the order of the documents.
 package enum OpenIDScope: String, Sendable, CaseIterable {
     case openid, profile, email, groups
     /// `apple_sub` and `is_private_email`.
@@ -35,23 +25,20 @@ package enum OpenIDScope: String, Sendable, CaseIterable {
     /// Refresh tokens, which outlive the session.
     case offlineAccess = "offline_access"
 
-    /// Those of a client for which the operator names none.
+    /// Of a client registered without scopes.
     package static let usual: [OpenIDScope] = [.openid, .profile, .email, .groups]
 
-    /// The known ones of a space-separated list, in the order above, each once. Unknown ones are ignored (OIDC Core
-    /// §3.1.2.1).
+    /// The known ones of a space-separated list, in the order above, each once (OIDC Core §3.1.2.1).
     package static func parse(_ text: String) -> [OpenIDScope] {
         let words = text.split(separator: " ").map(String.init)
         return allCases.filter { scope in words.contains { $0.isExactly(scope.rawValue) } }
     }
 
     /// Space-separated (RFC 6749 §3.3).
-    package static func text(_ scopes: [OpenIDScope]) -> String {
-        scopes.map(\.rawValue).joined(separator: " ")
-    }
+    package static func text(_ scopes: [OpenIDScope]) -> String { scopes.map(\.rawValue).joined(separator: " ") }
 }
 
-/// A client's secret, `bcs_…`, held by the program: `reveal()` is for the one time it is shown.
+/// A client's secret, `bcs_…`: `reveal()` is for the one time it is shown.
 package struct OpenIDClientSecret: SecretToken {
     package static var prefix: String { "bcs_" }
     package let text: String
@@ -59,13 +46,13 @@ package struct OpenIDClientSecret: SecretToken {
     package init(unchecked text: String) { self.text = text }
 }
 
-/// A program that signs people in through Bramley (RFC 6749 §2), as the operator registered it.
+/// An application that signs people in through Bramley (RFC 6749 §2), as registered.
 package struct OpenIDClient: Hashable, Sendable {
-    /// Hashes of its secrets: two while it changes from one to the other.
+    /// Hashes of its secrets: two during a rotation.
     package struct Secrets: Hashable, Sendable {
         package var current: Digest256
         package var former: Digest256?
-        /// When the former one ends; nil without one.
+        /// When the former one ends.
         package var formerUntil: Timestamp?
 
         /// In constant time.
@@ -78,26 +65,24 @@ package struct OpenIDClient: Hashable, Sendable {
     }
 
     package var id: OpenIDClientID
-    /// As pages show it.
     package var name: String
     /// Nil for a public client: one that cannot keep a secret (RFC 6749 §2.1).
     package var secrets: Secrets?
     package var redirectURIs: [String]
     /// `post_logout_redirect_uris`.
     package var logoutURIs: [String] = []
-    /// Where it learns of sign-outs: `backchannel_logout_uri` (Back-Channel Logout §2.2); nil: nowhere.
+    /// `backchannel_logout_uri` (Back-Channel Logout §2.2).
     package var backChannelLogoutURI: String?
-    /// Whether that address came by the API, and may therefore not lead inside (`nameBackChannel`).
+    /// Whether that address came by the API, and must therefore be public (`nameBackChannel`).
     package var backChannelPublicOnly = false
-    /// What it may ask for.
     package var scopes = OpenIDScope.usual
-    /// Who may use it: members of one of these; empty admits everybody.
+    /// Its users are members of one of these; empty admits everyone.
     package var groups: [String] = []
     /// Whether it must send a code challenge. Public clients must anyway.
     package var requiresPKCE = false
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
-    /// When it last got a token, to the minute; nil: never.
+    /// When it last got a token, to the minute; nil if never.
     package var lastUsedAt: Timestamp?
     /// When it last sent a wrong secret, to the minute.
     package var lastRefusedAt: Timestamp?
@@ -107,7 +92,7 @@ package struct OpenIDClient: Hashable, Sendable {
     /// Whether a person of these groups may use it.
     package func admits(groups: [String]) -> Bool { Self.admits(self.groups, groups: groups) }
 
-    /// - Parameter admitted: a client's groups; empty admits everybody.
+    /// - Parameter admitted: a client's groups; empty admits everyone.
     package static func admits(_ admitted: [String], groups: [String]) -> Bool {
         admitted.isEmpty || admitted.contains { own in groups.contains { $0.isExactly(own) } }
     }
@@ -127,14 +112,11 @@ extension OpenIDClient {
         Field("lastRefusedAt") { .time($0.lastRefusedAt) },
     ]
 
-    /// With the secret, the one time that it is shown.
     package static func fields(with secret: OpenIDClientSecret?) -> [Field<OpenIDClient>] {
         guard let secret else { return fields }
         return [fields[0], Field("clientSecret") { _ in .code(secret.reveal()) }] + fields.dropFirst()
     }
-}
 
-extension OpenIDClient {
     fileprivate static let columns = """
         id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
         back_channel_logout_uri, back_channel_public_only, scopes, groups, requires_pkce, created_at,
@@ -172,9 +154,6 @@ extension Snapshot {
     fileprivate func openIDClients() throws -> [OpenIDClient] {
         try rows("SELECT \(OpenIDClient.columns) FROM openid_client ORDER BY id").map { try OpenIDClient($0) }
     }
-
-    /// Whether anything signs people in by OpenID Connect.
-    func isOpenIDInUse() throws -> Bool { try exists("SELECT 1 FROM openid_client LIMIT 1") }
 }
 
 extension Transaction {
@@ -201,8 +180,7 @@ extension Transaction {
             [
                 client.id, client.name, client.secrets?.current, client.secrets?.former, client.secrets?.formerUntil,
                 TextList(client.redirectURIs), TextList(client.logoutURIs), client.backChannelLogoutURI,
-                client.backChannelPublicOnly, TextList(client.scopes), TextList(client.groups),
-                client.requiresPKCE,
+                client.backChannelPublicOnly, TextList(client.scopes), TextList(client.groups), client.requiresPKCE,
                 client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
             ])
         try setLogoutEndpoint(of: client)
@@ -216,14 +194,13 @@ extension Database {
         try await read { snapshot in try snapshot.openIDClients() }
     }
 
-    /// Read for each request, so that a change counts at once, in every process.
+    /// Read for each request, so that a change takes effect at once in every process.
     package func openIDClient(_ id: OpenIDClientID) async throws(Failure) -> OpenIDClient? {
         try await read { snapshot in try snapshot.openIDClient(id) }
     }
 
-    /// One isolated transaction: reads the clients, asks `change` for the new list, and writes the differences. Grants of
-    /// a client that is gone end. `change` may run twice, so it must have no effects.
-    /// - Returns: the clients as they are now, by id.
+    /// One transaction: writes what is different in the list that `change` makes of the clients, and returns them by
+    /// id. A removed client's grants end. `change` may run twice, so it must have no effects.
     package func changeOpenIDClients(
         at now: Timestamp, _ change: @escaping @Sendable ([OpenIDClient]) -> [OpenIDClient]
     ) async throws(Failure) -> [OpenIDClient] {
@@ -241,9 +218,7 @@ extension Database {
     }
 
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
-    package func touchOpenIDClient(
-        _ id: OpenIDClientID, isRefused: Bool, at now: Timestamp
-    ) async throws(Failure) {
+    package func touchOpenIDClient(_ id: OpenIDClientID, isRefused: Bool, at now: Timestamp) async throws(Failure) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
         try await note(at: now) { transaction in
             transaction.claim(.client(id))

@@ -84,7 +84,7 @@ extension Transaction {
             ])
     }
 
-    /// Writes what can change of a grant.
+    /// Writes the columns that can change.
     fileprivate func update(_ grant: Grant) throws {
         try run(
             """
@@ -99,17 +99,14 @@ extension Transaction {
             ])
     }
 
-    private static func scopes(of access: Grant.Access?) -> TextList? {
-        access.map { TextList($0.scopes) }
-    }
+    private static func scopes(of access: Grant.Access?) -> TextList? { access.map { TextList($0.scopes) } }
 
-    /// Ends what a session allowed, except what outlives it.
+    /// Ends a session's grants, except those with a refresh token.
     func endGrants(ofSession session: SessionID) throws {
         try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
     }
 
-    /// Ends what a person allowed clients whose groups they have left, and tells those.
-    /// - Parameter user: as written, with the journal entry about it.
+    /// Ends grants of clients whose groups `user`, as written with its journal entry, has left, and notifies them.
     func endLeftClients(_ user: User) throws {
         let clients = try rows(
             """
@@ -124,7 +121,7 @@ extension Transaction {
         }
     }
 
-    /// Ends what a person allowed in sessions that have ended, refresh tokens too: they may not be here any more.
+    /// Ends a person's grants of sessions that have ended, refresh tokens included: the person may no longer sign in.
     func endGrants(of user: UserID) throws {
         try run(
             "DELETE FROM openid_grant WHERE user = ?1 AND session NOT IN (SELECT id FROM session WHERE user = ?1)",
@@ -133,8 +130,7 @@ extension Transaction {
 }
 
 extension Database {
-    /// Stores a grant, and that its client is to learn of the session's end.
-    /// - Returns: false when its session has ended.
+    /// Stores a grant, and its client as a participant of the session; false when the session has ended.
     package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             transaction.claim(.session(grant.session))
@@ -145,16 +141,14 @@ extension Database {
         }
     }
 
-    /// Keeps the query of an authorization request; forgets those that have expired.
-    /// - Returns: false when as many are kept as may be.
+    /// Stores the query of an authorization request, and deletes expired ones; false when there are too many.
     package func keepAuthorizeRequest(
         _ id: Digest256, _ query: String, until end: Timestamp, at now: Timestamp
     ) async throws(Failure) -> Bool {
         try await write(at: now) { transaction in
             try transaction.run("DELETE FROM authorize_request WHERE expires_at <= ?", [now])
-            // 32 KB each: one address after another could fill the disk.
-            let count: Int = try transaction.value("SELECT count(*) FROM authorize_request") ?? 0
-            guard count < 1_000 else { return false }
+            // 32 KB each: requests from many addresses could fill the disk.
+            guard try transaction.count("SELECT count(*) FROM authorize_request") < 1_000 else { return false }
             try transaction.run(
                 "INSERT INTO authorize_request (id, query, expires_at) VALUES (?, ?, ?)", [id, query, end])
             return true
@@ -171,8 +165,8 @@ extension Database {
         try await read(at: now) { snapshot in try snapshot.grant(id) }
     }
 
-    /// One isolated transaction: reads the grant, asks `change` what becomes of it, and writes that. `change` may run
-    /// twice, so it must have no effects.
+    /// One transaction: reads the grant, and does with it what `change` returns. `change` may run twice, so it must have no
+    /// effects.
     @discardableResult
     package func changeGrant<Answer: Sendable>(
         _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)

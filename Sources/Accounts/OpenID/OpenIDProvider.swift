@@ -2,14 +2,14 @@ import Coding
 package import Crypto
 package import Storage
 
-/// The OpenID provider (OIDC Core): what its endpoints decide, without a byte of HTTP.
+/// The OpenID provider (OIDC Core): what its endpoints decide, without HTTP.
 package struct OpenIDProvider: Sendable {
     /// Seconds.
     package static let codeLifetime: Int64 = 60
     package static let accessLifetime: Int64 = 3_600
-    /// How long a refresh token lives that is not used.
+    /// How long an unused refresh token lives.
     package static let refreshLifetime: Int64 = 90 * 86_400
-    /// Within this time a repeated request, whose answer was lost, gets the same one.
+    /// Within this time a repeated request gets the same answer again.
     static let refreshGrace: Int64 = 10
     /// How long a person may take at Apple before they are sent there again.
     static let markLifetime: Int64 = 3_600
@@ -43,11 +43,11 @@ package struct OpenIDProvider: Sendable {
     /// The answer to a valid authorization request.
     package enum AuthorizeAnswer: Sendable {
         case code(GrantedCode)
-        /// The client is told.
+        /// For the client.
         case error(ProviderError)
         /// The person must sign in; afterwards the same path with this query.
         case signIn(query: String)
-        /// The person may not use the client, which is told if they want.
+        /// The person may not use the client; they decide whether it learns of it.
         case notAllowed(ProviderError)
     }
 
@@ -69,8 +69,7 @@ package struct OpenIDProvider: Sendable {
         let mark = AuthorizeMark(begunAt: now, subject: subject)
         var login: AuthorizeAnswer {
             .signIn(
-                query: request.query(
-                    mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
+                query: request.query(mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
         }
         let isSilent = request.prompt == AuthorizePrompt.none
         guard let signedIn, request.isAnswered(by: signedIn.session, known, at: now) else {
@@ -78,8 +77,7 @@ package struct OpenIDProvider: Sendable {
         }
         if let subject, subject != signedIn.user.id {
             let isSettled = known.map { signedIn.session.createdAt >= $0.begunAt } ?? false
-            return isSettled || isSilent
-                ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
+            return isSettled || isSilent ? .error(ProviderError(.loginRequired, "another person is signed in")) : login
         }
         guard signedIn.user.state == .active, request.client.admits(groups: signedIn.user.groups) else {
             let error = ProviderError(.accessDenied, "the person may not use this client")
@@ -91,9 +89,8 @@ package struct OpenIDProvider: Sendable {
         return .code(code)
     }
 
-    /// Keeps a request that is too long for the way through Apple, while its person is there.
-    /// - Parameter query: as `AuthorizeAnswer.signIn` has it.
-    /// - Returns: what names it; nil while there are too many.
+    /// Stores a request of `AuthorizeAnswer.signIn` that is too long to be sent through Apple; nil while there are too
+    /// many.
     package func keep(_ query: String) async throws(Failure) -> String? {
         let (id, now) = (Base64URL.encode(random.bytes(16)), clock.now())
         let isKept = try await database.keepAuthorizeRequest(
@@ -101,8 +98,7 @@ package struct OpenIDProvider: Sendable {
         return isKept ? id : nil
     }
 
-    /// - Parameter id: from `keep`.
-    /// - Returns: the query; nil once it has expired.
+    /// The query of `keep`'s id; nil once it has expired.
     package func kept(_ id: String) async throws(Failure) -> String? {
         try await database.keptAuthorizeRequest(SHA256.hash(utf8: id), at: clock.now())
     }
@@ -124,8 +120,7 @@ package struct OpenIDProvider: Sendable {
 
     // MARK: Clients
 
-    /// - Returns: nil also for a client with the name of an assertion's audience, which may have been configured later: no
-    ///   token passes for another kind (RFC 8725 §3.12).
+    /// Nil also for a client with an assertion audience's name, perhaps configured later (RFC 8725 §3.12).
     package func client(_ id: OpenIDClientID) async throws(Failure) -> OpenIDClient? {
         audiences.contains { $0.isExactly(id.rawValue) } ? nil : try await database.openIDClient(id)
     }
@@ -133,26 +128,22 @@ package struct OpenIDProvider: Sendable {
     /// The client of a request, proven. A wrong secret is recorded for the operator.
     package func authenticate(_ request: ProviderRequest) async throws(Failure) -> OpenIDClient {
         let now = clock.now()
-        let client = try await client(request.credential.id)
+        let client = try await client(request.clientID)
         func refused(_ cause: String) -> Failure {
             .oauth(
                 .invalidClient, "unknown client, or wrong client authentication",
-                cause: "client \(request.credential.id): \(cause)")
+                cause: "client \(request.clientID): \(cause)")
         }
         guard let client else { throw refused("unknown") }
-        switch (request.credential, client.secrets) {
-        case (.none, nil): return client
-        case (.basic(_, let candidates), let secrets?):
-            if candidates.contains(where: { secrets.accept($0, at: now) }) { return client }
-        case (.post(_, let secret), let secrets?):
-            if secrets.accept(secret, at: now) { return client }
-        case (.none, _?), (.basic, nil), (.post, nil): break
-        }
+        let isProven =
+            client.secrets.map { secrets in request.secrets.contains { secrets.accept($0, at: now) } }
+            ?? request.secrets.isEmpty
+        if isProven { return client }
         await touch(client, isRefused: true, at: now)
         throw refused("wrong authentication")
     }
 
-    /// For the operator's information: a store that cannot write refuses nobody.
+    /// For the operator's information: a failing store is ignored.
     private func touch(_ client: OpenIDClient, isRefused: Bool, at now: Timestamp) async {
         let isDue =
             isRefused
@@ -175,9 +166,7 @@ package struct OpenIDProvider: Sendable {
     }
 
     /// - Parameter client: proven.
-    package func tokens(
-        for request: ProviderRequest, of client: OpenIDClient
-    ) async throws(Failure) -> TokenAnswer {
+    package func tokens(for request: ProviderRequest, of client: OpenIDClient) async throws(Failure) -> TokenAnswer {
         let answer: TokenAnswer
         switch try TokenRequest(request) {
         case .code(let code, let redirectURI, let verifier):
@@ -193,36 +182,27 @@ package struct OpenIDProvider: Sendable {
     ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let access = GrantedAccessToken.make(code.grant, secret: random.bytes(32))
-        let refresh = GrantedRefreshToken.issue(
-            code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
-        let result = try await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
+        let refresh = GrantedRefreshToken.issue(code.grant, seed: random.bytes(GrantedRefreshToken.half), with: keyring)
+        let held = try await database.changeGrant(code.grant, at: now) { held -> (GrantChange, Granted) in
+            func refused(_ cause: String) -> Granted { .failure(TokenRequest.refusedCode(cause)) }
             guard var held, held.grant.client == client.id, constantTimeEquals(held.grant.code.hash, code.hash)
-            else { return (.keep, .refused("unknown")) }
-            // RFC 6749 §4.1.2: somebody else has it too.
-            if held.grant.isCodeUsed { return (.end, .refused("used before: its tokens have ended")) }
-            if let cause = Self.refusal(
-                of: held, redirectURI: redirectURI, verifier: verifier, at: now)
-            {
-                return (.keep, .refused(cause))
+            else { return (.keep, refused("unknown")) }
+            // RFC 6749 §4.1.2: someone else has it too.
+            if held.grant.isCodeUsed { return (.end, refused("used before: its tokens have ended")) }
+            if let cause = Self.refusal(of: held, redirectURI: redirectURI, verifier: verifier, at: now) {
+                return (.keep, refused(cause))
             }
             let scopes = held.allowed(held.grant.scopes)
             held.grant.isCodeUsed = true
-            held.grant.access = Grant.Access(
-                hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
+            held.grant.access = Grant.Access(hash: access.hash, expiresAt: held.accessEnd(at: now), scopes: scopes)
             held.grant.expiresAt = held.accessEnd(at: now)
             if scopes.contains(.offlineAccess) {
                 held.grant.refresh = Grant.Refresh(hash: refresh.hash)
                 held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)
                 held.grant.expiresAt = now.adding(seconds: Self.refreshLifetime)
             }
-            return (.replace(held.grant), .granted(held))
-        }
-        let held: HeldGrant
-        switch result {
-        case .granted(let found): held = found
-        case .refused(let cause): throw TokenRequest.refusedCode(cause)
-        case .wider: throw Self.wider
-        }
+            return (.replace(held.grant), .success(held))
+        }.get()
         return try await answer(held, access, held.grant.refresh == nil ? nil : refresh, isFirst: true, at: now)
     }
 
@@ -247,54 +227,45 @@ package struct OpenIDProvider: Sendable {
             Array(Base64URL.encode(SHA256.hash(utf8: verifier).bytes).utf8), Array(challenge.utf8))
     }
 
-    private enum Granted: Sendable {
-        /// With the cause, for the log.
-        case refused(String)
-        case wider
-        case granted(HeldGrant)
-    }
+    private typealias Granted = Result<HeldGrant, Failure>
 
     private func refresh(
         _ token: GrantedRefreshToken, _ scopes: [OpenIDScope]?, _ client: OpenIDClient
     ) async throws(Failure) -> TokenAnswer {
         let now = clock.now()
         let isIssued = token.isIssued(by: keyring)
-        // Derived from the old one, so that the same request gets the same answer, in another process too.
+        // Derived from the old one, so that the same request gets the same answer in every process.
         let candidates = successors(of: token)
-        let result = try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
+        let held = try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Granted) in
+            func refused(_ cause: String) -> Granted { .failure(TokenRequest.refusedRefresh(cause)) }
             guard let held, held.grant.client == client.id, let refresh = held.grant.refresh else {
-                return (.keep, .refused("unknown or ended"))
+                return (.keep, refused("unknown or ended"))
             }
-            if now >= held.grant.expiresAt { return (.keep, .refused("expired")) }
+            if now >= held.grant.expiresAt { return (.keep, refused("expired")) }
             guard held.isAdmitted, held.mayRefresh else {
-                return (.keep, .refused("the client or the person may no longer use it"))
+                return (.keep, refused("the client or the person may no longer use it"))
             }
             if let former = refresh.former, let usedAt = refresh.usedAt, constantTimeEquals(former, token.hash),
-                usedAt.isWithin(Self.refreshGrace, of: now)
+                // In either direction: two servers' clocks differ.
+                abs(now.milliseconds - usedAt.milliseconds) <= Self.refreshGrace * 1_000
             {
-                return (.keep, .granted(held))
+                return (.keep, .success(held))
             }
             guard constantTimeEquals(refresh.hash, token.hash) else {
-                // RFC 9700 §4.14.2: an old one is in two hands. One that was never issued is in nobody's.
-                return isIssued
-                    ? (.end, .refused("used before: its tokens have ended")) : (.keep, .refused("forged"))
+                // RFC 9700 §4.14.2: two clients have an old one. One that was never issued ends nothing.
+                return isIssued ? (.end, refused("used before: its tokens have ended")) : (.keep, refused("forged"))
             }
-            guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else { return (.keep, .wider) }
+            guard scopes?.allSatisfy(held.grant.scopes.contains) ?? true else {
+                return (.keep, .failure(.oauth(.invalidScope, "the scope is wider than what was granted")))
+            }
             let next = held.renewed(by: candidates[0], former: token.hash, scopes, at: now)
-            return (.replace(next.grant), .granted(next))
-        }
-        switch result {
-        case .refused(let cause): throw TokenRequest.refusedRefresh(cause)
-        case .wider: throw Self.wider
-        case .granted(let held):
-            guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
-                let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
-            else { throw TokenRequest.refusedRefresh() }
-            return try await answer(held, next.access, next.refresh, isFirst: false, at: usedAt)
-        }
+            return (.replace(next.grant), .success(next))
+        }.get()
+        guard let refresh = held.grant.refresh, let usedAt = refresh.usedAt,
+            let next = candidates.first(where: { constantTimeEquals($0.refresh.hash, refresh.hash) })
+        else { throw TokenRequest.refusedRefresh() }
+        return try await answer(held, next.access, next.refresh, isFirst: false, at: usedAt)
     }
-
-    private static let wider = Failure.oauth(.invalidScope, "the scope is wider than what was granted")
 
     /// Under each key of the ring, the current one first.
     private func successors(of token: GrantedRefreshToken) -> [Successors] {
@@ -320,10 +291,9 @@ package struct OpenIDProvider: Sendable {
             expiresIn: max(0, (end.milliseconds - moment.milliseconds) / 1_000), scopes: held.accessScopes)
     }
 
-    // MARK: What tokens open
+    // MARK: Access and revocation
 
-    /// The grant of a live access token, which is its `access`; nil for anything else. Its scopes are those that the
-    /// client may still ask for.
+    /// The grant of a live access token; nil for anything else. Its scopes are those the client may still ask for.
     package func grant(access text: String) async throws(Failure) -> HeldGrant? {
         guard let token = GrantedAccessToken(parsing: text) else { return nil }
         let now = clock.now()
@@ -335,12 +305,9 @@ package struct OpenIDProvider: Sendable {
         return held
     }
 
-    /// Ends a token of this client (RFC 7009 §2.1): a refresh token with all that came of its grant, an access token
-    /// alone. Unknown ones are ended already.
+    /// Ends a token of this client (RFC 7009 §2.1): a refresh token with its whole grant. Ignores unknown ones.
     package func revoke(_ request: ProviderRequest, of client: OpenIDClient) async throws(Failure) {
-        guard let text = request["token"] else {
-            throw .oauth(.invalidRequest, "token is missing")
-        }
+        guard let text = request["token"] else { throw .oauth(.invalidRequest, "token is missing") }
         let now = clock.now()
         if let token = GrantedRefreshToken(parsing: text) {
             try await database.changeGrant(token.grant, at: now) { held -> (GrantChange, Bool) in
@@ -366,21 +333,13 @@ package struct OpenIDProvider: Sendable {
     }
 }
 
-/// What a refresh token is exchanged for.
 private typealias Successors = (access: GrantedAccessToken, refresh: GrantedRefreshToken)
-
-extension Timestamp {
-    /// Whether it is that near, in seconds, before or after: two servers' clocks differ.
-    fileprivate func isWithin(_ seconds: Int64, of other: Timestamp) -> Bool {
-        abs(milliseconds - other.milliseconds) <= seconds * 1_000
-    }
-}
 
 extension HeldGrant {
     /// What its access token may read now.
     package var accessScopes: [OpenIDScope] { allowed(grant.access?.scopes ?? grant.scopes) }
 
-    /// After a refresh. The access token before stays for a moment: calls are in flight with it.
+    /// After a refresh. The former access token stays valid for a moment, for calls in flight.
     fileprivate func renewed(
         by next: Successors, former: Digest256, _ scopes: [OpenIDScope]?, at now: Timestamp
     ) -> HeldGrant {
@@ -406,7 +365,7 @@ extension HeldGrant {
 extension ValidatedAuthorizeRequest {
     /// Whether the session's sign-in is recent enough (OIDC Core §3.1.2.1).
     fileprivate func isAnswered(by session: Session, _ mark: AuthorizeMark?, at now: Timestamp) -> Bool {
-        // The sign-in that this request has led to.
+        // The sign-in that this request caused.
         if let mark, session.createdAt >= mark.begunAt { return true }
         if prompt == .login { return false }
         return maximumAge.map { now < session.createdAt.adding(seconds: $0) } ?? true

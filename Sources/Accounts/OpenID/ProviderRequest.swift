@@ -3,31 +3,14 @@ import Crypto
 import Logging
 import Storage
 
-/// A request to the token or revocation endpoint, parsed: how the client names itself, and what it asks.
+/// A request to the token or revocation endpoint, as parsed.
 package struct ProviderRequest: Sendable {
-    /// How a client proves itself (RFC 6749 §2.3.1).
-    package enum Credential: Sendable {
-        /// `client_secret_basic`: the secret as the standard has it, and as it came, which is what many clients mean.
-        case basic(OpenIDClientID, [OpenIDClientSecret])
-        /// `client_secret_post`
-        case post(OpenIDClientID, OpenIDClientSecret)
-        /// `none`: a public client.
-        case none(OpenIDClientID)
-
-        package var id: OpenIDClientID {
-            switch self {
-            case .basic(let id, _), .post(let id, _), .none(let id): id
-            }
-        }
-    }
-
-    package let credential: Credential
+    let clientID: OpenIDClientID
+    /// Any of them may be its secret (RFC 6749 §2.3.1). Empty without client authentication.
+    let secrets: [OpenIDClientSecret]
     private let fields: [FormField]
 
-    /// - Parameters:
-    ///   - fields: of the form.
-    ///   - authorization: the values of `Authorization`.
-    /// - Throws: `invalid_request` or `invalid_client`.
+    /// Of a form, with the values of `Authorization`. Throws `invalid_request` or `invalid_client`.
     package init(_ fields: [FormField], authorization: [String]) throws(Failure) {
         try fields.checkOnce(Self.names)
         self.fields = fields
@@ -44,10 +27,9 @@ package struct ProviderRequest: Sendable {
             guard named.map({ $0 == id }) ?? true else {
                 throw .oauth(.invalidRequest, "client_id is not the client that authenticates")
             }
-            // An empty secret is none (RFC 6749 §2.3.1): oidc-agent names a public client so.
-            credential = secrets.isEmpty ? .none(id) : .basic(id, secrets)
+            (clientID, self.secrets) = (id, secrets)
         } else if let named {
-            credential = secret.map { .post(named, $0) } ?? .none(named)
+            (clientID, secrets) = (named, secret.map { [$0] } ?? [])
         } else {
             throw .oauth(.invalidClient, "no client authentication")
         }
@@ -65,8 +47,9 @@ package struct ProviderRequest: Sendable {
         return id
     }
 
-    /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1); Authlib and others leave that out. A secret
-    /// of ours has no character this could change, nor has an id: only an operator's own secret may.
+    /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1); Authlib and others leave that out, so a
+    /// secret may be either form. Ours and ids have no character that differs: only an operator's own secret may.
+    /// - Returns: no secret for an empty one (RFC 6749 §2.3.1), as oidc-agent sends for a public client.
     private static func basic(_ value: String) throws(Failure) -> (OpenIDClientID, [OpenIDClientSecret]) {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic",
@@ -95,13 +78,11 @@ extension [FormField] {
 
     /// - Throws: `invalid_request` for a parameter that is given twice.
     func checkOnce(_ names: [String]) throws(Failure) {
-        for name in names where isRepeated(name) {
-            throw .oauth(.invalidRequest, "\(name) is given more than once")
-        }
+        for name in names where isRepeated(name) { throw .oauth(.invalidRequest, "\(name) is given more than once") }
     }
 }
 
-/// What the token endpoint is asked for (RFC 6749 §4.1.3, §6).
+/// A request to the token endpoint (RFC 6749 §4.1.3, §6).
 enum TokenRequest {
     case code(GrantedCode, redirectURI: String, verifier: String?)
     case refresh(GrantedRefreshToken, scopes: [OpenIDScope]?)
@@ -110,15 +91,11 @@ enum TokenRequest {
         switch request["grant_type"] {
         case "authorization_code":
             guard let code = request["code"] else { throw .oauth(.invalidRequest, "code is missing") }
-            guard let uri = request["redirect_uri"] else {
-                throw .oauth(.invalidRequest, "redirect_uri is missing")
-            }
+            guard let uri = request["redirect_uri"] else { throw .oauth(.invalidRequest, "redirect_uri is missing") }
             guard let code = GrantedCode(parsing: code) else { throw Self.refusedCode() }
             self = .code(code, redirectURI: uri, verifier: request["code_verifier"])
         case "refresh_token":
-            guard let text = request["refresh_token"] else {
-                throw .oauth(.invalidRequest, "refresh_token is missing")
-            }
+            guard let text = request["refresh_token"] else { throw .oauth(.invalidRequest, "refresh_token is missing") }
             guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh() }
             self = .refresh(token, scopes: try request["scope"].map(Self.scopes))
         case nil: throw .oauth(.invalidRequest, "grant_type is missing")
@@ -127,7 +104,7 @@ enum TokenRequest {
         }
     }
 
-    /// RFC 6749 §6: none that was not granted, so none that is unknown.
+    /// RFC 6749 §6: only granted scopes, so no unknown ones.
     private static func scopes(_ text: String) throws(Failure) -> [OpenIDScope] {
         let words = text.split(separator: " ")
         guard !words.isEmpty, words.allSatisfy({ OpenIDScope(rawValue: String($0)) != nil }) else {
@@ -136,8 +113,7 @@ enum TokenRequest {
         return OpenIDScope.parse(text)
     }
 
-    /// One answer for every reason: a guesser learns nothing.
-    /// - Parameter cause: for the operator's log.
+    /// The same answer for every reason, so that a guesser learns nothing; `cause` is for the operator's log.
     static func refusedCode(_ cause: String? = nil) -> Failure {
         .oauth(
             .invalidGrant, "the code is unknown, used, expired, or of another client, redirect_uri or code_verifier",
@@ -149,7 +125,7 @@ enum TokenRequest {
     }
 }
 
-/// An error of the protocol, as a client reads it.
+/// An error of the protocol, for the client.
 package struct ProviderError: Hashable, Sendable {
     /// The codes of RFC 6749 §4.1.2.1 and §5.2, OIDC Core §3.1.2.6 and RFC 6750 §3.1.
     package enum Code: String, Sendable, CaseIterable {
@@ -176,7 +152,6 @@ package struct ProviderError: Hashable, Sendable {
         self.text = text
     }
 
-    /// The code in the log.
     fileprivate var reason: ReasonCode {
         switch code {
         case .invalidClient: .openIDClientRefused
@@ -189,12 +164,12 @@ package struct ProviderError: Hashable, Sendable {
 }
 
 extension Failure {
-    /// - Parameter cause: for the operator's log, where the client must not learn which it was.
+    /// - Parameter cause: for the operator's log only, in place of `text`.
     package static func oauth(_ code: ProviderError.Code, _ text: String, cause: String? = nil) -> Failure {
         let error = ProviderError(code, text)
         var failure = Failure(error.reason, cause ?? text)
         failure.oauth = error
-        // A program's access token ends every hour.
+        // Access tokens expire every hour.
         if code == .invalidToken { failure.level = .debug }
         return failure
     }

@@ -1,8 +1,8 @@
 import Storage
 
-// What the operator's page shows.
+// What came after the first release.
 extension Schema {
-    /// Older versions cannot read its event `user.pending`.
+    /// What the operator's page shows. Older versions cannot read its event `user.pending`.
     static let operatorPage = SchemaStep(
         name: "0026-operator",
         sql: """
@@ -26,15 +26,13 @@ extension Schema {
             ) STRICT, WITHOUT ROWID;
 
             """)
-}
 
-// By which lists find people, however many there are.
-extension Schema {
-    /// Of user: names or groups that are not indexed as they are now.
+    /// Of user: a name or groups that changed since they were indexed.
     static let isUnindexed = """
         indexed_groups <> groups OR indexed_name <> coalesce(given_name, '') || ' ' || coalesce(family_name, '')
         """
 
+    /// Indexes that find people.
     static let search = SchemaStep(
         name: "0031-search", admits: "0026-operator",
         sql: """
@@ -71,10 +69,7 @@ extension Schema {
             CREATE INDEX audit_type ON audit (type, sequence);
 
             """)
-}
 
-// Where this server may be made to send requests.
-extension Schema {
     static let outgoing = SchemaStep(
         name: "0032-outgoing", admits: "0026-operator",
         sql: """
@@ -82,10 +77,7 @@ extension Schema {
             ALTER TABLE openid_client ADD COLUMN back_channel_public_only INTEGER NOT NULL DEFAULT 0;
 
             """)
-}
 
-// Passwords leave: an application drops its own.
-extension Schema {
     static let withoutPasswords = SchemaStep(
         name: "0033-without-passwords", admits: "0026-operator",
         sql: """

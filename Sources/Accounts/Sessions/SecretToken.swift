@@ -1,8 +1,7 @@
 import Coding
 package import Crypto
 
-/// A secret that identifies its holder: a prefix that names its kind, and 256 random bits in unpadded base64url. The
-/// database stores only its SHA-256, which is as good as a slow hash here: nobody guesses 256 bits.
+/// A secret: its kind's prefix, and 256 random bits in unpadded base64url. Stored only as SHA-256, which suffices.
 package protocol SecretToken: Redacted {
     static var prefix: String { get }
     var text: String { get }
@@ -17,7 +16,7 @@ extension SecretToken {
         Self(unchecked: prefix + Base64URL.encode(random.bytes(32)))
     }
 
-    /// Parses a token from a request: the prefix and 43 characters of the base64url alphabet; nil for anything else.
+    /// Nil for anything but the prefix and 43 characters of the base64url alphabet.
     package init?(parsing text: String) {
         let (bytes, prefix) = (text.utf8, Self.prefix.utf8)
         guard bytes.count == prefix.count + Self.characterCount, bytes.starts(with: prefix),
@@ -26,15 +25,14 @@ extension SecretToken {
         self.init(unchecked: text)
     }
 
-    /// SHA-256 of the whole text, including the prefix; the database is searched by it.
+    /// SHA-256 of the whole text, including the prefix.
     package var hash: Digest256 { SHA256.hash(utf8: text) }
 
     /// The text itself, for its intended holder. Review every call.
     package func reveal() -> String { text }
 }
 
-/// A session's secret, `brs_…`, held by the browser or app: `reveal()` is for `Set-Cookie` and for the answer to an
-/// app.
+/// A session's secret, `brs_…`; `reveal()` is for `Set-Cookie` and for the answer to an app.
 package struct SessionToken: SecretToken {
     package static var prefix: String { "brs_" }
     package let text: String

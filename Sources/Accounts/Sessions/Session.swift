@@ -79,9 +79,7 @@ package struct SessionLimits: Hashable, Sendable {
 
     /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, or a quarter of a short idle
     /// limit, because a session touched less often than its idle limit would end while in use.
-    package var touchInterval: Int64 {
-        min(60_000, max(1, Timestamp(seconds: idleTimeout).milliseconds / 4))
-    }
+    package var touchInterval: Int64 { min(60_000, max(1, Timestamp(seconds: idleTimeout).milliseconds / 4)) }
 
     /// When this session ends: the absolute end or the idle end, whichever is earlier.
     package func end(of session: Session) -> Timestamp {

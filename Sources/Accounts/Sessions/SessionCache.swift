@@ -8,8 +8,7 @@ package import Storage
 /// `SessionInvalidations`, and a fill is kept only if the generation has not moved since before its read, so that
 /// nothing is answered after a write invalidated it. Negative answers are not kept: a stranger's tokens evict nobody.
 package final class SessionCache {
-    /// Gets the prepared bytes, and whether `lastSeenAt` should be written: that is true at most once a minute for a
-    /// session and loop. Returns whether they were of use. It must not ask the same cache again.
+    /// Gets the prepared bytes, and whether `lastSeenAt` is due; says if they were of use. Must not ask this cache.
     package typealias Use = (_ value: Span<UInt8>, _ isTouchDue: Bool) -> Bool
 
     private let reader: SessionReader
@@ -22,10 +21,7 @@ package final class SessionCache {
     /// The generation up to which the invalidations have been applied.
     private var seen: UInt64
 
-    /// - Parameters:
-    ///   - reader: the loop's own.
-    ///   - memory: in bytes, used as far as there are sessions.
-    ///   - valueSize: of a typical value, in bytes.
+    /// With the loop's own reader. `memory` in bytes is used as far as there are sessions; `valueSize` is typical.
     package init(
         reader: SessionReader, invalidations: SessionInvalidations, limits: SessionLimits, memory: Int,
         valueSize: Int
@@ -39,12 +35,10 @@ package final class SessionCache {
         seen = invalidations.generation
     }
 
-    /// The number of sessions kept.
     package var count: Int { ring.count }
 
-    /// The live session of `token`. On a miss, reads the database on this thread.
-    /// - Parameter prepare: makes the bytes to keep from a session; it also decides about users that are not active.
-    /// - Returns: what `use` returned; false when there is no such session.
+    /// The live session of `token`, read on this thread on a miss. `prepare` makes the bytes to keep, and decides about
+    /// users that are not active. Returns what `use` returned; false without such a session.
     package func lookUp(
         token: Digest256, now: Timestamp, prepare: (SignedIn) -> [UInt8], use: Use
     ) throws(StoreError) -> Bool {
@@ -55,8 +49,7 @@ package final class SessionCache {
         return try fill(token: token, now: now, prepare: prepare, use: use)
     }
 
-    /// The same, from memory alone.
-    /// - Returns: nil when nothing is kept, or not trusted.
+    /// The same, from memory alone; nil when nothing is kept, or not trusted.
     package func kept(_ token: Digest256, at now: Timestamp, use: Use) -> Bool? {
         if invalidations.generation != seen { applyInvalidations() }
         guard let slot = ring.slot(of: token), invalidations.trust.holds(at: now) else { return nil }
@@ -92,8 +85,7 @@ package final class SessionCache {
         now.milliseconds - found.session.lastSeenAt.milliseconds >= touchInterval ? now : found.session.lastSeenAt
     }
 
-    /// Keeps what was read elsewhere, unless something was invalidated since before the read.
-    /// - Parameter generation: of the invalidations, taken before the read.
+    /// Keeps what was read elsewhere, unless something was invalidated since `generation`, taken before the read.
     package func keep(_ value: [UInt8], of found: SignedIn, readAt generation: UInt64) {
         keep(value, of: found, readAt: generation, lastSeenAt: found.session.lastSeenAt)
     }

@@ -8,7 +8,6 @@ import Synchronization
 /// atomic load) and, when it has moved, applies the new entries. A fill is stored only if the generation has not moved
 /// since before its read. So the very next check in this process refuses a revoked session.
 package final class SessionInvalidations: Sendable {
-    /// What became invalid.
     package enum Entry: Hashable, Sendable {
         case token(Digest256)
         case user(UserID)
@@ -34,9 +33,7 @@ package final class SessionInvalidations: Sendable {
     }
 
     /// The number of entries ever appended.
-    package var generation: UInt64 {
-        counter.load(ordering: .acquiring)
-    }
+    package var generation: UInt64 { counter.load(ordering: .acquiring) }
 
     package func append(_ entries: [Entry]) {
         guard !entries.isEmpty else { return }

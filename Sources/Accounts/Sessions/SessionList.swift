@@ -4,13 +4,20 @@ import Storage
 package enum SessionOrder: Sendable {
     /// By the sign-in, newest first.
     case newest
-    /// By the last use, latest first. A session that is used while somebody turns pages moves to the first.
+    /// By the last use, latest first. A session that is used while pages are read moves to the first.
     case lastUsed
 
     package func time(of session: Session) -> Timestamp {
         switch self {
         case .newest: session.createdAt
         case .lastUsed: session.lastSeenAt
+        }
+    }
+
+    fileprivate var column: String {
+        switch self {
+        case .newest: "s.created_at"
+        case .lastUsed: "s.last_seen_at"
         }
     }
 }
@@ -26,14 +33,11 @@ package enum SessionEndCause: String, Sendable, CaseIterable {
     case userDisabled = "user_disabled"
     case expired
     case tokenDead = "token_dead"
-    /// Of an `account.deleted` from before passwords left: a link that the application refused had created the user.
-    /// Nothing else ended.
+    /// Only in an `account.deleted` of an earlier version, when the application refused a link that had created the user.
     case linkRemoved = "link_removed"
 }
 
-/// Where a page of sessions ended.
 package struct SessionCursor: Hashable, Sendable {
-    /// By which the list is ordered.
     package var time: Timestamp
     package var id: SessionID
 }
@@ -44,19 +48,17 @@ extension SessionCursor {
     }
 }
 
-// Lists of sessions, as their person, operators and programs see them.
 extension Database {
     /// At most `limit` of them after `cursor`; of one user, or of all.
     package func sessions(
-        of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int,
-        at now: Timestamp
+        of user: UserID?, by order: SessionOrder = .newest, after cursor: SessionCursor?, limit: Int, at now: Timestamp
     ) async throws(Failure) -> Page<Session, SessionCursor> {
         try await read(at: now) { snapshot in
             try snapshot.sessions(of: user, by: order, after: cursor, limit: limit)
         }
     }
 
-    /// The newest after `cursor`, each with its person; nil for one who was just deleted.
+    /// The newest after `cursor`, each with its person; nil if just deleted.
     package func sessionsOfPeople(
         of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
     ) async throws(Failure) -> Page<(session: Session, user: User?), SessionCursor> {
@@ -65,20 +67,22 @@ extension Database {
         return Page(items: page.items.map { ($0, people[$0.user]) }, next: page.next)
     }
 
-    /// How many sessions there are, ended ones included that nobody has deleted yet.
+    /// Including ended ones that are not deleted yet.
     package func sessionCount() async throws(Failure) -> Int {
         try await readCounting { snapshot in try snapshot.count("SELECT count(*) FROM session") }
     }
 
-    /// How many live sessions the user has.
+    /// Live ones.
     package func sessionCount(of user: UserID, at now: Timestamp) async throws(Failure) -> Int {
-        try await read(at: now) { snapshot in try snapshot.sessionCount(of: user) }
+        try await read(at: now) { snapshot in
+            try snapshot.count(
+                "SELECT count(*) FROM session s WHERE s.user = ? AND s.expires_at > ? AND s.last_seen_at > ?",
+                [user, now, now.adding(seconds: -snapshot.context.sessionLimits.idleTimeout)])
+        }
     }
 
-    /// Ends every session that exists at `now`, in transactions of a few hundred, so that a server waits for none of
-    /// them long. Sessions created in the meantime stay.
-    /// - Parameter progress: told after each transaction how many it has ended.
-    /// - Returns: how many were ended.
+    /// Ends every session that exists at `now`, in small transactions, after each of which `progress` gets the number
+    /// ended. Returns how many were ended.
     package func endAllSessions(
         cause: SessionEndCause, at now: Timestamp, progress: (Int) -> Void = { _ in }
     ) async throws(Failure) -> Int {
@@ -96,8 +100,7 @@ extension Snapshot {
     ) throws -> Page<Session, SessionCursor> {
         var wanted = Conditions()
         wanted.add(
-            "s.expires_at > ? AND s.last_seen_at > ?",
-            [now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
+            "s.expires_at > ? AND s.last_seen_at > ?", [now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
         if let user { wanted.add("s.user = ?", [user]) }
         let column = order.column
         if let cursor { wanted.add("(\(column), s.id) < (?, ?)", [cursor.time, cursor.id]) }
@@ -105,22 +108,6 @@ extension Snapshot {
             "SELECT \(Session.columns) FROM session s \(wanted.clause) ORDER BY \(column) DESC, s.id DESC LIMIT ?",
             wanted.arguments, limit: limit, place: { SessionCursor($0, by: order) }
         ) { try Session($0) }
-    }
-
-    /// How many live sessions the user has.
-    func sessionCount(of user: UserID) throws -> Int {
-        try count(
-            "SELECT count(*) FROM session s WHERE s.user = ? AND s.expires_at > ? AND s.last_seen_at > ?",
-            [user, now, now.adding(seconds: -context.sessionLimits.idleTimeout)])
-    }
-}
-
-extension SessionOrder {
-    fileprivate var column: String {
-        switch self {
-        case .newest: "s.created_at"
-        case .lastUsed: "s.last_seen_at"
-        }
     }
 }
 
@@ -131,7 +118,7 @@ extension Session {
         Field("lastSeenAt") { .time($0.lastSeenAt) }, Field("expiresAt") { .time($0.expiresAt) },
     ]
 
-    /// With the device it was created on: for its owner, and for the operator.
+    /// With the device: for its owner, and for the operator.
     package static let fields: [Field<Session>] =
         times + [
             Field("kind") { .text($0.kind.rawValue) }, Field("clientID") { .text($0.clientID.rawValue) },

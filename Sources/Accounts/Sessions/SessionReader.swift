@@ -2,14 +2,13 @@ package import Coding
 package import Crypto
 package import Storage
 
-/// The synchronous look-up of one event loop: its own read-only connection, a cached statement, no transaction left
-/// open. Made on the loop that uses it; not Sendable.
+/// One event loop's synchronous lookup: its own read-only connection and a cached statement. Not Sendable.
 package struct SessionReader {
     /// A session, and the generation of the invalidations before it was read.
     package typealias Found = (found: SignedIn, readAt: UInt64)
 
     private let read: (Digest256, Timestamp) throws(StoreError) -> SignedIn?
-    /// What this loop asked for in vain and others have read for it since.
+    /// What this loop missed and others have read since.
     package let takeFound: () -> [Found]
 
     package init(
@@ -23,7 +22,7 @@ package struct SessionReader {
     package func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? { try read(token, now) }
 }
 
-/// Makes `SessionReader`s, and tells them when what they read is no longer valid.
+/// Makes `SessionReader`s, and invalidates what they read.
 package protocol SessionDirectory: Sendable {
     func makeReader() throws(StoreError) -> SessionReader
     var invalidations: SessionInvalidations { get }
@@ -43,8 +42,8 @@ extension Database: SessionDirectory {
 
     /// The live session of this token with its user (in any state); nil when unknown, ended or expired.
     ///
-    /// Where a look-up is a trip, from the cache while it is trusted; otherwise asks. Whoever hears nothing from the
-    /// database is told so, and nobody is signed in or out by what was true a while ago.
+    /// Where a lookup goes over the network, from the cache while it is trusted; otherwise from the database. If that does
+    /// not answer, throws: an outdated answer would sign someone in or out wrongly.
     package func signedIn(token: Digest256, at now: Timestamp) async throws(Failure) -> SignedIn? {
         guard let sharedSessions else { return try await lookUp(at: now) { try $0.signedIn(token) } }
         if invalidations.trust.holds(at: now), let kept = sharedSessions.kept(token, at: now) { return kept }
@@ -53,7 +52,7 @@ extension Database: SessionDirectory {
         }
     }
 
-    /// Of a session. With what else a check does, the answer is there within two seconds.
+    /// With everything else in a check, the answer takes at most two seconds.
     private static var longestLookUp: Duration { .milliseconds(1_250) }
 
     private func ask(

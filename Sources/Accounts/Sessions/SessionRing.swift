@@ -46,9 +46,7 @@ struct SessionRing {
     private var end: UInt64 = 0
     private var evictedCount: UInt32 = 0
 
-    /// - Parameters:
-    ///   - memory: in bytes, used as far as there are sessions.
-    ///   - valueSize: of a typical value, in bytes.
+    /// `memory` in bytes is used as far as there are sessions; `valueSize` is typical.
     init(memory: Int, valueSize: Int) {
         let entry = MemoryLayout<Entry>.stride + 2 * MemoryLayout<UInt32>.stride
         let capacity = min(max(1, memory / (entry + valueSize)), Int(Int32.max))
@@ -56,7 +54,6 @@ struct SessionRing {
         byteCapacity = UInt64(max(Self.longestValue, memory - capacity * entry))
     }
 
-    /// The number of sessions kept.
     var count: Int { Int(next - oldest - evictedCount) }
 
     // MARK: Find
@@ -105,7 +102,6 @@ struct SessionRing {
         evictedCount += 1
     }
 
-    /// All sessions of a user.
     mutating func evict(_ user: UserID) {
         let tag = Self.tag(user)
         var number = newestByUser[place(tag)]

@@ -22,7 +22,7 @@ extension Session {
 }
 
 extension Snapshot {
-    /// The look-up of a session by its token, with its user and the identity that created it.
+    /// The live session of a token, with its user.
     func signedIn(_ token: Digest256) throws -> SignedIn? {
         let row = try firstRow(SignedIn.byToken, [token])
         guard let found = try row.map({ SignedIn(session: try Session($0), user: try User($0)) }) else { return nil }
@@ -38,12 +38,9 @@ extension SignedIn {
 }
 
 extension Transaction {
-    /// Ends the sessions selected by a condition on `s`, each with its event and its invalidation.
-    /// - Returns: how many there were.
+    /// Ends the sessions selected by a condition on `s`, each with its event and invalidation; returns how many.
     @discardableResult
-    func endSessions(
-        where condition: String, _ arguments: StatementArguments, cause: SessionEndCause
-    ) throws -> Int {
+    func endSessions(where condition: String, _ arguments: StatementArguments, cause: SessionEndCause) throws -> Int {
         let ended = try rows("SELECT s.token_hash, s.id, s.user FROM session s WHERE \(condition)", arguments)
         for row in ended { try endSession(row, cause: cause) }
         return ended.count
@@ -60,7 +57,7 @@ extension Transaction {
         invalidate(.token(token))
     }
 
-    /// Ends those of the due sessions that have expired, and says when to examine the others again.
+    /// Ends due sessions that have expired, and plans when to examine the others again.
     func examineSessions(atMost limit: Int) throws -> (seen: Int, changed: Int) {
         let due = try rows(
             """
@@ -80,14 +77,13 @@ extension Transaction {
         return (due.count, ended)
     }
 
-    /// At its end, and daily before: the idle timeout may become shorter.
+    /// At its end, and daily before: the idle timeout may be reduced.
     func examination(ofSessionEnding end: Timestamp) -> Timestamp { min(end, now.adding(seconds: 86_400)) }
 
-    /// How many sessions end with one sign-in because there are too many. Who had more before there was a limit loses
-    /// the rest with the next ones.
+    /// How many surplus sessions one sign-in ends at most; the next ones end the rest.
     private static let excess = 100
 
-    /// Ends the oldest sessions of somebody who has more than `sessions.perUser`.
+    /// Ends the oldest sessions beyond `sessions.perUser`.
     func endExcessSessions(of user: UserID) throws {
         try endSessions(
             where: """
@@ -98,7 +94,7 @@ extension Transaction {
                 """, [user, context.sessionLimits.perUser], cause: .replaced)
     }
 
-    /// Ends all sessions of a user, and what programs could do in their name.
+    /// Ends all sessions of a user, and their OpenID grants.
     func endSessions(of user: UserID, cause: SessionEndCause) throws {
         try endSessions(where: "s.user = ?", [user], cause: cause)
         try endGrants(of: user)
@@ -106,8 +102,7 @@ extension Transaction {
 }
 
 extension Database {
-    /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
-    /// - Parameter user: whose it must be; nil for anybody's.
+    /// Ends one session, of this user unless nil; false when there is none. Afterwards look-ups here refuse it.
     @discardableResult
     package func endSession(
         _ id: SessionID, of user: UserID? = nil, cause: SessionEndCause, at now: Timestamp
@@ -133,13 +128,11 @@ extension Database {
         }
     }
 
-    /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute. Does not wait for a store that
-    /// hangs.
+    /// Writes `lastSeenAt`; callers call it at most once per session and minute.
     package func touch(_ id: SessionID, at now: Timestamp) async throws(Failure) {
         try await note(at: now) { transaction in
             transaction.claim(.session(id))
-            try transaction.run(
-                "UPDATE session SET last_seen_at = ?1 WHERE id = ?2 AND last_seen_at < ?1", [now, id])
+            try transaction.run("UPDATE session SET last_seen_at = ?1 WHERE id = ?2 AND last_seen_at < ?1", [now, id])
         }
     }
 }

@@ -4,9 +4,8 @@ import Synchronization
 
 /// The sessions that requests have read lately, for all loops of the process.
 ///
-/// A loop must not wait for the network: on a miss of its own cache it looks here, and what is not here either is read
-/// by the request, off the loop, and kept: here, and for the loops that missed it. There are few places here, and a
-/// loop's cache has many.
+/// A loop must not wait for the network: on a miss of its own cache it looks here. On a miss here, the request reads the
+/// session off the loop, and it is kept here and for the loops that missed it.
 final class SharedSessions: Sendable {
     private struct State {
         /// From a token to the place of its session.
@@ -35,8 +34,7 @@ final class SharedSessions: Sendable {
         state = Mutex(State(cache: cache))
     }
 
-    /// A session that may be answered without asking the database. Not one whose `lastSeenAt` is due to be written: then
-    /// it is read again, so that what is shown of it stays true to a minute.
+    /// A session that may be answered without asking the database: not one whose `lastSeenAt` is due to be written.
     func kept(_ token: Digest256, at now: Timestamp) -> SignedIn? {
         state.withLock { state in
             var found: SignedIn?
@@ -79,11 +77,8 @@ final class SharedSessions: Sendable {
         }
     }
 
-    /// Keeps what was read, unless something was invalidated since before the read.
-    /// - Parameters:
-    ///   - token: what was asked for.
-    ///   - found: nil when it is nobody's.
-    ///   - generation: of the invalidations, taken before the read.
+    /// Keeps what was read for `token`, or that it is nobody's, unless something was invalidated since `generation`,
+    /// taken before the read.
     func keep(_ token: Digest256, _ found: SignedIn?, readAt generation: UInt64) {
         state.withLock { state in
             let loops = state.missing.removeValue(forKey: token)

@@ -4,8 +4,6 @@ import Storage
 
 // The steps that sign-ins of browsers and apps, and links, have in common.
 extension SignIn {
-    // MARK: Apple's answer
-
     /// Verifies what came through the browser or the app.
     func verify(_ callback: borrowing ValidatedCallback) async throws(Failure) -> IdentityClaims {
         try await provider.verify(
@@ -13,8 +11,7 @@ extension SignIn {
             clientIDs: callback.clients)
     }
 
-    /// The accompanying name, to be stored before Apple is asked; nil when there is none.
-    /// - Parameter kept: the name the browser kept from an earlier attempt.
+    /// The name to be stored before the exchange: the accompanying one, or the one the browser kept. Nil without one.
     func consent(
         of callback: borrowing ValidatedCallback, _ claims: IdentityClaims, kept: PersonName? = nil
     ) -> FirstConsent? {
@@ -28,14 +25,13 @@ extension SignIn {
     ) async throws(Failure) -> VerifiedIdentity {
         let identity = try await provider.exchange(
             authorizationCode: callback.code, nonce: callback.nonce, claims: claims)
-        // The provider compares the tokens; this also logs if the person is not who the browser said.
+        // The provider compares the tokens; checked again here.
         guard identity.claims.subject == claims.subject, identity.claims.clientID == claims.clientID else {
             throw Failure(.tokenMismatch, "the exchange returned another person or client")
         }
         return identity
     }
 
-    /// What the one transaction stores.
     func record(
         of identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device,
         policy: SignUpPolicy
@@ -49,14 +45,14 @@ extension SignIn {
             sessionExpiresAt: now.adding(seconds: database.options.sessionLimits.lifetime), now: now)
     }
 
-    /// The one transaction.
     func complete(
         _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: NewToken, device: Device
     ) async throws(Failure) -> SignInResult {
-        try await database.completeSignIn(
-            record(
-                of: identity, attempt: attempt, kind: kind, token: token, device: device,
-                policy: configuration.signUp))
+        let record = record(
+            of: identity, attempt: attempt, kind: kind, token: token, device: device, policy: configuration.signUp)
+        let result = try await database.completeSignIn(record)
+        if case .refused(.revoked, _) = result { throw Failure(.revoked) }
+        return result
     }
 
     /// When the attempt's rows may be deleted.
@@ -80,15 +76,12 @@ extension SignIn {
         return kept.name
     }
 
-    // MARK: One code, sent once
-
     /// Claims the right to send the code; false when an identical request has it and may still be running.
     func claimCode(
         _ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?
     ) async throws(Failure) -> Bool {
         let now = clock.now()
-        let claim = ExchangeClaim(
-            attempt: attempt.id, request: request, begunAt: now, expiresAt: rowEnd(of: attempt))
+        let claim = ExchangeClaim(attempt: attempt.id, request: request, begunAt: now, expiresAt: rowEnd(of: attempt))
         guard let other = try await database.beginExchange(claim, consent: consent) else { return true }
         guard constantTimeEquals(other.request.bytes, request.bytes) else { throw Failure(.replayed) }
         if other.isSpent || now >= other.begunAt.adding(seconds: ExchangeClaim.flightTime) || now < other.begunAt {
@@ -97,7 +90,7 @@ extension SignIn {
         return false
     }
 
-    /// The same for a request that has nothing else to look for.
+    /// The same, where an identical request in flight is an error.
     func requireCode(_ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?) async throws(Failure) {
         guard try await claimCode(request, attempt, consent: consent) else { throw Self.codeInFlight }
     }

@@ -3,26 +3,26 @@ package import Crypto
 
 /// One attempt to sign in, as the login page carries it. Nothing is stored until it is used.
 package struct Attempt: Sendable {
-    /// `state`: base64url of the sealed attempt. Opaque to everyone else.
+    /// `state`: base64url of the sealed attempt.
     package var state: String
     /// `nonce`: 256 random bits in base64url.
     package var nonce: String
-    /// When the callback begins to refuse it.
+    /// From then on the callback refuses it.
     package var expiresAt: Timestamp
-    /// Seconds after which the page asks for a new one: before half of its life is over.
+    /// Seconds after which the page requests a new one: before half its lifetime.
     package var renewAfter: Int64
 }
 
-/// What `state` seals: everything the callback needs to know about the page that began it. Its targets are validated
-/// again when it is opened.
+/// What `state` seals: everything the callback needs from the page that began it. Its targets are validated again when it
+/// is opened.
 struct SealedAttempt: Sendable {
-    /// What a sign-in uses up of it, by the identifier of its `state`.
+    /// What a sign-in uses up, identified by its `state`.
     var used: SignInAttempt
     var nonce: [UInt8]
     var returnTo: ReturnTarget
     /// Where it leads when it is cancelled at Apple.
     var errorReturn: ReturnTarget?
-    /// The language chosen for the page, when it is not simply the browser's; only for texts.
+    /// The language chosen for the page, unless it is the browser's own; only for texts.
     var language: String?
     /// The link that Apple's answer is for, instead of a sign-in.
     var link: LinkID?
@@ -31,7 +31,7 @@ struct SealedAttempt: Sendable {
     /// The longest `state` that is opened, in characters: the largest return targets and session id, sealed.
     static let maximumStateLength = 4_416
 
-    /// Seals it, under the key of the hour of issue, into `state`.
+    /// `state`, sealed under the key of the hour of issue.
     func seal(with keyring: SealingKeyring) -> String {
         keyring.sealText(encoded(), issuedAt: used.issuedAt, purpose: SealingPurpose.attempt)
     }
@@ -61,31 +61,21 @@ struct SealedAttempt: Sendable {
 extension SealedAttempt {
     private func encoded() -> [UInt8] {
         let version: UInt8 = errorReturn != nil ? 4 : link != nil ? 3 : language != nil ? 2 : 1
-        var bytes = [version]
-        bytes += [UInt8](bigEndian: used.issuedAt.milliseconds)
-        bytes += nonce
-        bytes += used.bindingHash.bytes
-        let session = Array((used.replacing?.rawValue ?? "").utf8.prefix(255))
-        bytes.append(UInt8(session.count))
-        bytes += session
-        let target = Array(returnTo.location.utf8.prefix(Int(UInt16.max)))
-        bytes += [UInt8](bigEndian: UInt16(target.count))
-        bytes += target
-        if version >= 2 {
-            let tag = Array((language ?? "").utf8.prefix(35))
-            bytes.append(UInt8(tag.count))
-            bytes += tag
+        var bytes = [version] + [UInt8](bigEndian: used.issuedAt.milliseconds) + nonce + used.bindingHash.bytes
+        func append(_ text: String?, maximum: Int = 255) {
+            let text = Array((text ?? "").utf8.prefix(maximum))
+            bytes.append(UInt8(text.count))
+            bytes += text
         }
-        if version >= 3 {
-            let key = Array((link?.rawValue ?? "").utf8.prefix(255))
-            bytes.append(UInt8(key.count))
-            bytes += key
+        func append(_ target: ReturnTarget) {
+            let location = Array(target.location.utf8.prefix(Int(UInt16.max)))
+            bytes += [UInt8](bigEndian: UInt16(location.count)) + location
         }
-        if let errorReturn {
-            let target = Array(errorReturn.location.utf8.prefix(Int(UInt16.max)))
-            bytes += [UInt8](bigEndian: UInt16(target.count))
-            bytes += target
-        }
+        append(used.replacing?.rawValue)
+        append(returnTo)
+        if version >= 2 { append(language, maximum: 35) }
+        if version >= 3 { append(link?.rawValue) }
+        if let errorReturn { append(errorReturn) }
         return bytes
     }
 
@@ -96,45 +86,45 @@ extension SealedAttempt {
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
+        func text(afterLengthOf size: Int) -> String? {
+            guard let length = read(size), let text = read(Int(bigEndianBytes: length)) else { return nil }
+            return String(decoding: text, as: UTF8.self)
+        }
         guard let version = read(1)?.first, (1...4).contains(version),
             let issuedAt = read(8), let nonce = read(Self.nonceByteCount), let binding = read(32),
             let bindingHash = Digest256(bytes: Array(binding)),
-            let sessionLength = read(1)?.first, let session = read(Int(sessionLength)),
-            let targetLength = read(2), let target = read(Int(bigEndianBytes: targetLength))
+            let session = text(afterLengthOf: 1), let target = text(afterLengthOf: 2)
         else { return nil }
         if version >= 2 {
-            guard let length = read(1)?.first, let tag = read(Int(length)) else { return nil }
-            language = tag.isEmpty && version > 2 ? nil : String(decoding: tag, as: UTF8.self)
+            guard let tag = text(afterLengthOf: 1) else { return nil }
+            language = tag.isEmpty && version > 2 ? nil : tag
         }
         if version >= 3 {
-            guard let length = read(1)?.first, let text = read(Int(length)) else { return nil }
-            if version == 3 || !text.isEmpty {
-                guard let key = LinkID(parsing: String(decoding: text, as: UTF8.self)) else { return nil }
-                link = key
-            }
+            guard let text = text(afterLengthOf: 1) else { return nil }
+            link = LinkID(parsing: text)
+            guard link != nil || version > 3 && text.isEmpty else { return nil }
         }
         if version >= 4 {
-            guard let length = read(2), let text = read(Int(bigEndianBytes: length)) else { return nil }
-            errorReturn = targets.validate(errorReturn: String(decoding: text, as: UTF8.self))
+            guard let text = text(afterLengthOf: 2) else { return nil }
+            errorReturn = targets.validate(errorReturn: text)
         }
         guard rest.isEmpty else { return nil }
         self.nonce = Array(nonce)
         used = SignInAttempt(
             issuedAt: Timestamp(milliseconds: Int64(bigEndianBytes: issuedAt)), bindingHash: bindingHash,
-            replacing: session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self)))
-        returnTo = targets.validate(String(decoding: target, as: UTF8.self)) ?? targets.defaultTarget
+            replacing: session.isEmpty ? nil : SessionID(unchecked: session))
+        returnTo = targets.validate(target) ?? targets.defaultTarget
     }
 }
 
 /// The value of the cookie `__Host-bramley-login`: 256 random bits that tie an attempt to one browser (RFC 9700 §4.7).
-/// It authenticates nobody and lives as long as an attempt. The sealed attempt and the database hold only its hash.
+/// It authenticates nobody and lives as long as an attempt. The sealed attempt and the database have only its hash.
 package struct BrowserBinding: Redacted {
     /// Characters of the cookie's value: 32 bytes in unpadded base64url.
     package static let characterCount = 43
 
     /// The cookie's content. Only for `Set-Cookie`.
     package let cookieValue: String
-    /// SHA-256 of the cookie's value.
     package let hash: Digest256
 
     package static func make(random: any RandomSource) -> BrowserBinding {
@@ -155,9 +145,8 @@ package struct BrowserBinding: Redacted {
 
 /// What a request's cookies say about the binding.
 package enum BindingCookie: Sendable {
-    /// There is no cookie of that name.
     case absent
     case value(BrowserBinding)
-    /// One that we never wrote, or several of that name.
+    /// Not written by us, or several of that name.
     case invalid
 }

@@ -1,12 +1,11 @@
 import Coding
 import Crypto
 
-/// The newest end of a consent, reported by Apple or caused by us, for a person without a user: a sign-in from before
-/// may still be in flight, and must not bring them back. Stored by keyed hashes, which name nobody, for
-/// `RetentionPolicy.consentEnds`, whether or not the person returns.
+/// The newest end of a consent, reported by Apple or caused by us, for a person without a user: an earlier sign-in may
+/// still be in flight, and must not bring them back. Stored by keyed hashes, which name nobody, for
+/// `RetentionPolicy.consentEnds`.
 extension Transaction {
-    /// Records that Apple has ended whatever this person consented to up to `end`, by Apple's clock.
-    /// - Parameter hashes: of each of their identifiers, under the current key.
+    /// Records that Apple has ended a person's consent up to `end`. Hashes are of each identifier, by the current key.
     func recordEnd(_ hashes: [[UInt8]], upTo end: Timestamp, at noted: Timestamp) throws {
         for hash in hashes {
             try run(
@@ -18,7 +17,7 @@ extension Transaction {
         }
     }
 
-    /// Keeps the end reported by notifications about a leaving identity, which are about to be erased.
+    /// Keeps the end that notifications reported about a leaving identity: they are about to be erased.
     func keepEnd(of identity: LeavingIdentity) throws {
         let row = try firstRow(
             """

@@ -5,11 +5,9 @@ import Storage
 /// The right to send one authorization code to Apple, recorded durably before it is sent: whatever happens afterwards,
 /// no retry, second connection or process after a crash sends it again without knowing that Apple did not redeem it.
 package struct ExchangeClaim: Hashable, Sendable {
-    /// How long an exchange may take, in seconds: longer than the HTTP client allows. An older claim that is neither
-    /// completed nor settled belongs to a process that ended.
+    /// Longer than the HTTP client allows, in seconds. An older claim still open belongs to a process that ended.
     package static let flightTime: Int64 = 30
 
-    /// The attempt the code belongs to.
     package var attempt: Digest256
     /// The whole request, to tell an identical one from another with the same nonce.
     package var request: Digest256
@@ -28,11 +26,8 @@ package struct FirstConsent: Hashable, Sendable {
 }
 
 extension Database {
-    /// Takes the claim unless another request has it, and in the same transaction stores the name.
-    /// - Returns: the other request's claim; nil when the caller now has it: the code may be sent, once.
-    package func beginExchange(
-        _ claim: ExchangeClaim, consent: FirstConsent?
-    ) async throws(Failure) -> ExchangeClaim? {
+    /// Takes the claim, to send the code once, and stores the name with it; or returns another request's claim.
+    package func beginExchange(_ claim: ExchangeClaim, consent: FirstConsent?) async throws(Failure) -> ExchangeClaim? {
         try await write(at: claim.begunAt) { transaction in
             transaction.claim(.attempt(claim.attempt))
             if let consent { transaction.claim(.subject(consent.subject)) }
@@ -51,8 +46,7 @@ extension Database {
         }
     }
 
-    /// Records that the exchange failed. With `isSpent` the claim stays and the code is gone; otherwise Apple did not
-    /// redeem it, and the next request may try.
+    /// Records that the exchange failed. Unless the code `isSpent`, the next request may try.
     package func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(Failure) {
         try await write { transaction in
             transaction.claim(.attempt(attempt))
@@ -63,11 +57,8 @@ extension Database {
         }
     }
 
-    /// Stores a refresh token that came with an account's deletion, sealed, with its identity, replacing an older one by
-    /// Apple's clock. Does nothing when the identity is gone.
-    package func keepCredential(
-        _ sealed: [UInt8], of claims: IdentityClaims, team: TeamID
-    ) async throws(Failure) {
+    /// Stores a newer refresh token, sealed, that came with an account's deletion. Nothing when the identity is gone.
+    package func keepCredential(_ sealed: [UInt8], of claims: IdentityClaims, team: TeamID) async throws(Failure) {
         try await write { transaction in
             try transaction.run(
                 """
@@ -77,8 +68,7 @@ extension Database {
                 issued_at = excluded.issued_at, state = excluded.state, cause = NULL, next_check_at = NULL
                 WHERE excluded.issued_at >= apple_credential.issued_at
                 OR apple_credential.sealed_refresh_token IS NULL
-                """,
-                [claims.clientID, sealed, claims.issuedAt, team, claims.subject])
+                """, [claims.clientID, sealed, claims.issuedAt, team, claims.subject])
         }
     }
 }
@@ -90,7 +80,6 @@ extension Transaction {
             INSERT INTO first_consent (team, subject, given_name, family_name, saved_at) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (team, subject) DO UPDATE SET given_name = excluded.given_name,
             family_name = excluded.family_name, saved_at = excluded.saved_at
-            """,
-            [consent.team, consent.subject, consent.name.given, consent.name.family, now])
+            """, [consent.team, consent.subject, consent.name.given, consent.name.family, now])
     }
 }

@@ -19,49 +19,44 @@ package protocol IdentityProvider: Sendable {
     /// Parses the body of `POST /apple/callback`. Refuses duplicate or oversized fields.
     func parseCallback(_ body: [UInt8]) throws(Failure) -> CallbackForm
 
-    /// The subject that an unverified identity token names; nil when it names none.
+    /// The subject in an unverified identity token; nil without one.
     func claimedSubject(of identityToken: String) -> AppleSubject?
 
-    /// A name as an app sent it, made safe for display; empty when nothing of it is usable.
+    /// A name as an app sent it, made safe for display; empty when unusable.
     func displayName(given: String?, family: String?) -> PersonName
 
-    /// Verifies the identity token delivered beside the code: signature, issuer, audience (one of `clientIDs`), times,
-    /// `nonce`, `c_hash`.
+    /// Verifies the identity token beside the code: signature, issuer, audience, times, `nonce`, `c_hash`.
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(Failure) -> IdentityClaims
 
-    /// Redeems the code and compares the returned token with `claims`: same issuer, audience and sub; nonce and
-    /// `at_hash` right when present. Sent once; never retried.
+    /// Redeems the code and compares the returned token with `claims`: same issuer, audience and sub; nonce and `at_hash`
+    /// valid when present. Sent once; never retried.
     func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(Failure) -> VerifiedIdentity
 
-    /// Redeems an app's code that came without an identity token: verifies the returned one by itself, and compares its
-    /// `nonce` when one is given. For somebody who is already signed in. Sent once; never retried.
-    func redeem(
-        authorizationCode: String, nonce: String?, clientID: ClientID
-    ) async throws(Failure) -> VerifiedIdentity
+    /// Redeems the code of a person who is already signed in, without an identity token to compare: verifies the returned
+    /// one, and compares its `nonce` when one is given. Sent once; never retried.
+    func redeem(authorizationCode: String, nonce: String?, clientID: ClientID) async throws(Failure) -> VerifiedIdentity
 
     /// Parses and verifies the body of `POST /apple/notifications`.
-    /// - Throws: `.notificationRefused` for what is not Apple's, or no notification; `.keysUnavailable` where a later
-    ///   delivery may succeed.
+    /// - Throws: `.notificationRefused` for anything but Apple's notifications; `.keysUnavailable` when a later delivery
+    ///   may succeed.
     func verifyNotification(_ body: [UInt8]) async throws(Failure) -> VerifiedNotification
 
-    /// Asks whether a person's consent is still valid. Returns when Apple accepted the token and confirmed this person
-    /// and client. Asks once; never retries.
+    /// Asks whether Apple accepts a person's token, for this person and client. Sent once; never retried.
     func check(_ token: RefreshToken, subject: AppleSubject, clientID: ClientID) async throws(TokenFailure)
 
-    /// Ends a person's authorization. Returns once Apple has acknowledged, which it also does for tokens it does not
-    /// know.
+    /// Ends a person's authorization. Returns once Apple has acknowledged, which it also does for unknown tokens.
     func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenFailure)
 
     // Moving people between teams (TN3159), as any client of the configured team.
 
-    /// Obtains an access token, so that a wrong key is detected before anybody is asked about.
+    /// Obtains an access token, so that a wrong key is detected before the first request about a person.
     func prepareTransfer(as clientID: ClientID) async throws(MigrationFailure)
 
-    /// For the sending team: the identifier with which `recipient` may ask for this person. Always the same.
+    /// For the sending team: the identifier by which `recipient` may request this person. Always the same.
     func transferSubject(
         of subject: AppleSubject, to recipient: TeamID, as clientID: ClientID
     ) async throws(MigrationFailure) -> TransferSubject
@@ -124,12 +119,12 @@ package struct VerifiedIdentity: Sendable {
     }
 }
 
-/// Apple's refresh token in plaintext. Exists between the exchange and its sealing; prints `<redacted>`.
+/// Apple's refresh token in plaintext.
 package struct RefreshToken: Redacted {
     package let value: String
     package init(_ value: String) { self.value = value }
 
-    /// What was sealed; nil for what is no token.
+    /// What was sealed; nil for anything but a token.
     init?(opened bytes: [UInt8]) {
         guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { return nil }
         value = text
@@ -139,16 +134,19 @@ package struct RefreshToken: Redacted {
 /// What Apple sent: for a client of ours, or for an app that is not configured.
 package enum VerifiedNotification: Hashable, Sendable {
     case ours(AppleNotification)
-    /// The client's ID: at most 255 printable ASCII characters.
+    /// The client ID: at most 255 printable ASCII characters.
     case ofOtherApp(String)
 }
 
 /// A verified server-to-server notification.
 package struct AppleNotification: Hashable, Sendable {
     /// `type` of the event. `account-delete` and `account-deleted` are both `.accountDeleted`.
-    package enum Kind: Hashable, Sendable {
-        case emailDisabled, emailEnabled, consentRevoked, accountDeleted
-        case unknown(String)
+    package enum Kind: String, Sendable {
+        case emailDisabled = "email-disabled"
+        case emailEnabled = "email-enabled"
+        case consentRevoked = "consent-revoked"
+        case accountDeleted = "account-deleted"
+        case unknown
     }
 
     /// `jti`, unique for each delivery.
@@ -160,10 +158,10 @@ package struct AppleNotification: Hashable, Sendable {
     package var eventTime: Timestamp
     /// For email events.
     package var email: EmailAddress?
-    /// The verified claims as compact JSON, stored until erased.
+    /// The verified claims as compact JSON.
     package var payload: String
 
-    /// Of nobody, without an address.
+    /// Without a subject or an address.
     package init(id: String, type: String, clientID: ClientID, eventTime: Timestamp, payload: String) {
         self.id = id
         self.type = type
@@ -179,16 +177,15 @@ package struct AppleNotification: Hashable, Sendable {
 package enum TokenFailure: Error, Hashable, Sendable {
     /// Apple no longer knows the token: revoked, deleted, or ended by a new password.
     case dead(String)
-    /// Apple says that the token is not this client's, or that the redirect URI differs: our mistake; nobody's consent
-    /// ended.
+    /// Not this client's token, or another redirect URI, says Apple: our mistake, and the consent is still valid.
     case mismatch(String)
-    /// Apple refused us: key, team and client do not belong together.
+    /// Apple refused our client credentials: key, team and client do not match.
     case clientRefused(String)
     /// Apple accepted the token, but returned an identity token that does not verify for this person and client.
     case unverified(String)
-    /// Apple did not answer, or not usefully.
-    /// - `mayHaveActed`: the request may have arrived and been processed. Then a check counts as the day's.
-    /// - `isThrottled`: 429. `retryAfter`: what Apple asked for, in milliseconds.
+    /// Apple gave no useful answer.
+    /// - `mayHaveActed`: the request may have been processed. Then a check counts as the day's.
+    /// - `isThrottled`: 429. `retryAfter`: in milliseconds.
     case unavailable(String, mayHaveActed: Bool, isThrottled: Bool = false, retryAfter: Int64? = nil)
 
     /// A short, stable code for the log.

@@ -3,15 +3,14 @@ import Crypto
 
 /// The name of a first consent whose callback failed before the name could be stored, kept by the browser.
 ///
-/// Apple sends the name only once, and a callback without a valid token writes nothing. So the browser that brought the
-/// name gets it back, sealed, and sends it when the same person signs in there again. It is worth as much as in Apple's
-/// form: display text from a browser, for the person that this browser signs in.
+/// Apple sends the name only once, and a callback without a valid token writes nothing. So the browser gets the name
+/// back, sealed, and sends it when the same person signs in there again. It is trusted as little as in Apple's form.
 struct KeptName: Hashable, Sendable {
     var subject: AppleSubject
     var name: PersonName
     var keptAt: Timestamp
 
-    /// How long it is kept, in seconds: a week, for a person who comes back when the problem is solved.
+    /// Seconds: a week, for a person who comes back when the problem is solved.
     static let lifetime: Int64 = 7 * 86_400
     /// The length that every browser accepts for a cookie's value (RFC 6265 §6.1: 4096 bytes with name and attributes).
     static let maximumLength = 3_800
@@ -35,9 +34,7 @@ struct KeptName: Hashable, Sendable {
             let object = (try? JSONReader.parse(plaintext))?.objectValue,
             let subject = object["subject"]?.stringValue, let keptAt = object["keptAt"]?.int64Value
         else { return nil }
-        func part(_ name: String) -> String? {
-            object[name]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
-        }
+        func part(_ name: String) -> String? { object[name]?.stringValue.flatMap { $0.isEmpty ? nil : $0 } }
         let kept = KeptName(
             subject: AppleSubject(subject), name: PersonName(given: part("given"), family: part("family")),
             keptAt: Timestamp(milliseconds: keptAt))
@@ -52,18 +49,23 @@ extension SignIn {
     /// What the browser keeps from a callback that failed with `failure`; nil when it has no name, when the name is
     /// already stored, or when nothing proves where it came from.
     ///
-    /// The proof is the binding cookie: the browser that began the attempt brought the name. That cookie ends with the
-    /// attempt; for a callback that came too late, Apple's token is the proof.
+    /// The proof is the binding cookie of the browser that began the attempt. That cookie ends with the attempt; for a
+    /// late callback, Apple's token is the proof.
     package func nameToKeep(of callback: ReceivedCallback, after failure: Failure) async -> String? {
-        guard failure.code.mayLoseTheName else { return nil }
-        guard case .absent = callback.binding, callback.isStale else {
-            return nameToKeep(ofTurnedAway: callback)
-        }
-        guard let name = callback.name, let subject = await verifiedSubject(of: callback) else { return nil }
-        return seal(name, of: subject)
+        // A callback can fail in these ways before its name is in `first_consent`.
+        let codes: [ReasonCode] = [.staleState, .identityToken, .clock, .keysUnavailable, .storage]
+        guard codes.contains(failure.code) else { return nil }
+        guard case .absent = callback.binding, callback.isStale else { return nameToKeep(ofTurnedAway: callback) }
+        guard let name = callback.name, let form = try? callback.form.get(), let opened = callback.opened,
+            let token = form.identityToken, let code = form.code,
+            let claims = try? await provider.verify(
+                identityToken: token, authorizationCode: code, nonce: Base64URL.encode(opened.nonce),
+                clientIDs: [provider.servicesID])
+        else { return nil }
+        return seal(name, of: claims.subject)
     }
 
-    /// What the browser keeps from a callback that was refused by the rate limit. Costs no look-up and no verification.
+    /// The same for a callback refused by the rate limit. Costs no lookup and no verification.
     package func nameToKeep(ofTurnedAway callback: ReceivedCallback) -> String? {
         guard callback.isOfItsBrowser, let name = callback.name, let token = try? callback.form.get().identityToken,
             let subject = provider.claimedSubject(of: token)
@@ -73,22 +75,5 @@ extension SignIn {
 
     private func seal(_ name: PersonName, of subject: AppleSubject) -> String? {
         KeptName(subject: subject, name: name, keptAt: clock.now()).seal(with: keyring)
-    }
-
-    private func verifiedSubject(of callback: ReceivedCallback) async -> AppleSubject? {
-        guard let form = try? callback.form.get(), let opened = callback.opened, let token = form.identityToken,
-            let code = form.code
-        else { return nil }
-        let claims = try? await provider.verify(
-            identityToken: token, authorizationCode: code, nonce: Base64URL.encode(opened.nonce),
-            clientIDs: [provider.servicesID])
-        return claims?.subject
-    }
-}
-
-extension ReasonCode {
-    /// Whether a callback can fail this way before `first_consent` holds its name, and Apple may still have sent one.
-    fileprivate var mayLoseTheName: Bool {
-        [.staleState, .identityToken, .clock, .keysUnavailable, .storage].contains(self)
     }
 }

@@ -2,24 +2,20 @@ import Coding
 
 /// Where a browser goes after signing in. Only `ReturnTargets` makes one, so a `Location` is never an open redirect.
 package struct ReturnTarget: Hashable, Sendable {
-    /// The value for a 303: a path of our origin, or an absolute URL on an allowed origin; ASCII without control
-    /// characters.
+    /// The value for a 303: a path of our origin, or an absolute URL on an allowed origin; printable ASCII.
     package let location: String
-    /// Whether it is a program's request for a sign-in (`/oidc/authorize`), which goes on when the person is signed in.
+    /// Whether it is an application's authorization request (`/oidc/authorize`), which continues after the sign-in.
     package let isAuthorizeRequest: Bool
 
     fileprivate init(location: String, isAuthorizeRequest: Bool = false) {
         self.location = location
         self.isAuthorizeRequest = isAuthorizeRequest
     }
-}
 
-extension ReturnTarget {
-    /// The target with a note that the sign-in was cancelled (RFC 6749 §4.1.2.1, with Apple's code), after its own
-    /// query and before its fragment. The application is told nothing else.
+    /// The target with a cancelled sign-in's error (RFC 6749 §4.1.2.1, with Apple's code) in its query.
     package var cancelled: String { AddressQuery.append("error=user_cancelled_authorize", to: location) }
 
-    /// Where a sign-in that leads here goes when it is cancelled and names no other place: a program is told.
+    /// Where a cancelled sign-in goes that names no other target: an application gets the error.
     package var cancelReturn: ReturnTarget? { isAuthorizeRequest ? self : nil }
 }
 
@@ -32,7 +28,7 @@ package struct ReturnTargets: Sendable {
     /// The longest `error_return`, in bytes: it is sealed with `return_to`, and both go to Apple in one address.
     package static let maximumErrorReturnLength = 1_000
 
-    /// The longest request of a program, in bytes: it needs no `error_return`.
+    /// The longest authorization request, in bytes: it needs no `error_return`.
     package static let maximumAuthorizeLength = maximumLength + maximumErrorReturnLength
 
     private let origins: Set<String>
@@ -41,10 +37,8 @@ package struct ReturnTargets: Sendable {
     /// The target when none is given: `login.defaultReturnTo`.
     package let defaultTarget: ReturnTarget
 
-    /// - Parameters:
-    ///   - publicURL: origin and base path, without a trailing slash.
-    ///   - allowedOrigins: exact origins besides publicURL's; an invalid one allows nothing.
-    ///   - defaultTarget: from the configuration, so it need not be on an allowed origin.
+    /// `publicURL` without a trailing slash; exact origins besides its own, of which an invalid one allows nothing; and
+    /// the configured default target, which need not be on an allowed origin.
     package init(publicURL: String, allowedOrigins: [String], defaultTarget: String) {
         var origins: Set<String> = []
         let own = URLParts(publicURL)
@@ -57,8 +51,7 @@ package struct ReturnTargets: Sendable {
         self.defaultTarget = ReturnTarget(location: defaultTarget)
     }
 
-    /// - Parameter returnTo: the decoded value of `return_to`; nil or empty means the default.
-    /// - Returns: nil when it is not allowed.
+    /// Of the decoded value of `return_to`, nil or empty for the default. Nil when it is not allowed.
     package func validate(_ returnTo: String?) -> ReturnTarget? {
         guard let returnTo, !returnTo.isEmpty else { return defaultTarget }
         if returnTo == defaultTarget.location { return defaultTarget }
@@ -76,8 +69,7 @@ package struct ReturnTargets: Sendable {
         return Self.safePath(path).map { ReturnTarget(location: parts.origin + $0) }
     }
 
-    /// Where a sign-in that is cancelled at Apple leads, by the rules of `return_to`.
-    /// - Parameter errorReturn: the decoded value of `error_return`, not empty.
+    /// Where a sign-in cancelled at Apple leads: a decoded `error_return`, not empty, by the rules of `return_to`.
     package func validate(errorReturn: String) -> ReturnTarget? {
         guard !errorReturn.isEmpty, let target = validate(errorReturn), !target.isAuthorizeRequest,
             target.location.utf8.count <= Self.maximumErrorReturnLength

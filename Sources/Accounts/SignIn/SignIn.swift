@@ -17,12 +17,10 @@ package final class SignIn: Sendable {
     private let runtime: Runtime
 
     let answers: CallbackAnswers<SignInOutcome>
-    // What identical requests share while the first is running: the store knows the result, for every process and after
-    // a restart.
+    // Shared by identical requests only while the first is running: the store keeps the result.
     let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
     let linkAuthorizations: CallbackAnswers<Result<LinkCode, Failure>>
     let linkCompletions: CallbackAnswers<Result<User, Failure>>
-    /// Counts how sign-ins ended.
     package let metrics = CounterGrid<SignInFlow, SignInEnd>()
 
     package init(
@@ -48,10 +46,8 @@ package final class SignIn: Sendable {
 
     /// A new attempt for one login page or one tap. Nothing is stored; many may be open at once.
     /// - Parameters:
-    ///   - binding: the browser's binding, new or kept.
     ///   - replacing: the browser's present session, which ends when this attempt completes.
-    ///   - language: of the page, when it was chosen for this sign-in; a tag of at most 35 bytes. Later pages use it
-    ///     too.
+    ///   - language: of this and later pages, when it was chosen for this sign-in; a tag of at most 35 bytes.
     ///   - link: what Apple's answer is for, instead of a sign-in.
     ///   - errorReturn: where the browser goes when its visitor cancels at Apple; nil shows a page of ours.
     package func begin(
@@ -74,13 +70,13 @@ package final class SignIn: Sendable {
         provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
     }
 
-    /// An attempt from the future would live longer than it may; a minute covers a clock being corrected.
+    /// An attempt from the future would live too long; a minute covers a corrected clock.
     func isStale(issuedAt: Timestamp) -> Bool {
         let now = clock.now()
         return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
     }
 
-    /// Drops answers that have expired. Those to apps and about links are not kept.
+    /// Answers to apps and about links are not kept.
     package func dropExpiredAnswers() { answers.dropExpired() }
 
     /// Answers one post to the callback.
@@ -135,11 +131,13 @@ package final class SignIn: Sendable {
             }
             return cancelled ? failed(.cancelled, opened) : failed(.providerError, opened, error)
         }
-        let content = Self.content(of: form, binding: browser)
+        // What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
+        let content = RequestContent([
+            form.state, form.code, form.identityToken, form.rawUser, form.error, browser.cookieValue,
+        ])
         let (outcome, isRemembered) = await answers.answer(for: content.digest) {
             guard let link = opened.link else {
-                return await self.work(
-                    form: form, opened: opened, browser: browser, device: device, keptName: keptName)
+                return await self.work(form: form, opened: opened, browser: browser, device: device, keptName: keptName)
             }
             return await self.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }
@@ -147,24 +145,14 @@ package final class SignIn: Sendable {
         return isRemembered ? await stillSignedIn(outcome, opened) : outcome
     }
 
-    /// What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
-    private static func content(of form: CallbackForm, binding: BrowserBinding) -> RequestContent {
-        RequestContent([
-            form.state, form.code, form.identityToken, form.rawUser, form.error, binding.cookieValue,
-        ])
-    }
-
     /// The remembered answer while its token is accepted; otherwise the answer to a replay.
     func stillSignedIn(_ outcome: SignInOutcome, _ opened: SealedAttempt) async -> SignInOutcome {
         guard case .signedIn(let token, _, _) = outcome else { return outcome }
         do {
-            let now = clock.now()
-            if try await database.signedIn(token: token.hash, at: now) != nil { return outcome }
-            // It goes on under another token, which the browser has.
-            if let used = try await database.usedAttempt(opened.used.id, at: now) {
-                return self.outcome(of: used, opened: opened)
-            }
-            return .failed(Failure(.replayed), returnTo: opened.returnTo)
+            if try await database.signedIn(token: token.hash, at: clock.now()) != nil { return outcome }
+            // It continues under another token, which the browser has.
+            return try await usedAttempt(opened).map { self.outcome(of: $0, opened: opened) }
+                ?? .failed(Failure(.replayed), returnTo: opened.returnTo)
         } catch {
             return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
@@ -173,10 +161,7 @@ package final class SignIn: Sendable {
     /// The answer to an attempt that was used before or has expired: 303 while its session lives.
     private func replayOutcome(_ opened: SealedAttempt, otherwise code: ReasonCode) async -> SignInOutcome {
         do {
-            guard let used = try await database.usedAttempt(opened.used.id, at: clock.now()) else {
-                return failed(code, opened)
-            }
-            return outcome(of: used, opened: opened)
+            return try await usedAttempt(opened).map { outcome(of: $0, opened: opened) } ?? failed(code, opened)
         } catch {
             return .failed(error.inSignIn, returnTo: opened.returnTo)
         }
@@ -188,44 +173,8 @@ package final class SignIn: Sendable {
         }
         return .alreadySignedIn(returnTo: opened.returnTo)
     }
-}
 
-/// What the operator configures about signing in.
-package struct SignInConfiguration: Sendable {
-    /// The longest `attemptLifetime`.
-    package static let maximumAttemptLifetime: Int64 = 600
-
-    /// `login.attemptLifetime`: seconds between the login page and Apple's answer.
-    package var attemptLifetime = maximumAttemptLifetime
-    /// `access.signUp`.
-    package var signUp: SignUpPolicy
-    /// `apple.nativeNonce`.
-    package var nativeNonce = NativeNonce.sha256
-    /// `login.askExistingAccount`: whether a new person is asked if they have an account.
-    package var asksExisting = false
-
-    package init(signUp: SignUpPolicy = .closed) { self.signUp = signUp }
-}
-
-/// `apple.nativeNonce`: the form in which an app passes the nonce to Apple, and which Apple's token therefore repeats.
-/// Exactly one of the two: a server that accepts both lets a request for one flow pass in the other.
-package enum NativeNonce: String, Sendable, CaseIterable {
-    /// Its SHA-256 in lower-case hexadecimal.
-    case sha256
-    /// The nonce itself.
-    case raw
-
-    /// The `nonce` claim of a token that answers this challenge.
-    func claim(for nonce: String) -> String {
-        switch self {
-        case .sha256: Hexadecimal.encode(SHA256.hash(utf8: nonce).bytes)
-        case .raw: nonce
-        }
-    }
-}
-
-// One line per callback, with a reason code. Never a token, a code, a name or an address.
-extension SignIn {
+    /// One line per callback, with a reason code. Never a token, a code, a name or an address.
     func log(_ outcome: SignInOutcome) {
         switch outcome {
         case .signedIn(_, let session, _):
@@ -236,14 +185,10 @@ extension SignIn {
             logger.info("callback without the binding cookie; posting it again")
         case .refused(let refusal, let user): refused(refusal.code, user)
         case .cancelled: refused(.cancelled, nil)
-        case .linkAuthorized:
-            // Logged where it happened: apps authorize links too.
-            break
         case .asksExisting(let person):
             logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
-        case .failed:
-            // The code that answers the visitor logs this, with the error ID of their page.
-            break
+        // Links are logged where they are authorized; failures where the visitor is answered, with their error ID.
+        case .linkAuthorized, .failed: break
         }
     }
 
@@ -251,5 +196,28 @@ extension SignIn {
         var metadata: Logger.Metadata = ["reason": "\(code.rawValue)"]
         if let user { metadata["user"] = "\(user)" }
         logger.info("sign-in refused", metadata: metadata)
+    }
+}
+
+/// What the operator configures about signing in.
+package struct SignInConfiguration: Sendable {
+    package static let maximumAttemptLifetime: Int64 = 600
+
+    /// `login.attemptLifetime`: seconds between the login page and Apple's answer.
+    package var attemptLifetime = maximumAttemptLifetime
+    /// `access.signUp`.
+    package var signUp: SignUpPolicy
+    /// `apple.nativeNonce`: whether apps pass the nonce itself to Apple, and not its SHA-256 in lower-case hexadecimal.
+    /// Apple's token repeats it. Exactly one of the two: a server that accepts both lets a request for one flow pass in
+    /// the other.
+    package var nativeNonceIsRaw = false
+    /// `login.askExistingAccount`: whether a new person is asked if they have an account.
+    package var asksExisting = false
+
+    package init(signUp: SignUpPolicy = .closed) { self.signUp = signUp }
+
+    /// The `nonce` claim of a token that answers this challenge.
+    func nativeClaim(for nonce: String) -> String {
+        nativeNonceIsRaw ? nonce : Hexadecimal.encode(SHA256.hash(utf8: nonce).bytes)
     }
 }

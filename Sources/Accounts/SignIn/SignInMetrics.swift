@@ -1,6 +1,5 @@
 import Coding
 
-/// Where a sign-in came from.
 package enum SignInFlow: String, Sendable, CaseIterable {
     /// A post to the callback.
     case web
@@ -8,12 +7,11 @@ package enum SignInFlow: String, Sendable, CaseIterable {
     case native
 }
 
-/// How a sign-in ended, as counted.
 package enum SignInEnd: Hashable, Sendable, CaseIterable {
     case signedIn
-    /// A late replay whose session lives.
+    /// A late replay whose session is live.
     case alreadySignedIn
-    /// The page that posts the form once more; another post follows.
+    /// The page that posts the form again; another post follows.
     case reposted
     /// The page that asks about an existing account.
     case asksExisting
@@ -81,7 +79,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// By what posts of Apple's notifications are counted.
+/// The labels by which Apple's notifications are counted.
 package enum NotificationMetrics {
     /// The value of the label `type`: Apple's words, with both spellings of a deletion in one.
     package enum Kind: String, Sendable, CaseIterable {
@@ -94,16 +92,7 @@ package enum NotificationMetrics {
         /// Not verified, so its content is ignored.
         case unverified
 
-        init(_ kind: AppleNotification.Kind) {
-            self =
-                switch kind {
-                case .emailDisabled: .emailDisabled
-                case .emailEnabled: .emailEnabled
-                case .consentRevoked: .consentRevoked
-                case .accountDeleted: .accountDeleted
-                case .unknown: .other
-                }
-        }
+        init(_ kind: AppleNotification.Kind) { self = Self(rawValue: kind.rawValue) ?? .other }
     }
 
     /// The value of the label `outcome`.

@@ -15,11 +15,11 @@ package struct SignInAttempt: Sendable {
     package var issuedAt: Timestamp
     /// The hash of the browser's binding; for an app, the digest of its request.
     package var bindingHash = SHA256.hash([])
-    /// The browser's session that ends with it.
+    /// The browser's session that it ends.
     package var replacing: SessionID?
 }
 
-/// Everything the completing transaction needs, verified and sealed beforehand.
+/// Everything the completing transaction needs, verified and sealed.
 package struct SignInRecord: Sendable {
     package var attempt: SignInAttempt
     /// When the attempt's row may be deleted: its end plus the time during which replays are recognised.
@@ -31,22 +31,17 @@ package struct SignInRecord: Sendable {
     package var firstCheckAt: Timestamp
     package var policy: SignUpPolicy
     package var newUser: UserID
-    /// Of a new session; the transaction decides whether there is one, and whose.
+    /// For a new session, if the transaction creates one.
     package var session: SessionID
     package var token: NewToken
     package var kind: SessionKind
     package var device: Device
     package var sessionExpiresAt: Timestamp
     package var now: Timestamp
-}
 
-extension SignInRecord {
-    /// Whether another window of this browser made the session after this attempt began. The browser then keeps the
-    /// token of whichever answer comes last, so both get the same one.
+    /// Whether another window made the session after this attempt began: the browser keeps the last answer's token.
     package func sharesToken(of session: Session) -> Bool {
-        guard case .ofBrowser(let tokens) = token, attempt.issuedAt < session.createdAt else {
-            return false
-        }
+        guard case .ofBrowser(let tokens) = token, attempt.issuedAt < session.createdAt else { return false }
         return tokens.all(of: session.id, since: session.createdAt).contains { $0.hash == session.tokenHash }
     }
 }
@@ -64,33 +59,30 @@ package enum SignInResult: Hashable, Sendable {
 package enum SignInOutcome: Sendable {
     /// 303 to the target, with the session cookie.
     case signedIn(token: SessionToken, session: Session, returnTo: ReturnTarget)
-    /// A later replay in the browser whose session lives: 303 without a cookie.
+    /// A later replay in the browser whose session is live: 303 without a cookie.
     case alreadySignedIn(returnTo: ReturnTarget)
     /// The binding cookie is missing: the page that posts the form again from our own origin.
     case repost(CallbackForm)
-    /// Apple knows the person, and they may not sign in: a page.
+    /// The person is verified and may not sign in: a page.
     case refused(SignInRefusal, UserID?)
-    /// The error page. `returnTo`, known once the state opened, is where the attempt would have led; `link` is the link
-    /// that it was for.
+    /// The error page. `returnTo`, known once the state opened, is where the attempt would have led.
     case failed(Failure, returnTo: ReturnTarget? = nil, link: LinkID? = nil)
-    /// The visitor cancelled at Apple, and the application wants to know: 303 to `errorReturn.cancelled`. `returnTo` is
-    /// where the sign-in would have led.
+    /// The visitor cancelled at Apple: 303 to `errorReturn.cancelled`. `returnTo` is where the sign-in would have led.
     case cancelled(_ errorReturn: ReturnTarget, returnTo: ReturnTarget)
-    /// The attempt was for a link, whose identity now waits for the application's backend: 303 to this address.
+    /// The attempt authorized a link, which the application's backend completes: 303 to this address.
     case linkAuthorized(location: String)
-    /// Nobody has this identity, and its person is asked whether they have an account: a page.
+    /// The identity is unknown, and its person is asked whether they have an account: a page.
     case asksExisting(WaitingPerson)
 }
 
-/// Why a sign-in that Apple verified made no session, as stored with the attempt.
+/// Why a verified sign-in made no session, as stored with the attempt.
 package enum SignInRefusal: String, Sendable, CaseIterable {
     /// The user waits for approval; created if new.
     case pending
     case disabled
-    /// Sign-up is closed and this person is unknown; nobody was created.
+    /// Sign-up is closed and this person is unknown; no user was created.
     case closed
-    /// Since the attempt began, Apple has reported that the person withdrew consent, or is gone, at or after the `iat`
-    /// of this sign-in. Nothing else was written.
+    /// Apple has reported the end of the consent, at or after this sign-in's `iat`, since the attempt began.
     case revoked
 
     package var code: ReasonCode {
@@ -99,6 +91,17 @@ package enum SignInRefusal: String, Sendable, CaseIterable {
         case .disabled: .userDisabled
         case .closed: .signUpClosed
         case .revoked: .revoked
+        }
+    }
+}
+
+extension User.State {
+    /// Why a person in this state may not sign in; nil when they may.
+    var refusal: SignInRefusal? {
+        switch self {
+        case .active: nil
+        case .pending: .pending
+        case .disabled: .disabled
         }
     }
 }

@@ -3,13 +3,12 @@ package import Crypto
 import Storage
 
 extension Database {
-    /// Stores the name given at first consent before Apple is asked. Replaces an existing row's name, and restarts its
-    /// age. Rows expire after 30 days.
+    /// Stores the name given at first consent, replacing an earlier one. Rows expire after 30 days.
     package func saveFirstConsent(_ consent: FirstConsent, at now: Timestamp) async throws(Failure) {
         try await write(at: now) { transaction in try transaction.saveFirstConsent(consent) }
     }
 
-    /// The used attempt, for replays; nil when never used. `sessionIsLive` says whether its session still lives.
+    /// Nil when the attempt was never used.
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(Failure) -> UsedAttempt? {
         try await lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
     }
@@ -40,8 +39,8 @@ extension Snapshot {
     }
 
     /// Whether Apple has reported, since the attempt began, the end of this person's consent at or after this sign-in's
-    /// `iat`: a notification that arrived during the code exchange ended what existed, and must end what results from
-    /// it too. One that arrived earlier concerns earlier sign-ins, though `iat` has whole seconds and may tie.
+    /// `iat`: a notification that arrived during the code exchange must end its result too. One that arrived earlier
+    /// concerns earlier sign-ins, though `iat` has whole seconds and may tie.
     private func wasRevoked(_ record: SignInRecord) throws -> Bool {
         let names = [record.claims.subject] + (try formerSubjects(of: record.claims, team: record.team))
         return try names.contains { name in
@@ -53,7 +52,7 @@ extension Snapshot {
         }
     }
 
-    /// Whether Apple has ended, or may be ending, what this sign-in brings.
+    /// Whether Apple has ended, or may be ending, this sign-in's authorization.
     func hasEnded(_ record: SignInRecord) throws -> Bool {
         let hashes = context.subjectHashes.all(record.team, record.claims)
         return try wasRevoked(record) || isRevocationInFlight(hashes)
@@ -70,21 +69,14 @@ extension Transaction {
         if record.kind == .browser { claim(.browser(record.attempt.bindingHash)) }
         if let used = try usedAttempt(record.attempt.id) { return .alreadyUsed(used) }
         if try hasEnded(record) {
-            // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
-            // then the consent is valid, and Apple does not send the name again.
+            // The name stays: if the end came just before this consent, Apple does not send the name again.
             return try refuse(nil, record, .revoked)
         }
-        guard let person = try admit(record) else {
-            return try refuse(nil, record, .closed)
-        }
+        guard let person = try admit(record) else { return try refuse(nil, record, .closed) }
         if person.isNew { try cancelRevocations(context.subjectHashes.all(record.team, record.claims)) }
         let user = person.user
-        switch user.state {
-        case .pending: return try refuse(user.id, record, .pending)
-        case .disabled: return try refuse(user.id, record, .disabled)
-        case .active:
-            return .signedIn(user: user, session: try makeSession(record, person: person), isNewUser: person.isNew)
-        }
+        if let refusal = user.state.refusal { return try refuse(user.id, record, refusal) }
+        return .signedIn(user: user, session: try makeSession(record, person: person), isNewUser: person.isNew)
     }
 
     private func markUsed(_ record: SignInRecord, session: SessionID? = nil, refusal: SignInRefusal? = nil) throws {
@@ -99,8 +91,7 @@ extension Transaction {
         return .refused(refusal, user)
     }
 
-    /// Finds or creates the person, and applies everything this sign-in says about them; nil when sign-up is closed to
-    /// them.
+    /// Finds or creates the person, and applies what this sign-in says about them; nil when sign-up is closed to them.
     func admit(_ record: SignInRecord) throws -> Person? {
         let known = try knownPerson(record)
         if known == nil, record.policy == .closed {
@@ -129,22 +120,11 @@ extension Transaction {
 
     private func insert(_ record: SignInRecord, _ consent: PersonName?) throws -> Person {
         let state: User.State = record.policy == .approval ? .pending : .active
-        let user = User(
-            id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
-        let told = LastTold(record.claims)
+        let user = User(id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
         try insert(user)
-        let identity = context.rowNumbers.next(context.identifiers, at: now)
-        try run(
-            """
-            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
-            credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
-            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            [
-                identity, user.id, record.team, record.claims.subject, record.claims.transferSubject,
-                user.identityCredential.state, user.identityCredential.changedAt, user.identityCredential.cause,
-                record.claims.issuedAt, told.email, told.realUserStatus, now,
-            ])
+        let identity = try insertIdentity(
+            of: user, team: record.team, transferSubject: record.claims.transferSubject,
+            lastSignIn: record.claims.issuedAt, LastReports(record.claims))
         try self.record(.userCreated, user: user.id)
         if state == .pending { try self.record(.userPending, user: user.id) }
         return Person(user: user, identity: identity, isNew: true)
@@ -152,8 +132,8 @@ extension Transaction {
 
     private func update(_ known: Person, _ record: SignInRecord, _ consent: PersonName?) throws -> Person {
         var person = known
-        var told = try lastTold(of: person.user.id)
-        let fields = person.user.absorb(record.claims, firstConsent: consent, told: &told)
+        var reports = try lastReports(of: person.user.id)
+        let fields = person.user.absorb(record.claims, firstConsent: consent, reports: &reports)
         if person.user.identityCredential != known.user.identityCredential {
             try update(person.user.identityCredential, ofIdentity: person.identity)
             invalidate(.user(person.user.id))
@@ -167,7 +147,10 @@ extension Transaction {
             last_sign_in_issued_at = max(last_sign_in_issued_at, ?2), email_told_at = ?3,
             real_user_status_told_at = ?4 WHERE id = ?5
             """,
-            [record.claims.transferSubject, record.claims.issuedAt, told.email, told.realUserStatus, person.identity])
+            [
+                record.claims.transferSubject, record.claims.issuedAt, reports.email, reports.realUserStatus,
+                person.identity,
+            ])
         if !fields.isEmpty {
             try update(person.user)
             try self.record(.userUpdated, user: person.user.id, fields: fields)
@@ -202,7 +185,6 @@ extension Transaction {
             issuedAt: record.claims.issuedAt, createdAt: shared?.createdAt ?? now, lastSeenAt: now,
             expiresAt: record.sessionExpiresAt)
         if let kept {
-            // What caches keep of it ends too.
             try run("DELETE FROM session WHERE token_hash = ?", [kept.tokenHash])
             invalidate(.token(kept.tokenHash))
         }
@@ -218,15 +200,13 @@ extension Transaction {
                 examination(ofSessionEnding: context.sessionLimits.end(of: session)),
             ])
         try markUsed(record, session: session.id)
-        try self.record(
-            .sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
+        try self.record(.sessionCreated, user: session.user, session: session.id, cause: kept == nil ? nil : .replaced)
         if !person.isNew, kept == nil { try endExcessSessions(of: session.user) }
         return session
     }
 
-    /// The session of the same person in the same browser, which goes on under a new token: what programs know of it
-    /// (`sid`) stays. It is the one that the browser had when the attempt began, or one that another of its windows has
-    /// made meanwhile. What the browser had of somebody else ends.
+    /// The same person's session in this browser, from before the attempt or of another window, which continues under a
+    /// new token and keeps its `sid`. Other people's sessions in this browser end.
     private func predecessor(of record: SignInRecord, user: UserID) throws -> Session? {
         guard record.kind == .browser else { return nil }
         let sessions = try rows(

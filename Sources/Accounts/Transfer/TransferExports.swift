@@ -2,9 +2,7 @@ package import Coding
 import Storage
 
 extension Database {
-    /// People of `team` for whom Apple has not yet been asked on behalf of `recipient` and who have not moved, by
-    /// subject.
-    /// - Parameter again: whether to include people whom Apple refused before.
+    /// People of `team`, by subject, who have not moved or been asked about; `again` includes those Apple refused.
     package func peopleToExport(
         of team: TeamID, to recipient: TeamID, again: Bool, after last: AppleSubject?, limit: Int
     ) async throws(Failure) -> [AppleSubject] {
@@ -45,22 +43,7 @@ extension Database {
             return taken
         }
     }
-}
-
-extension Transaction {
-    fileprivate func keepExportFailure(_ reason: String, for recipient: TeamID, row: Int64) throws {
-        try run(
-            """
-            UPDATE apple_identity SET transfer_target = ?, transfer_subject = NULL, transfer_asked_at = ?,
-            transfer_failure = ? WHERE id = ?
-            """, [recipient, now, reason, row])
-    }
-}
-
-extension Database {
-    package func transferCounts(
-        from sender: TeamID?, to recipient: TeamID
-    ) async throws(Failure) -> TransferCounts {
+    package func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(Failure) -> TransferCounts {
         try await read { snapshot in
             var counts = TransferCounts()
             if let sender {
@@ -127,14 +110,13 @@ extension Database {
         }
     }
 
-    /// People who could not move, the first one asked about first.
+    /// People who could not move, in the order in which Apple was asked.
     package func unmovedPeople(
         to recipient: TeamID, after last: TimedPlace?, limit: Int
     ) async throws(Failure) -> Page<UnmovedPerson, TimedPlace> {
         try await read { snapshot in
             var wanted = Conditions()
-            wanted.add(
-                "i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
+            wanted.add("i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
             if let last { wanted.add("(i.transfer_asked_at, i.subject) > (?, ?)", [last.time, last.id]) }
             return try snapshot.page(
                 """
@@ -150,5 +132,15 @@ extension Database {
                     reason: try row["transfer_failure"])
             }
         }
+    }
+}
+
+extension Transaction {
+    fileprivate func keepExportFailure(_ reason: String, for recipient: TeamID, row: Int64) throws {
+        try run(
+            """
+            UPDATE apple_identity SET transfer_target = ?, transfer_subject = NULL, transfer_asked_at = ?,
+            transfer_failure = ? WHERE id = ?
+            """, [recipient, now, reason, row])
     }
 }

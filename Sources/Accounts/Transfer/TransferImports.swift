@@ -2,8 +2,7 @@ package import Coding
 import Storage
 
 extension Database {
-    /// People who have a `transfer_sub` for `team` and have not moved yet, in its order.
-    /// - Parameter again: whether to include people whom Apple refused before.
+    /// People with a `transfer_sub` for `team` who have not moved, in its order; `again` adds those Apple refused.
     package func peopleToImport(
         to team: TeamID, again: Bool, after last: TransferSubject?, limit: Int
     ) async throws(Failure) -> [TransferSubject] {
@@ -18,8 +17,7 @@ extension Database {
         }
     }
 
-    /// Which of these people from a file exist and have not moved yet, in the same order.
-    /// - Parameter again: whether to include people whom Apple refused before.
+    /// Which of these people exist and have not moved yet, in the same order; `again` includes those Apple refused.
     package func stillToImport(
         _ people: [TransferSubject], to team: TeamID, again: Bool
     ) async throws(Failure) -> [TransferSubject] {
@@ -34,8 +32,7 @@ extension Database {
         }
     }
 
-    /// Adds the new identity to the person, with its event.
-    /// - Parameter joins: whether to merge an account they created under the new team into the old one.
+    /// Adds the new identity to the person, with its event; `joins` merges an account they created under the new team.
     package func move(
         _ person: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
     ) async throws(Failure) -> MoveResult {
@@ -56,8 +53,7 @@ extension Database {
         }
     }
 
-    /// Imports lines of an export made elsewhere, in one transaction, in order.
-    /// - Parameter isRehearsal: only reports what would happen to each.
+    /// Imports lines of an export made elsewhere, in one transaction, in order. A rehearsal only reports results.
     package func adopt(
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(Failure) -> [AdoptionResult] {

@@ -28,9 +28,7 @@ extension Transaction {
         ).map { try TransferOrigin($0) }
     }
 
-    /// Moves a person who signs in under this team for the first time with a transfer subject that their old team
-    /// received for them.
-    /// - Returns: whether there was somebody to move.
+    /// Moves a person who first signs in under this team with the transfer subject of their old team, if there is one.
     func welcome(_ claims: IdentityClaims, to team: TeamID) throws -> Bool {
         guard let name = claims.transferSubject.map({ TransferSubject($0) }),
             let origin = try origin(name, to: team), origin.movedTo == nil
@@ -52,7 +50,7 @@ extension Transaction {
             return try settle(origin, at: target, address: identity.email)
         }
         guard second.user.id == origin.user.id else { return try join(origin, second, joins: joins) }
-        // They went, and are back: their former identity here is theirs again.
+        // They are back, with their former identity here.
         try run(
             """
             UPDATE apple_identity SET moved_to = NULL, transfer_target = NULL, transfer_subject = NULL,
@@ -69,13 +67,12 @@ extension Transaction {
         try link(origin, to: target)
         var user = origin.user
         user.adoptRelayAddress(address)
-        if user.email != origin.user.email { try recordTold(email: now, ofIdentity: target) }
+        if user.email != origin.user.email { try recordReport(email: now, ofIdentity: target) }
         try finish(user, before: origin.user)
         return .moved(origin.user.id)
     }
 
-    // MARK: Two accounts of one person
-
+    /// Two accounts of one person.
     private func join(_ origin: TransferOrigin, _ person: Person, joins: Bool) throws -> MoveResult {
         let (first, second, target) = (origin.user, person.user, person.identity)
         if let one = first.externalID, let other = second.externalID, !one.isExactly(other) {
@@ -86,22 +83,21 @@ extension Transaction {
             try recordTransferFailure(TransferFailure.secondAccount, of: origin.row)
             return .secondAccount(of: first.id, second.id)
         }
-        var told = try lastTold(of: first.id)
-        let secondTold = try lastTold(of: second.id)
+        var reports = try lastReports(of: first.id)
+        let secondReports = try lastReports(of: second.id)
         try run("UPDATE apple_identity SET user = ? WHERE user = ?", [first.id, second.id])
-        // Programs know the person by the account that goes: there they sign in again.
+        // Applications know the person by the account that is deleted, so they sign in there again.
         try endSessions(
-            where: "s.user = ?1 AND s.id IN (SELECT session FROM openid_participant)", [second.id],
-            cause: .replaced)
+            where: "s.user = ?1 AND s.id IN (SELECT session FROM openid_participant)", [second.id], cause: .replaced)
         try run("UPDATE session SET user = ? WHERE user = ?", [first.id, second.id])
-        try joinLinks(of: second.id, to: first.id)
+        try run("UPDATE account_link SET user = ? WHERE user = ?", [first.id, second.id])
         try record(.userTransferred, user: second.id, into: first.id)
         invalidate(.user(second.id))
         try run("DELETE FROM user WHERE id = ?", [second.id])
         try link(origin, to: target)
         var user = first
-        user.absorb(second, told: &told, secondTold)
-        try run("UPDATE user SET email_event_at = ? WHERE id = ?", [told.forwarding, first.id])
+        user.absorb(second, reports: &reports, secondReports)
+        try run("UPDATE user SET email_event_at = ? WHERE id = ?", [reports.forwarding, first.id])
         try finish(user, before: first)
         // A person disabled under one identity is not enabled through the other.
         if second.state == .disabled {
@@ -112,27 +108,21 @@ extension Transaction {
         return .joined(first.id, from: second.id)
     }
 
-    // MARK: Steps
-
     private func insert(
         _ subject: AppleSubject, name: TransferSubject, of origin: TransferOrigin, to team: TeamID
     ) throws -> Int64 {
-        let row = context.rowNumbers.next(context.identifiers, at: now)
-        try run(
-            """
-            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
-            last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            """, [row, origin.user.id, team, subject, name, CredentialState.authorized, origin.lastSignIn, now])
-        if let status = arrival(of: origin) { try update(status, ofIdentity: row) }
-        return row
+        var user = origin.user
+        user.appleSubject = subject
+        if let status = arrival(of: origin) { user.identityCredential = status }
+        return try insertIdentity(of: user, team: team, transferSubject: name.rawValue, lastSignIn: origin.lastSignIn)
     }
 
     private func arrival(of origin: TransferOrigin) -> CredentialStatus? {
         CredentialStatus.transition(from: nil, on: .transferredIn(at: now), lastSignIn: origin.lastSignIn)
     }
 
-    /// From now on the new identity replaces the old one, and those that led to it. Its sessions continue under the new
-    /// one; its refresh tokens stay, for a deletion to revoke.
+    /// The new identity replaces the old one, and those that led to it. Sessions continue under the new one; refresh tokens
+    /// stay with the old one, for a deletion to revoke.
     private func link(_ origin: TransferOrigin, to target: Int64) throws {
         try run(
             """

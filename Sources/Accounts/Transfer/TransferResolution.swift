@@ -3,8 +3,7 @@ import Crypto
 
 // Which person a subject means during a move from one team to another.
 extension Snapshot {
-    /// The identity that a subject means to `team`: its own; or that of a team that transferred its people, and then
-    /// their present identity. Somebody who left `team` is known by where they went.
+    /// The identity that a subject means to `team`: its own, or a transferring team's, as their present identity.
     func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
         let own: Int64? = try value(
             "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?", [team, subject])
@@ -14,7 +13,7 @@ extension Snapshot {
             SELECT coalesce(o.moved_to, o.id) AS id FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
             WHERE o.subject = ? AND o.transfer_target IS NOT NULL AND coalesce(n.team, o.transfer_target) = ? LIMIT 2
             """, [subject, team])
-        // Two teams may have used one subject for two people; then it names nobody.
+        // Two teams may have used one subject for two people; then it is ambiguous.
         return former.count == 1 ? try former[0]["id"] : nil
     }
 
@@ -43,7 +42,7 @@ extension Snapshot {
         return owners
     }
 
-    /// Other identifiers of a sign-in's person: their subjects under teams they came from.
+    /// The person's subjects under teams they came from.
     func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [AppleSubject] {
         try rows(
             """
@@ -58,26 +57,18 @@ extension Snapshot {
 extension SubjectHashes {
     /// For a deleted person on the way to another team: the hash that identifies them when they arrive there.
     func transfer(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
-        keyring.keyedHash(of: transferMessage(target, subject), purpose: Self.transferPurpose)
+        keyring.keyedHash(of: message(target, subject.rawValue), purpose: Self.transferPurpose)
     }
 
     /// The hashes under which a deletion of this person may be queued: of their subject, and of their transfer subject.
     func all(_ team: TeamID, _ claims: IdentityClaims) -> [[UInt8]] {
-        let named = claims.transferSubject.map { TransferSubject($0) }.map { name in
-            keyring.keyedHashes(of: transferMessage(team, name), purpose: Self.transferPurpose)
+        let named = claims.transferSubject.map { name in
+            keyring.keyedHashes(of: message(team, name), purpose: Self.transferPurpose)
         }
         return all(team, claims.subject) + (named ?? [])
     }
 
     private static var transferPurpose: SealingPurpose { .other("transfer-hash") }
-
-    private func transferMessage(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
-        Array("\(target.rawValue)/\(subject.rawValue)".utf8)
-    }
-}
-
-extension AppleNotification {
-    var isAboutEmail: Bool { kind == .emailEnabled || kind == .emailDisabled }
 }
 
 extension User {

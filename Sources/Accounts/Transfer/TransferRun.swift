@@ -5,7 +5,6 @@ import Storage
 package struct TransferPace: Sendable {
     /// Requests begun per second.
     package var rate: Int
-    /// Requests in flight at once.
     package var concurrency = 4
     /// Pauses in seconds while Apple does not answer; after the last one, the run ends.
     package var pauses: [Int64] = [1, 2, 5, 15, 30, 60, 120, 300]
@@ -14,8 +13,7 @@ package struct TransferPace: Sendable {
     package static let longestPause: Int64 = 600
     /// People asked about between two writes.
     package static let batch = 20
-    /// After this many refusals with nobody accepted, nobody else is asked about. More than the testers and first
-    /// visitors of a site who may all have left again, since the next run begins with the same people.
+    /// Refusals without an acceptance after which the run ends: a site's first visitors may all have left.
     package static let refusalsInARow = 200
 
     package init(rate: Int) { self.rate = rate }
@@ -24,12 +22,11 @@ package struct TransferPace: Sendable {
     var interval: Int64 { max(1, 1000 / Int64(max(1, rate))) }
 }
 
-/// One direction of a transfer.
 package protocol TransferStep: Sendable {
     associatedtype Person: Sendable
     associatedtype Value: Sendable
 
-    /// Whether Apple has ever accepted somebody; then refusals concern people, not us.
+    /// Whether Apple has ever accepted anyone; then refusals concern people, not our configuration.
     func isProven() async throws(Failure) -> Bool
     func prepare() async throws(MigrationFailure)
     /// - Parameter last: the last person before; nil begins at the first.
@@ -39,21 +36,18 @@ package protocol TransferStep: Sendable {
     func keep(_ answers: [TransferAnswer<Person, Value>]) async throws(Failure)
 }
 
-/// How a run ended.
 package enum TransferEnd: Hashable, Sendable {
     case complete
     /// By the operator.
     case interrupted
-    /// Apple refuses us.
     case clientRefused(String)
     /// Apple did not answer for a long time.
     case unavailable(String)
-    /// Apple has never accepted anybody, and refused everybody it was asked about, however few. Nothing was stored.
+    /// Apple has never accepted anyone, and refused everyone in this run. Nothing was stored.
     case everyoneRefused(String)
 }
 
-/// Asks Apple about one person after another, stores each answer, and ends when nobody is left. If anything ends it
-/// earlier, Apple's answers are stored, and the next run continues there.
+/// Asks Apple about one person after another, and stores each answer. After an early end, the next run continues there.
 package struct TransferRun<Step: TransferStep>: Sendable {
     private typealias Answer = TransferAnswer<Step.Person, Step.Value>
 
@@ -75,15 +69,13 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         var last: Step.Person?
         while true {
             let people = try await step.people(after: last, limit: TransferPace.batch)
-            guard !people.isEmpty else {
-                return ledger.refusal.map { .everyoneRefused($0) } ?? .complete
-            }
+            guard !people.isEmpty else { return ledger.refusal.map { .everyoneRefused($0) } ?? .complete }
             if let end = try await settle(people, &ledger, progress) { return end }
             last = people.last
         }
     }
 
-    /// Asks until everyone in a batch has an answer; nil then.
+    /// Returns nil when everyone in a batch has an answer.
     private func settle(
         _ people: [Step.Person], _ ledger: inout Ledger, _ progress: (Int) -> Void
     ) async throws(Failure) -> TransferEnd? {
@@ -101,10 +93,14 @@ package struct TransferRun<Step: TransferStep>: Sendable {
             guard let (text, retryAfter) = round.failure else { continue }
             failures = round.answers.isEmpty ? failures + 1 : 1
             guard failures <= pace.pauses.count else { return .unavailable(text) }
-            let pause = max(pace.pauses[failures - 1], min(retryAfter ?? 0, TransferPace.longestPause))
-            guard await wait(pause * 1000) else { return .interrupted }
+            guard await pause(failures, retryAfter) else { return .interrupted }
         }
         return nil
+    }
+
+    /// - Parameter failures: so far, at least one.
+    private func pause(_ failures: Int, _ retryAfter: Int64?) async -> Bool {
+        await wait(max(pace.pauses[failures - 1], min(retryAfter ?? 0, TransferPace.longestPause)) * 1000)
     }
 
     private func preparation() async -> TransferEnd? {
@@ -118,9 +114,8 @@ package struct TransferRun<Step: TransferStep>: Sendable {
                 case .personRefused(let text), .clientRefused(let text): return .clientRefused(text)
                 case .unavailable(let text, let retryAfter):
                     guard failures < pace.pauses.count else { return .unavailable(text) }
-                    let pause = max(pace.pauses[failures], min(retryAfter ?? 0, TransferPace.longestPause))
                     failures += 1
-                    guard await wait(pause * 1000) else { return .interrupted }
+                    guard await pause(failures, retryAfter) else { return .interrupted }
                 }
             }
         }
@@ -135,7 +130,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         var clientRefusal: String?
         var isInterrupted = false
 
-        /// Nothing more is begun once Apple asks us to wait or refuses us, or the operator interrupts.
+        /// No request begins once Apple asks us to wait or refuses us, or the operator interrupts.
         var goesOn: Bool { failure == nil && clientRefusal == nil && !isInterrupted }
 
         mutating func record(_ person: Step.Person, _ result: Result<Step.Value, MigrationFailure>) {
@@ -185,9 +180,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
     private struct Ledger {
         var isProven: Bool
         var asked = 0
-        private var held: [Answer] = []
-
-        init(isProven: Bool) { self.isProven = isProven }
+        var held: [Answer] = []
 
         /// - Returns: what may be stored now.
         mutating func record(_ answers: [Answer]) -> [Answer] {
@@ -195,18 +188,14 @@ package struct TransferRun<Step: TransferStep>: Sendable {
             if isProven { return answers }
             held += answers
             isProven = answers.contains { if case .value = $0.outcome { true } else { false } }
-            return isProven ? release() : []
-        }
-
-        private mutating func release() -> [Answer] {
+            guard isProven else { return [] }
             defer { held = [] }
             return held
         }
 
         var isHopeless: Bool { held.count >= TransferPace.refusalsInARow }
 
-        /// Why the people were refused whose answers are held back. They may all have left, or we are misconfigured:
-        /// Apple's answer is the same, so nobody is marked because of it.
+        /// Why the held-back people were refused. They may all have left, or we are misconfigured, so it is not stored.
         var refusal: String? {
             guard case .refused(let reason) = held.first?.outcome else { return nil }
             return reason

@@ -40,14 +40,12 @@ package struct TransferExport: TransferStep {
     }
 
     package func keep(_ answers: [TransferAnswer<AppleSubject, TransferSubject>]) async throws(Failure) {
-        guard !answers.isEmpty else { return }
         try await database.keepExports(answers, of: provider.team, to: recipient, at: clock.now())
     }
 }
 
 /// For the receiving team: asks Apple who each `transfer_sub` is, and moves them.
 package final class TransferImport: TransferStep {
-    /// Results of this run.
     package struct Report: Sendable {
         package var moved = 0
         package var alreadyMoved = 0
@@ -68,10 +66,8 @@ package final class TransferImport: TransferStep {
     private let clock: any WallClock
     private let tally = Mutex(Report())
 
-    /// - Parameters:
-    ///   - again: whether to include people whom Apple refused before.
-    ///   - joins: whether to merge two accounts when somebody signed up again under the new team.
-    ///   - chosen: only these people; nil for everybody who waits.
+    /// `again` includes people whom Apple refused before; `joins` merges two accounts of somebody who signed up again
+    /// under the new team; `chosen` nil means everybody who waits.
     package init(
         database: Database, provider: any IdentityProvider, as clientID: ClientID, again: Bool, joins: Bool,
         only chosen: [TransferSubject]? = nil, clock: any WallClock

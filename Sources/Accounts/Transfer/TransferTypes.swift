@@ -1,14 +1,13 @@
 package import Coding
 import Storage
 
-/// `transfer_sub`: identifies one person on the way from one team to another. Opaque; only Apple and these two teams
-/// understand it.
+/// `transfer_sub`: identifies one person on the way from one team to another.
 package struct TransferSubject: Hashable, Sendable {
     package let rawValue: String
     package init(_ rawValue: String) { self.rawValue = rawValue }
 }
 
-/// A person, as the receiving team knows them.
+/// A person at the receiving team.
 package struct TransferredIdentity: Hashable, Sendable {
     package var subject: AppleSubject
     /// The new team's relay address, for people who hide theirs; Apple reports no other.
@@ -20,7 +19,7 @@ package struct TransferredIdentity: Hashable, Sendable {
     }
 }
 
-/// Why Apple did not answer as expected. The texts are for the operator; none contains a token or names a person.
+/// Why Apple did not answer as expected. The texts are for the operator, without tokens and names.
 package enum MigrationFailure: Error, Hashable, Sendable {
     /// Concerns this one person: they withdrew consent, the window of 60 days is over, or the other team is wrong.
     case personRefused(String)
@@ -30,7 +29,6 @@ package enum MigrationFailure: Error, Hashable, Sendable {
     case unavailable(String, retryAfter: Int64? = nil)
 }
 
-/// What Apple answered about one person.
 package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
     package enum Outcome: Sendable {
         case value(Value)
@@ -42,7 +40,6 @@ package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
     package var outcome: Outcome
 }
 
-/// The result for one person of an import.
 package enum MoveResult: Hashable, Sendable {
     case moved(UserID)
     /// They had already moved by signing in.
@@ -51,9 +48,8 @@ package enum MoveResult: Hashable, Sendable {
     case joined(UserID, from: UserID)
     /// They have a second account under the new team, and merging was not requested.
     case secondAccount(of: UserID, UserID)
-    /// As above, and both accounts have an external id, between which no program can choose.
+    /// As above, and the two accounts have different external ids.
     case twoExternalIDs(of: UserID, UserID)
-    /// Deleted in the meantime.
     case gone
 }
 
@@ -72,13 +68,12 @@ package struct TransferLine: Hashable, Sendable {
     }
 }
 
-/// The result for one line of a file.
 package enum AdoptionResult: Hashable, Sendable {
     case adopted(TransferSubject)
     /// Matches what is known.
     case known(TransferSubject)
     case alreadyMoved
-    /// Nobody here has this subject of that team; they may have been deleted.
+    /// Unknown subject of that team; the person may have been deleted.
     case unknownPerson
     /// Another person has this `transfer_sub`, or this person has another one.
     case contradiction
@@ -86,7 +81,7 @@ package enum AdoptionResult: Hashable, Sendable {
 
 /// The progress of a transfer. Counts people, each once, not rows of one team.
 package struct TransferCounts: Hashable, Sendable {
-    /// People nobody has asked Apple about; nil when no sender was named.
+    /// People about whom Apple was not asked; nil without a sender.
     package var unasked: Int?
     package var refusedAtExport = 0
     /// With a `transfer_sub`, not yet moved.
@@ -108,7 +103,7 @@ package struct TransferRoute: Hashable, Sendable {
     package var waiting: Int
 }
 
-/// Somebody who could not move.
+/// A person who could not move.
 package struct UnmovedPerson: Hashable, Sendable {
     package enum Step: String, Sendable { case export, `import` }
 
@@ -118,9 +113,7 @@ package struct UnmovedPerson: Hashable, Sendable {
     package var externalID: String?
     package var step: Step
     package var reason: String
-}
 
-extension UnmovedPerson {
     package static let fields: [Field<UnmovedPerson>] = [
         Field("user") { .code($0.user.rawValue) }, Field("externalID") { .text($0.externalID) },
         Field("step") { .text($0.step.rawValue) }, Field("reason") { .text($0.reason) },

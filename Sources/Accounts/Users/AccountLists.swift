@@ -1,13 +1,13 @@
 package import Coding
 import Storage
 
-/// What there may be much of in somebody's data, in the order of an export.
+/// The long lists of a person's data, in the order of an export.
 package enum AccountList: String, Sendable, CaseIterable {
     /// Live ones, newest first.
     case sessions
     /// Oldest first.
     case programs
-    /// Which programs are told when which session ends.
+    /// Which clients are notified when which session ends.
     case programSessions
     /// The newest `AccountRecord.limit`, in the order of receipt.
     case notifications
@@ -53,9 +53,8 @@ extension Database {
     }
 }
 
-// A place of another list is none: a page then begins at the beginning.
+// A place of another list is ignored.
 extension Snapshot {
-    /// One page, each item with the place behind it.
     private func accountPage(
         _ sql: String, _ arguments: StatementArguments, _ limit: Int,
         _ read: (Row) throws -> (AccountItem, AccountPlace)
@@ -95,8 +94,7 @@ extension Snapshot {
         ) { row in
             let participant = AccountRecord.Participant(clientID: try row["client"], session: try row["session"])
             return (
-                .participant(participant),
-                .participant(session: participant.session, clientID: participant.clientID)
+                .participant(participant), .participant(session: participant.session, clientID: participant.clientID)
             )
         }
     }
@@ -137,7 +135,7 @@ extension Snapshot {
 }
 
 extension AccountRecord {
-    /// The newest event of a person that an export leaves out; its parameters are the user and `limit`.
+    /// The newest event that an export omits; its parameters are the user and `limit`.
     static let eventBeyondLimit = "SELECT sequence FROM event WHERE user = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?"
 }
 

@@ -1,8 +1,8 @@
 package import Coding
 import Storage
 
-/// What is stored about one person: what they may download and what the operator exports. Never a token, sealed or not.
-/// Of what may be much it has only the newest; `AccountLists` has the rest.
+/// What is stored about one person, as they may download it and the operator may export it. Never a token, sealed or not.
+/// Of long lists only the newest; `AccountLists` has the rest.
 package struct AccountRecord: Hashable, Sendable {
     /// An Apple identity of the person, and each client's credential.
     package struct Identity: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct AccountRecord: Hashable, Sendable {
         package var createdAt: Timestamp
         package var credentials: [Credential] = []
         /// Whether another identity of the person replaced it in a transfer to another team.
-        package var hasMoved: Bool = false
+        package var hasMoved = false
         /// A name given with a consent whose sign-in was never completed.
         package var unfinishedName: PersonName?
         /// When that was; nil without one.
@@ -27,14 +27,13 @@ package struct AccountRecord: Hashable, Sendable {
         package var clientID: ClientID
         /// `authorized` or `revoked`.
         package var state: String
-        /// Why it is revoked.
         package var cause: String?
         /// `iat` of the sign-in that brought it, by Apple's clock.
         package var issuedAt: Timestamp
         package var holdsToken: Bool
     }
 
-    /// That Apple reported something about the person, without the content.
+    /// A report from Apple about the person, without its content.
     package struct Notification: Hashable, Sendable {
         package var type: String
         /// The app or site it concerned; nil where that was not recorded.
@@ -45,7 +44,7 @@ package struct AccountRecord: Hashable, Sendable {
         package var outcome: String
     }
 
-    /// A program that the person signed in to by OpenID Connect, while it holds tokens or its session lives.
+    /// An application that the person signed in to by OpenID Connect, while it has tokens or its session is live.
     package struct Program: Hashable, Sendable {
         package var clientID: String
         package var scopes: [String]
@@ -54,11 +53,11 @@ package struct AccountRecord: Hashable, Sendable {
         /// When the person signed in.
         package var signedInAt: Timestamp
         package var expiresAt: Timestamp
-        /// Whether it has a refresh token, which outlives the session.
+        /// Whether it has a refresh token.
         package var isOffline: Bool
     }
 
-    /// A program that is told when the session ends.
+    /// An application that is notified when the session ends.
     package struct Participant: Hashable, Sendable {
         package var clientID: String
         package var session: SessionID
@@ -79,7 +78,7 @@ package struct AccountRecord: Hashable, Sendable {
     package var notifications: [Notification] = []
     package var events: [JournalEntry] = []
     /// False when there are more notifications or events than `limit`.
-    package var isComplete: Bool = true
+    package var isComplete = true
 }
 
 extension [AccountRecord.Identity] {
@@ -90,13 +89,12 @@ extension [AccountRecord.Identity] {
         return counted.first.map { .ofPerson($0, [CredentialStatus](counted.dropFirst())) }
     }
 
-    /// Whether Apple can be told of a deletion: there is a refresh token to revoke.
+    /// Whether there is a refresh token to revoke at a deletion.
     package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
 }
 
 extension Database {
-    /// Nil when the user is unknown.
-    /// - Parameter count: how many of the newest sessions, programs, notifications and events.
+    /// The newest `count` sessions, programs, notifications and events; nil when the user is unknown.
     package func accountRecord(
         of id: UserID, newest count: Int, at now: Timestamp
     ) async throws(Failure) -> AccountRecord? {
@@ -114,7 +112,7 @@ extension Database {
         }
     }
 
-    /// The user's identities, the one they were created with first; nil when the user is unknown.
+    /// The user's identities, oldest first; nil when the user is unknown.
     package func identities(of user: UserID) async throws(Failure) -> [AccountRecord.Identity]? {
         try await read { snapshot in
             let identities = try snapshot.identities(of: user)

@@ -1,8 +1,7 @@
 package import Coding
 package import Crypto
 
-/// The public identifier of a `Named`: its prefix and 26 characters, as in the database, JSON and logs. Never a secret;
-/// knowing one proves nothing.
+/// The public identifier of a `Named`: its prefix and 26 characters, as in the database, JSON and logs. Never a secret.
 package struct ID<Named: Identified>: Hashable, Sendable, CustomStringConvertible {
     package let rawValue: String
 
@@ -19,32 +18,25 @@ package struct ID<Named: Identified>: Hashable, Sendable, CustomStringConvertibl
     package var description: String { rawValue }
 }
 
-/// What has an `ID`.
 package protocol Identified {
     static var idPrefix: String { get }
 }
 
-/// Bramley's id of a person. Applications store it.
 package typealias UserID = ID<User>
 extension User: Identified { package static var idPrefix: String { "usr_" } }
 
-/// A session's, safe to show. Never the token.
 package typealias SessionID = ID<Session>
 extension Session: Identified { package static var idPrefix: String { "ses_" } }
 
-/// An entry's of the journal.
 package typealias EventID = ID<JournalEntry>
 extension JournalEntry: Identified { package static var idPrefix: String { "evt_" } }
 
-/// An API key's, safe to show. Never the key itself.
 package typealias APIKeyID = ID<APIKey>
 extension APIKey: Identified { package static var idPrefix: String { "key_" } }
 
-/// A link's.
 package typealias LinkID = ID<Link>
 extension Link: Identified { package static var idPrefix: String { "lnk_" } }
 
-/// Of an identity that waits for its person to say whether they have an account.
 package typealias WaitingID = ID<WaitingIdentity>
 extension WaitingIdentity: Identified { package static var idPrefix: String { "wai_" } }
 
@@ -68,42 +60,35 @@ package struct ClientID: Hashable, Sendable {
 
 /// Makes the part after the prefix of an `ID`: 26 characters of lower-case Crockford base32 (no i, l, o, u), 130 bits.
 ///
-/// A person's identifier is fully random. A session's begins with its time, which is no secret: new rows are neighbours in
-/// an index, where random ones would each touch, and make SQLite write, another page. An event's begins with its place in
-/// the journal, so that it needs no index; the rest tells it from the one that had this place before a restore.
+/// A person's identifier is fully random. A session's begins with its time, so that new rows are neighbours in an index,
+/// where random ones would each touch, and make SQLite write, another page. An event's begins with its place in the
+/// journal, so that it needs no index; the rest tells it from the one that had this place before a restore.
 package struct RandomIdentifier: Sendable {
     /// Random bytes for one identifier; the last six bits are dropped.
     package static let byteCount = 17
     package static let characterCount = 26
 
-    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+    fileprivate static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 
     private let random: any RandomSource
 
-    package init(random: any RandomSource) {
-        self.random = random
-    }
+    package init(random: any RandomSource) { self.random = random }
 
-    /// A new identifier, including its prefix.
     package func make<Named>(_ type: ID<Named>.Type = ID<Named>.self) -> ID<Named> {
         ID(unchecked: Named.idPrefix + Self.encode(random.bytes(Self.byteCount)))
     }
 
     /// A new identifier of 48 bits of milliseconds since 1970 and 82 random bits: texts sort by time.
     package func make<Named>(at now: Timestamp, _ type: ID<Named>.Type = ID<Named>.self) -> ID<Named> {
-        let time = UInt64(clamping: now.milliseconds)
-        var bytes = stride(from: 40, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> UInt64($0)) }
-        bytes += random.bytes(Self.byteCount - bytes.count)
-        return ID(unchecked: Named.idPrefix + Self.encode(bytes))
+        let time = [UInt8](bigEndian: UInt64(clamping: now.milliseconds)).suffix(6)
+        return ID(unchecked: Named.idPrefix + Self.encode(time + random.bytes(Self.byteCount - time.count)))
     }
 
-    /// The random part of an event's identifier.
     package func makeSalt() -> [UInt8] { random.bytes(EventID.saltCount) }
 
     /// A positive number of 41 bits of milliseconds since 1970 and 22 random bits.
     package func makeNumber(at now: Timestamp) -> Int64 {
-        let random = random.bytes(3).reduce(0) { $0 << 8 | Int64($1) }
-        return (now.milliseconds & 0x1FF_FFFF_FFFF) << 22 | random & 0x3F_FFFF
+        (now.milliseconds & 0x1FF_FFFF_FFFF) << 22 | Int64(bigEndianBytes: random.bytes(3)) & 0x3F_FFFF
     }
 
     /// The bytes that `encode` made these characters from, with the last six bits zero; nil for any other text.
@@ -151,14 +136,14 @@ extension EventID {
 
     /// - Parameter sequence: up to 48 bits.
     package init(sequence: Int64, salt: [UInt8]) {
-        let place = stride(from: Int64(40), through: 0, by: -8).map { UInt8(truncatingIfNeeded: sequence >> $0) }
-        self.init(unchecked: Self.prefix + RandomIdentifier.encode(place + salt.prefix(Self.saltCount) + [0]))
+        let bytes = [UInt8](bigEndian: sequence).suffix(6) + salt.prefix(Self.saltCount) + [0]
+        self.init(unchecked: Self.prefix + RandomIdentifier.encode(Array(bytes)))
     }
 
-    /// What it was made of; nil for an identifier that was made otherwise.
+    /// Nil for an identifier with other characters.
     package var sequenceAndSalt: (sequence: Int64, salt: [UInt8])? {
         guard let bytes = packed else { return nil }
-        return (bytes.prefix(6).reduce(0) { $0 << 8 | Int64($1) }, Array(bytes.dropFirst(6).prefix(Self.saltCount)))
+        return (Int64(bigEndianBytes: bytes.prefix(6)), Array(bytes.dropFirst(6).prefix(Self.saltCount)))
     }
 }
 
@@ -183,14 +168,7 @@ extension ID {
         guard bytes.count == prefix.count + RandomIdentifier.characterCount, bytes.starts(with: prefix) else {
             return nil
         }
-        for byte in bytes.dropFirst(prefix.count) {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): continue
-            case UInt8(ascii: "i"), UInt8(ascii: "l"), UInt8(ascii: "o"), UInt8(ascii: "u"): return nil
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): continue
-            default: return nil
-            }
-        }
+        guard bytes.dropFirst(prefix.count).allSatisfy(RandomIdentifier.alphabet.contains) else { return nil }
         self.init(unchecked: text)
     }
 }

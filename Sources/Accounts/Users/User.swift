@@ -3,7 +3,6 @@ import Storage
 
 /// A person: at Apple identified by (team, sub), here by `UserID`.
 package struct User: Hashable, Sendable {
-    /// Whether this person may use the applications behind Bramley.
     package enum State: String, Sendable, CaseIterable {
         case active, pending, disabled
     }
@@ -21,7 +20,7 @@ package struct User: Hashable, Sendable {
     package var appleSubject: AppleSubject
     /// Apple's last report about the identity that `appleSubject` names.
     package var identityCredential: CredentialStatus
-    /// The same for each other identity of the person, except those that moved on to one of these.
+    /// The same for each other identity of the person, except those that moved on.
     package var otherCredentials: [CredentialStatus]
     package var createdAt: Timestamp
 
@@ -52,7 +51,7 @@ package struct User: Hashable, Sendable {
     }
 }
 
-/// A name as given once, at first consent, through the browser: unsigned, for display only.
+/// A name as given at first consent, through the browser: unsigned, for display only.
 package struct PersonName: Hashable, Sendable {
     package var given: String?
     package var family: String?
@@ -84,25 +83,18 @@ package struct EmailAddress: Hashable, Sendable {
         self.isPrivate = isPrivate
     }
 
-    /// Domains of Apple's private relay, where nobody has an address of their own, as far as Apple has published. Only
-    /// for cases in which Apple's flag is not available: it may add others at any time.
+    /// Published domains of Apple's private relay. Only for cases without Apple's flag: Apple may add others at any time.
     package static let relayDomains: Set<String> = ["privaterelay.appleid.com", "private.icloud.com"]
 
-    /// Whether an address has one of those domains.
     package static func isAtKnownRelay(_ address: String) -> Bool {
         guard let at = address.lastIndex(of: "@") else { return false }
         return relayDomains.contains(address[address.index(after: at)...].lowercased())
     }
-}
 
-extension EmailAddress {
-    /// Whether it may stand in header fields and in protocols that know ASCII addresses alone (RFC 5322), where programs
-    /// that fold other scripts differently compare it.
-    package var isPlain: Bool {
-        !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-    }
+    /// Whether it is safe in header fields and ASCII protocols (RFC 5322), where applications may fold other scripts.
+    package var isPlain: Bool { !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 
-    /// The address that applications may be told: one that Apple verified, and a plain one. Otherwise nil.
+    /// The address if Apple verified it and it is plain; otherwise nil.
     package var forApplications: String? { isVerified && isPlain ? address : nil }
 }
 
@@ -119,8 +111,7 @@ extension User {
             "u.email_verified", "u.email_private", "u.email_forwarding", "u.real_user_status", "u.created_at", "i.id",
             "i.subject") + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
 
-    /// Users joined with the identity they were created with, or have moved to since: one row each, however many
-    /// identities they have. For few users: PostgreSQL takes the join for smaller than it is.
+    /// Users with the identity they were created with or moved to. For few: PostgreSQL underestimates the join.
     static let all =
         "SELECT \(columns) FROM user u JOIN apple_identity i ON i.user = u.id AND i.id = (\(firstIdentity))"
     static let firstIdentity =
@@ -128,7 +119,6 @@ extension User {
 
     static let byID = "\(all) WHERE u.id = ?"
 
-    /// By an identity.
     static let ofIdentity = "SELECT \(columns) FROM apple_identity i JOIN user u ON u.id = i.user"
     static let bySubject = "\(ofIdentity) WHERE i.team = ? AND i.subject = ?"
 
@@ -150,7 +140,7 @@ extension User {
 
     fileprivate var storedValues: [(any ColumnBindable)?] { Self.stored.map { $0.value(self) } }
 
-    /// In the order of the columns: they are found faster so.
+    /// In the order of the columns, which is faster.
     init(_ row: Row) throws(StoreError) {
         id = try row["u.id"]
         state = try row["u.state"]
@@ -175,23 +165,17 @@ struct Person {
     var user: User
     /// The identity's row.
     var identity: Int64
-    /// Created by this transaction.
     var isNew = false
 }
 
 extension Person {
-    init(_ row: Row) throws(StoreError) {
-        self.init(user: try User(row), identity: try row["i.id"])
-    }
+    init(_ row: Row) throws(StoreError) { self.init(user: try User(row), identity: try row["i.id"]) }
 }
 
 extension Snapshot {
     /// The user with the identity they were created with, or have moved to since.
-    func user(_ id: UserID) throws -> User? {
-        try firstRow(User.byID, [id]).map { try User($0) }
-    }
+    func user(_ id: UserID) throws -> User? { try firstRow(User.byID, [id]).map { try User($0) } }
 
-    /// The person with this identity.
     func person(team: TeamID, subject: AppleSubject) throws -> Person? {
         try firstRow(User.bySubject, [team, subject]).map { try Person($0) }
     }
@@ -200,34 +184,52 @@ extension Snapshot {
         try value("SELECT id FROM user WHERE external_id = ?", [externalID])
     }
 
-    /// Apple's last reports about this person, through any identity.
-    func lastTold(of user: UserID) throws -> LastTold {
+    /// Through any identity.
+    func lastReports(of user: UserID) throws -> LastReports {
         let row = try firstRow(
             """
             SELECT max(i.email_told_at) AS email, max(i.real_user_status_told_at) AS status,
             max(u.email_event_at) AS forwarding FROM user u JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
             """, [user])
-        guard let row else { return LastTold() }
-        return LastTold(
+        guard let row else { return LastReports() }
+        return LastReports(
             email: try row["email"], forwarding: try row["forwarding"], realUserStatus: try row["status"])
     }
 }
 
 extension Transaction {
-    /// Adds a new person, who has no identity yet.
+    /// Adds a new user, without an identity.
     func insert(_ user: User) throws {
         try run(User.insertion, StatementArguments([user.id, user.createdAt, now] + user.storedValues))
         try index(user.id, user.name, createdAt: user.createdAt)
     }
 
-    /// Writes all columns of a user that can change.
+    /// Adds the identity that `user.appleSubject` names, with its credential, and returns its row.
+    func insertIdentity(
+        of user: User, team: TeamID, transferSubject: String? = nil, lastSignIn: Timestamp,
+        _ reports: LastReports = LastReports()
+    ) throws -> Int64 {
+        let (row, credential) = (context.rowNumbers.next(context.identifiers, at: now), user.identityCredential)
+        try run(
+            """
+            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
+            credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
+            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                row, user.id, team, user.appleSubject, transferSubject, credential.state, credential.changedAt,
+                credential.cause, lastSignIn, reports.email, reports.realUserStatus, now,
+            ])
+        return row
+    }
+
     func update(_ user: User) throws {
         try run(User.change, StatementArguments([now] + user.storedValues + [user.id]))
         try indexAgain(user)
     }
 
     /// Records that Apple has confirmed the user's present address.
-    func recordTold(email time: Timestamp, ofIdentity identity: Int64) throws {
+    func recordReport(email time: Timestamp, ofIdentity identity: Int64) throws {
         try run(
             "UPDATE apple_identity SET email_told_at = max(coalesce(email_told_at, ?1), ?1) WHERE id = ?2",
             [time, identity])
@@ -244,17 +246,15 @@ extension Transaction {
     }
 
     /// Deletes the name of an unfinished sign-in.
-    /// - Parameter end: keeps a name that came later: it belongs to a consent after that time, and Apple will not send
-    ///   it again.
+    /// - Parameter end: keeps a later name, which belongs to a later consent: Apple will not send it again.
     func forgetFirstConsent(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
         try run(
             "DELETE FROM first_consent WHERE team = ?1 AND subject = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR saved_at < ?3)",
             [team, subject, end])
     }
 
-    /// Erases what is stored about a person outside their own rows: the name of an unfinished sign-in, and
-    /// notifications. A hash still remembers that Apple ended their consent.
-    /// - Parameter end: when the person ended it, according to Apple; nil for a deletion here, which erases everything.
+    /// Erases what is stored about a person outside their own rows, before `end` or, deleted here, everything: the name
+    /// of an unfinished sign-in, links and notifications. A hash still records that Apple ended their consent.
     func eraseTraces(of identity: LeavingIdentity, before end: Timestamp? = nil) throws {
         let (subject, team) = (identity.subject, identity.team)
         try keepEnd(of: identity)
@@ -283,8 +283,7 @@ extension User {
     /// For pages and apps that ask who is signed in: those are active.
     package static let fieldsOfActive: [Field<User>] = fields.filter { $0.name != "state" }
 
-    /// The fields in which two versions of a user differ, as in the API. By bytes: to an application, two spellings of
-    /// one text are two ids. When and why a credential's state changed is told with it.
+    /// The fields in which two versions of a user differ, by bytes. `credentialState` includes time and cause.
     package func changedFields(comparedWith other: User) -> [String] {
         Self.fields.filter { field in
             field.name != "credentialChangedAt" && field.name != "credentialCause"

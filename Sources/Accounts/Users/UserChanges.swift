@@ -1,10 +1,10 @@
 package import Coding
 import Storage
 
-/// When Apple last reported things that may change, by its own clock: `iat` of an identity token, in whole seconds
-/// taken at their beginning, or the time of an event. Older reports change nothing; of two tokens of one second the
-/// later to arrive counts. Nil: Apple has reported nothing.
-package struct LastTold: Hashable, Sendable {
+/// When Apple last reported things that may change, by its own clock: `iat` of an identity token, in whole seconds, or the
+/// time of an event. Older reports change nothing; of two tokens of one second the later to arrive counts. Nil without a
+/// report.
+package struct LastReports: Hashable, Sendable {
     /// About the address, whether it is verified and whether it is private.
     package var email: Timestamp?
     /// About forwarding; only events report it.
@@ -12,7 +12,7 @@ package struct LastTold: Hashable, Sendable {
     package var realUserStatus: Timestamp?
 }
 
-extension LastTold {
+extension LastReports {
     /// Of a person's first sign-in.
     init(_ claims: IdentityClaims) {
         self.init(
@@ -21,12 +21,8 @@ extension LastTold {
     }
 }
 
-// What a completed sign-in changes about a person.
 extension User {
-    /// A new person.
-    package init(
-        id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp
-    ) {
+    package init(id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp) {
         self.init(
             id: id, state: state, appleSubject: claims.subject,
             credential: CredentialStatus(state: .authorized, changedAt: claims.issuedAt, cause: .signIn),
@@ -37,22 +33,23 @@ extension User {
     }
 
     /// Applies what a verified token says, unless Apple has reported something newer, and the name from first consent.
-    /// - Parameter told: Apple's last reports; afterwards includes this token.
-    /// - Returns: the names of the changed fields, as in the API; empty when nothing changed.
+    /// Updates `reports`, and returns the names of the changed fields, as in the API.
     package mutating func absorb(
-        _ claims: IdentityClaims, firstConsent: PersonName?, told: inout LastTold
+        _ claims: IdentityClaims, firstConsent: PersonName?, reports: inout LastReports
     ) -> [String] {
         let before = self
         func isNewest(_ last: Timestamp?) -> Bool { last.map { $0 <= claims.issuedAt } ?? true }
-        if let email = claims.email, isNewest(told.email) {
-            // Apple's report on forwarding concerned the address it named.
-            if let old = self.email, old.address != email.address, isNewest(told.forwarding) { emailForwarding = nil }
+        if let email = claims.email, isNewest(reports.email) {
+            // The report on forwarding concerned the old address.
+            if let old = self.email, old.address != email.address, isNewest(reports.forwarding) {
+                emailForwarding = nil
+            }
             self.email = email
-            told.email = claims.issuedAt
+            reports.email = claims.issuedAt
         }
-        if let status = claims.realUserStatus, isNewest(told.realUserStatus) {
+        if let status = claims.realUserStatus, isNewest(reports.realUserStatus) {
             realUserStatus = status
-            told.realUserStatus = claims.issuedAt
+            reports.realUserStatus = claims.issuedAt
         }
         if let firstConsent { name.fill(from: firstConsent) }
         let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
@@ -62,10 +59,34 @@ extension User {
             ?? identityCredential
         return before.changedFields(comparedWith: self)
     }
+
+    /// The relay gives a person another address for another team. Their own address stays.
+    package mutating func adoptRelayAddress(_ address: EmailAddress?) {
+        guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
+        // The report on forwarding concerned the old address.
+        if let old = email, old.address != address.address { emailForwarding = nil }
+        email = address
+    }
+
+    /// Adopts what only a second account of the same person has, and the newer address. The state stays; `reports` is
+    /// of both afterwards.
+    package mutating func absorb(_ second: User, reports: inout LastReports, _ secondReports: LastReports) {
+        if externalID == nil { externalID = second.externalID }
+        let more = second.groups.filter { group in !groups.contains(where: group.isExactly) }
+        groups += more.prefix(max(0, UserLimits.groups - groups.count))
+        name.fill(from: second.name)
+        let isNewer = (secondReports.email?.milliseconds ?? .min) >= (reports.email?.milliseconds ?? .min)
+        if let address = second.email, email == nil || isNewer {
+            email = address
+            emailForwarding = second.emailForwarding
+            reports.forwarding = secondReports.forwarding
+        }
+        realUserStatus = realUserStatus ?? second.realUserStatus
+    }
 }
 
 extension PersonName {
-    /// Fills only empty places and never mixes two names: one half is used only if the other half is equal.
+    /// Fills only what is empty, and never mixes two names: one half is used only if the other half is equal.
     package mutating func fill(from other: PersonName) {
         if isEmpty {
             self = other
@@ -77,35 +98,6 @@ extension PersonName {
     }
 }
 
-// What a transfer to another team changes about a person.
-extension User {
-    /// The relay gives the same person another address for another team. An address of their own stays.
-    package mutating func adoptRelayAddress(_ address: EmailAddress?) {
-        guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
-        // Apple's report on forwarding concerned the address it named.
-        if let old = email, old.address != address.address { emailForwarding = nil }
-        email = address
-    }
-
-    /// Adopts what only a second account of the same person knows, and the newer address. The state stays.
-    /// - Parameters:
-    ///   - told: Apple's last reports for this account; afterwards for both.
-    ///   - secondTold: the same for the second account.
-    package mutating func absorb(_ second: User, told: inout LastTold, _ secondTold: LastTold) {
-        if externalID == nil { externalID = second.externalID }
-        let more = second.groups.filter { group in !groups.contains { Array($0.utf8) == Array(group.utf8) } }
-        groups += more.prefix(max(0, UserLimits.groups - groups.count))
-        name.fill(from: second.name)
-        let isNewer = (secondTold.email?.milliseconds ?? .min) >= (told.email?.milliseconds ?? .min)
-        if let address = second.email, email == nil || isNewer {
-            email = address
-            emailForwarding = second.emailForwarding
-            told.forwarding = secondTold.forwarding
-        }
-        realUserStatus = realUserStatus ?? second.realUserStatus
-    }
-}
-
 extension Database {
     /// - Parameter condition: nil always holds.
     package func patchUser(
@@ -114,10 +106,9 @@ extension Database {
         try await patchUser(id, if: condition, at: now) { _ in patch }
     }
 
-    /// A patch that depends on the user's present state: no other write comes between reading and writing.
-    /// - Parameters:
-    ///   - groups: `operator.groups`, of whose active people one must be left; empty for whoever is no operator.
-    ///   - change: nil leaves the user as they are, and `patched` returns them. May be called twice.
+    /// A patch that depends on the user's present state, in one transaction. One active person must remain in `groups`,
+    /// which are `operator.groups`, or empty for callers who are not operators. `change` returns nil to leave the user
+    /// as they are; it may be called twice.
     package func patchUser(
         _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp,
         _ change: @escaping @Sendable (User) -> UserPatch?
@@ -141,19 +132,13 @@ extension Database {
         }
     }
 
-    /// Deletes the user and all their data in one transaction: sessions end, names, addresses and notification payloads
-    /// are erased, and each live refresh token is queued for revocation at Apple, under a keyed hash of the subject.
-    /// The journal keeps ids.
-    /// - Parameters:
-    ///   - condition: nil always holds.
-    ///   - groups: as for `patchUser`.
+    /// Deletes the user and all their data in one transaction, if `condition` holds, and queues each live refresh token
+    /// for revocation at Apple, under a keyed hash of the subject. The journal keeps ids. `groups` as for `patchUser`.
     package func deleteUser(
         _ id: UserID, if condition: UserCondition? = nil, keepingOneOf groups: [String] = [], at now: Timestamp
     ) async throws(Failure) -> UserDeletion {
         try await write(at: now) { transaction in
-            guard try transaction.exists("SELECT 1 FROM user WHERE id = ?", [id]) else {
-                return .unknown
-            }
+            guard try transaction.exists("SELECT 1 FROM user WHERE id = ?", [id]) else { return .unknown }
             if condition != nil || !groups.isEmpty {
                 guard let user = try transaction.user(id), condition?(user) ?? true else { return .conditionFailed }
                 if try transaction.isLastOperator(user, of: groups) { return .lastOperator }
@@ -173,13 +158,10 @@ extension Transaction {
         try audit(before.state, to: after.state, of: before.id, reason: nil)
         invalidate(.user(before.id))
         if fields.contains("groups") { try endLeftClients(after) }
-        // Who waits for approval may no more be here than who is disabled.
-        if after.state != .active, before.state == .active {
-            try endSessions(of: before.id, cause: .userDisabled)
-        }
+        // A pending person may not sign in either.
+        if after.state != .active, before.state == .active { try endSessions(of: before.id, cause: .userDisabled) }
     }
 
-    /// Deletes somebody who exists.
     func deleteUser(_ id: UserID) throws -> UserDeletion {
         var revocations = 0
         try endSessions(where: "s.user = ?", [id], cause: .accountDeleted)
@@ -189,7 +171,7 @@ extension Transaction {
             revocations += try queueRevocations(identity)
             try eraseTraces(of: identity)
         }
-        // Deletes identities, credentials and sessions with it.
+        // Cascades to identities, credentials and sessions.
         try run("DELETE FROM user WHERE id = ?", [id])
         return .deleted(revocations: revocations)
     }

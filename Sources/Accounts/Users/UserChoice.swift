@@ -1,21 +1,20 @@
 import Coding
 import Storage
 
-/// One page of people. Those on it are chosen by an index before anything is joined to them, and however seldom two
-/// properties meet, only so many are looked through: what it costs does not depend on how many people there are.
+/// One page of people, chosen by an index before anything is joined, from a limited number of its rows.
 struct UserChoice {
-    /// People looked through at once for what the index does not say (on PostgreSQL 7 ms), and how often for one page.
+    /// People scanned at once for what the index lacks (on PostgreSQL 7 ms), and how often for one page.
     static let scanned = 1_000
     static let pieces = 2
 
-    /// What an index gives of people, and in which order.
+    /// The rows of an index, and their order.
     private typealias Index = (rows: String, order: String)
 
-    private static let everybody: Index = (
+    private static let everyone: Index = (
         rows: "'' AS word, u.created_at, u.id AS user FROM user u", order: "u.created_at, u.id"
     )
-    /// Few: an address belongs to few people. PostgreSQL would otherwise look through everybody in their order.
-    private static let byAddress: Index = (rows: everybody.rows, order: "u.created_at + 0, u.id")
+    /// An address belongs to few people. The order keeps PostgreSQL from scanning everyone in it.
+    private static let byAddress: Index = (rows: everyone.rows, order: "u.created_at + 0, u.id")
     private static let byGroup: Index = (
         rows: "'' AS word, g.created_at, g.user FROM user_group g", order: "g.created_at, g.user"
     )
@@ -24,18 +23,18 @@ struct UserChoice {
     )
 
     private let index: Index
-    /// With `byWord`: people with a word that begins with this.
+    /// With `byWord`: the beginning of a word.
     private var word: String?
-    /// Of the index, and of the position in it.
+    /// On the index, including the cursor.
     private var indexed = Conditions()
-    /// What has to be looked up of those it finds.
+    /// On the people it finds.
     private var others = Conditions()
 
-    /// - Returns: nil when nobody can be meant.
+    /// - Returns: nil when no one can match.
     init?(_ filter: UserFilter, after cursor: UserCursor?, on snapshot: Snapshot) throws {
         let words = filter.name.flatMap(SearchWords.query)
         if let words, words.isEmpty { return nil }
-        // Nil once the index says it.
+        // Nil once the index covers it.
         var (state, group) = (filter.state, filter.group)
         // Few people are in another state than active.
         let isRareState = state.map { $0 != .active } ?? false
@@ -51,7 +50,7 @@ struct UserChoice {
             indexed.add("g.name = ?", [wanted])
             group = nil
         } else {
-            index = Self.everybody
+            index = Self.everyone
             if let wanted = state { indexed.add("u.state = ?", [wanted]) }
             state = nil
         }
@@ -68,7 +67,7 @@ struct UserChoice {
     private mutating func add(word: String) {
         if word == self.word {
             indexed.add("w.word >= ? AND w.word < ?", [word, Self.end(of: word)])
-            // Somebody of whom two words begin so is found by the first.
+            // A person with two such words is found by the first.
             others.add(
                 "NOT EXISTS (SELECT 1 FROM user_word v WHERE v.user = u.id AND v.word >= ? AND v.word < f.word)", [word]
             )
@@ -87,15 +86,13 @@ struct UserChoice {
         }
     }
 
-    // MARK: Words
-
-    /// Behind all words that begin with this: the last character of Unicode is none of a word.
+    /// After all words that begin with this: the last character of Unicode is not part of a word.
     private static func end(of word: String) -> String { word + "\u{10FFFF}" }
 
-    /// Matches counted of each word.
+    /// The most matches counted of a word.
     private static let counted = 500
 
-    /// The word that the fewest people have, as far as it matters; on later pages the same as on the first.
+    /// The word with the fewest matches, as far as it matters; on later pages the same as on the first.
     private static func rarest(_ words: [String], after cursor: UserCursor?, on snapshot: Snapshot) throws -> String {
         if let word = cursor?.word, let known = words.first(where: { word.utf8.starts(with: $0.utf8) }) { return known }
         var rarest: (word: String, count: Int)?
@@ -112,12 +109,9 @@ struct UserChoice {
         return rarest?.word ?? ""
     }
 
-    // MARK: Reading
-
-    /// The order of those found, `f`.
+    /// The order of `f`.
     private var order: String { word == nil ? "f.created_at, f.user" : "f.word, f.created_at, f.user" }
 
-    /// The people whom an index finds, in its order.
     private var found: String {
         """
         SELECT \(index.rows) \(indexed.clause)
@@ -142,8 +136,8 @@ struct UserChoice {
             """, arguments)
         let items = try rows.prefix(limit).map { try User($0) }
         if rows.count > limit { return UserPage(items: items, next: try cursor(rows[limit - 1])) }
-        guard !isExact else { return UserPage(items: items, next: nil) }
-        // Everybody who was looked through is on this page or on none: the next one begins behind the last of them.
+        guard !isExact else { return UserPage(items: items) }
+        // Everyone scanned is on this page or on none: the next one begins after the last of them.
         arguments = indexed.arguments
         arguments += [scanned, scanned - 1]
         let last = try snapshot.firstRow(

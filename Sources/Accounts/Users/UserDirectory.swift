@@ -1,8 +1,7 @@
 package import Coding
 import Storage
 
-/// Where a page of a list ended: the last user's position in the order of creation, in a search by name behind the word
-/// that was found.
+/// Where a page of a list ended: the last user's position by creation, in a search by name after that of the word.
 package struct UserCursor: Hashable, Sendable {
     package var createdAt: Timestamp
     package var id: UserID
@@ -13,14 +12,12 @@ package struct UserCursor: Hashable, Sendable {
 package struct UserFilter: Hashable, Sendable {
     package var state: User.State?
     package var group: String?
-    /// The whole address; ASCII letters match in either case. Several people may have it.
+    /// The whole address; ASCII letters match in either case.
     package var email: String?
     /// Beginnings of words of the name (`SearchWords`).
     package var name: String?
 
-    package init(
-        state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil
-    ) {
+    package init(state: User.State? = nil, group: String? = nil, email: String? = nil, name: String? = nil) {
         self.state = state
         self.group = group
         self.email = email
@@ -43,8 +40,7 @@ package struct UserFilter: Hashable, Sendable {
 /// A condition on the user for a change to be made, evaluated in its transaction: no other write comes between.
 package typealias UserCondition = @Sendable (User) -> Bool
 
-/// Oldest first; those found by name in the order of the words that were found. Fewer than asked for when many who have
-/// one property had to be looked through for another.
+/// Oldest first, or in the order of the words found. May have fewer than `limit` when many had to be scanned.
 package typealias UserPage = Page<User, UserCursor>
 
 /// Changes to a user by an application or the operator; nil leaves a field as it is.
@@ -54,8 +50,7 @@ package struct UserPatch: Hashable, Sendable {
     package var groups: [String]?
     /// `active` approves and enables; `disabled` ends every session.
     package var state: User.State?
-    /// Groups that whoever asks may neither give nor take, nor give back by approving or enabling somebody in them:
-    /// `operator.groups`, for everybody who is no operator.
+    /// `operator.groups`, for other callers: they may not add or remove these, nor approve or enable someone in them.
     package var protectedGroups: [String]
 
     package init(
@@ -79,7 +74,7 @@ extension User {
         return user
     }
 
-    /// Whether a patch gives or takes one of its protected groups.
+    /// Whether a patch adds, removes or restores one of its protected groups.
     package func isProtected(from patch: UserPatch) -> Bool {
         let after = applying(patch)
         let becomesActive = state != .active && after.state == .active
@@ -91,30 +86,28 @@ extension User {
 }
 
 package enum UserPatchResult: Hashable, Sendable {
-    /// The user after the patch. When nothing changed, nothing was written and no event recorded.
+    /// The user after the patch; without a change, nothing was written.
     case patched(User)
     case unknown
-    /// Another user has this external id.
     case externalIDTaken(by: UserID)
     /// The condition does not, or no longer, hold; nothing was written.
     case conditionFailed
-    /// The patch would give or take a protected group; nothing was written.
+    /// Nothing was written.
     case groupProtected
-    /// Nobody else is active and in a group of `operator.groups`; nothing was written.
+    /// No one else is active and in a group of `operator.groups`; nothing was written.
     case lastOperator
 }
 
 package enum UserDeletion: Hashable, Sendable {
-    /// Nobody has this id, or nobody any more.
     case unknown
     /// The condition does not, or no longer, hold; nothing was written.
     case conditionFailed
     /// As for a patch.
     case lastOperator
-    /// Deleted, with this many refresh tokens queued for revocation. With none, Apple is not notified.
+    /// With this many refresh tokens queued for revocation.
     case deleted(revocations: Int)
 
-    /// Whether Apple is told; nil when nobody was deleted.
+    /// Whether Apple is notified; nil without a deletion.
     package var appleIsTold: Bool? {
         if case .deleted(let revocations) = self { revocations > 0 } else { nil }
     }
@@ -126,30 +119,22 @@ package enum UserLimits {
     package static let externalID = 255
     package static let groupName = 64
     package static let groups = 64
-    /// Users in one page of a list.
     package static let pageSize = 200
 
-    /// Whether this is a valid external id: 1 to 255 bytes without control characters.
-    package static func accepts(externalID: String) -> Bool {
-        PlainLine.accepts(externalID, maximum: Self.externalID)
-    }
+    package static func accepts(externalID: String) -> Bool { PlainLine.accepts(externalID, maximum: Self.externalID) }
 
-    /// Whether these are valid groups: at most 64 different names.
     package static func accepts(groups: [String]) -> Bool {
         groups.count <= Self.groups && Set(groups.map { Array($0.utf8) }).count == groups.count
             && groups.allSatisfy(accepts(group:))
     }
 
-    /// Whether this can be the name of a group: 1 to 64 bytes that read back from a list as they are. Commas separate
-    /// groups in the proxy's field.
+    /// Commas separate groups in the proxy's field.
     package static func accepts(group: String) -> Bool {
         PlainLine.acceptsName(group, maximum: groupName) && !group.utf8.contains(UInt8(ascii: ","))
     }
 }
 
-// Finding users.
 extension Database {
-    /// The user with the identity they were created with, or have moved to since; nil when unknown.
     package func user(_ id: UserID) async throws(Failure) -> User? {
         try await lookUp { snapshot in try snapshot.user(id) }
     }
@@ -169,17 +154,13 @@ extension Database {
     }
 
     /// At most `limit` users after `cursor`.
-    package func users(
-        _ filter: UserFilter, after cursor: UserCursor?, limit: Int
-    ) async throws(Failure) -> UserPage {
+    package func users(_ filter: UserFilter, after cursor: UserCursor?, limit: Int) async throws(Failure) -> UserPage {
         var (found, next): ([User], UserCursor?) = ([], cursor)
-        // Each piece is a read of its own: others need not wait for all of them.
+        // Separate reads, so that others need not wait for all of them.
         for _ in 0..<UserChoice.pieces {
             let (after, rest) = (next, limit - found.count)
             let page = try await read { snapshot in
-                guard let choice = try UserChoice(filter, after: after, on: snapshot) else {
-                    return UserPage(items: [], next: nil)
-                }
+                guard let choice = try UserChoice(filter, after: after, on: snapshot) else { return UserPage() }
                 return try choice.page(limit: rest, on: snapshot)
             }
             found += page.items
@@ -189,16 +170,13 @@ extension Database {
         return UserPage(items: found, next: next)
     }
 
-    /// These people, as far as they exist.
     package func users(_ ids: Set<UserID>) async throws(Failure) -> [UserID: User] {
         guard !ids.isEmpty else { return [:] }
         return try await read { snapshot in try snapshot.users(ids) }
     }
 
-    /// The people whom these subjects mean to `team`, as far as they exist.
-    package func users(
-        team: TeamID, subjects: Set<AppleSubject>
-    ) async throws(Failure) -> [AppleSubject: User] {
+    /// The people whom these subjects mean to `team`.
+    package func users(team: TeamID, subjects: Set<AppleSubject>) async throws(Failure) -> [AppleSubject: User] {
         guard !subjects.isEmpty else { return [:] }
         return try await read { snapshot in
             let owners = try snapshot.owners(of: subjects, team: team)

@@ -1,7 +1,7 @@
 package import Coding
 import Storage
 
-/// Somebody who signed in to the team's applications with Apple before Bramley was used.
+/// A person who signed in with Apple at the team's applications before Bramley was used.
 package struct ImportedPerson: Hashable, Sendable {
     /// A refresh token the team holds.
     package struct Credential: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct ImportedPerson: Hashable, Sendable {
         }
     }
 
-    /// The id they get if they are new.
+    /// The id if they are new.
     package var newUser: UserID
     package var subject: AppleSubject
     package var externalID: String?
@@ -30,14 +30,12 @@ package struct ImportedPerson: Hashable, Sendable {
 }
 
 extension ImportedPerson {
-    /// Of whom nothing else is known.
     package init(newUser: UserID, subject: AppleSubject) {
         self.newUser = newUser
         self.subject = subject
     }
 }
 
-/// The result for one person of an import.
 package enum ImportResult: Hashable, Sendable {
     case imported(UserID)
     /// A known person; something empty was filled.
@@ -50,15 +48,14 @@ package enum ImportResult: Hashable, Sendable {
 /// Why a person was not imported. Nothing about them was written.
 package enum ImportRefusal: Hashable, Sendable {
     case externalIDTaken(by: UserID)
-    /// They have another external id, which an import does not replace.
+    /// An import does not replace an external id.
     case otherExternalID(of: UserID)
-    /// They were deleted here, and their tokens wait to be revoked at Apple.
+    /// They were deleted, and their tokens wait to be revoked at Apple.
     case beingDeleted
 }
 
 extension User {
-    /// Fills only what is empty: values from Apple or the application are newer.
-    /// - Returns: the names of the changed fields, as in the API.
+    /// Fills only what is empty, and returns the names of the changed fields, as in the API.
     package mutating func fill(from person: ImportedPerson) -> [String] {
         let before = self
         if externalID == nil { externalID = person.externalID }
@@ -69,10 +66,8 @@ extension User {
 }
 
 extension Database {
-    /// Imports people in one transaction, in order, each with an event. New ones have the state of their line, whatever
-    /// the sign-up policy: the operator vouches for them. Known ones keep theirs.
-    /// - Parameter isRehearsal: reports what would happen to each, and writes nothing.
-    /// - Returns: one result for each, in the same order.
+    /// Imports people in one transaction, in order, each with an event, and returns one result for each. New ones have
+    /// the state of their line, whatever the sign-up policy; known ones keep theirs. A rehearsal writes nothing.
     package func importPeople(
         _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(Failure) -> [ImportResult] {
@@ -143,8 +138,7 @@ extension Transaction {
         try record(.userCreated, user: person.newUser)
     }
 
-    /// Stores the token of a client that has none yet. A dead one counts as one, since it is newer.
-    /// - Returns: whether it was stored.
+    /// Stores the token of a client that has none yet, not even a dead one, which would be newer.
     @discardableResult
     private func insert(_ credential: ImportedPerson.Credential?, identity: Int64) throws -> Bool {
         guard let credential else { return false }

@@ -1,16 +1,16 @@
 import Coding
 import Storage
 
-// By which lists find people (`UserChoice`): the words of their names in user_word, their groups in user_group. user
-// says of which name and groups these are, so that what an older version writes beside this one is found out.
+// The indexes of `UserChoice`: the words of names in user_word, groups in user_group. user records which name and groups
+// were indexed, so that what an older version writes at the same time is detected.
 
 extension PersonName {
-    /// As the schema compares it with the name.
+    /// As compared in the schema.
     var indexed: String { "\(given ?? "") \(family ?? "")" }
 }
 
 extension Transaction {
-    /// Adds a user of whom the index knows nothing.
+    /// Adds the words of a user who is not indexed.
     func index(_ user: UserID, _ name: PersonName, createdAt: Timestamp) throws {
         for word in SearchWords.words(of: name).sorted() {
             try run("INSERT INTO user_word (word, created_at, user) VALUES (?, ?, ?)", [word, createdAt, user])
@@ -30,10 +30,10 @@ extension Transaction {
 }
 
 extension Database {
-    /// Indexes people whom a version without these indexes has written, or an update found there.
-    /// - Returns: how many there were.
-    package func indexPeople() async throws(Failure) -> Int {
-        try await inPieces { transaction, limit in
+    /// Indexes people whom a version without these indexes has written, and returns how many. What `progress` throws
+    /// after a transaction ends the work.
+    package func indexPeople(progress: (Int) throws(Failure) -> Void = { _ in }) async throws(Failure) -> Int {
+        try await inPieces(progress: progress) { transaction, limit in
             let users: [UserID] = try transaction.rows(
                 "SELECT id FROM user u WHERE \(Schema.isUnindexed) LIMIT ?", [limit]
             ).map { try $0["id"] }
@@ -49,10 +49,9 @@ extension Database {
     }
 }
 
-/// The words by which a person's name is found: in small letters, those of Latin scripts without accents, so that
-/// "jurgen" finds "Jürgen". A search names beginnings of words, and all of them must be there.
+/// The words by which a name is found: lower case, Latin letters without accents. A search has beginnings of them.
 package enum SearchWords {
-    /// Words of one name that are looked at, and characters of one word.
+    /// The most words of a name, and characters of a word.
     private static let most = 8
     private static let longest = 64
 
@@ -61,8 +60,7 @@ package enum SearchWords {
         Set(words(of: [name.given, name.family].compactMap(\.self).joined(separator: " ")))
     }
 
-    /// What a search looks for; a word that another one begins with says nothing more, and is left out.
-    /// - Returns: nil when the text names everybody, empty when it names nobody: it has no letters.
+    /// The words of a search that no other begins with. Nil for blank text (matches all), none without letters.
     package static func query(_ text: String) -> [String]? {
         guard text.contains(where: { !$0.isWhitespace }) else { return nil }
         let words = Set(words(of: text)).sorted()
@@ -78,7 +76,7 @@ package enum SearchWords {
     private static func words(of text: String) -> [String] {
         var words: [String] = []
         var word = String.UnicodeScalarView()
-        // A space at the end closes the last word. By capitals, since "ß" is "SS" there.
+        // A space at the end closes the last word. Through upper case, where "ß" is "SS".
         for scalar in (text.uppercased().lowercased() + " ").unicodeScalars {
             guard !isAccent(scalar) else { continue }
             if isOfWord(scalar) {
@@ -100,7 +98,7 @@ package enum SearchWords {
     /// Combining Diacritical Marks, which follow their letter.
     private static func isAccent(_ scalar: Unicode.Scalar) -> Bool { (0x300...0x36F).contains(scalar.value) }
 
-    /// The letter of "LATIN SMALL LETTER U WITH DIAERESIS", the names of the Unicode Standard being fixed for ever.
+    /// The letter of "LATIN SMALL LETTER U WITH DIAERESIS": the names of the Unicode Standard never change.
     private static func folded(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         let beginning = "LATIN SMALL LETTER "
         guard (0xE0...0x24F).contains(scalar.value) || (0x1E00...0x1EFF).contains(scalar.value),

@@ -10,7 +10,7 @@ package struct WebhookEndpointID: Hashable, Sendable {
 /// Where logout tokens of a client go.
 package struct LogoutAddress: Hashable, Sendable {
     package var uri: String
-    /// Whether it came by the API, which may not make this server call inside addresses.
+    /// Whether it came by the API: then this server calls no internal address.
     package var isPublicOnly: Bool
 }
 
@@ -18,12 +18,12 @@ package struct LogoutAddress: Hashable, Sendable {
 package struct WebhookDelivery: Hashable, Sendable {
     package var endpoint: WebhookEndpointID
     package var url: String
-    /// Where a logout token goes instead of the event: the endpoint is a client of the OpenID provider.
+    /// Set when the endpoint is an OpenID client: a logout token is sent there instead of the event.
     package var logout: LogoutAddress?
     /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
-    /// What is sent one after another: of a line, one delivery at a time. A person's id; of a logout token, the session's.
+    /// Deliveries of one line are sent one after another. A person's id; for a logout token, the session's.
     package var line: String
     /// Failed attempts so far.
     package var attempts: Int
@@ -34,18 +34,18 @@ package enum WebhookRecord: Hashable, Sendable {
     case delivered
     /// Try again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
     case failed(String, next: Timestamp?, pausedUntil: Timestamp?)
-    /// The receiver will never take this one; it is not sent again, and is no fault of the endpoint.
+    /// The receiver will never accept this one: it is not sent again, and the endpoint is not failing.
     case refused(String)
-    /// Nothing more is sent to the endpoint until the operator resumes it; what waits stays.
+    /// Nothing more is sent to the endpoint until the operator resumes it; its queue stays.
     case gone
 }
 
-/// Changes caused by recording an attempt that the operator wants to know.
+/// A change that recording an attempt caused, for the log.
 package enum WebhookTransition: Hashable, Sendable {
     case none
     /// The endpoint's first failure since it last worked.
     case beganFailing
-    /// Nothing that failed is waiting any more.
+    /// No failed delivery is waiting any more.
     case recovered(failingSince: Timestamp)
     case stopped
 }
@@ -61,24 +61,14 @@ package struct WebhookEndpoint: Hashable, Sendable {
     package var deadLetters: Int
     package var lastSuccessAt: Timestamp?
     package var lastFailureAt: Timestamp?
-    /// Why the last failed attempt failed.
     package var lastFailure: String?
     package var failingSince: Timestamp?
-    /// When it answered 410: nothing is sent.
+    /// When it answered 410.
     package var stoppedAt: Timestamp?
     /// Until when it asked us to pause.
     package var pausedUntil: Timestamp?
-}
 
-/// Where a page of dead letters ended.
-package struct DeadWebhookPlace: Hashable, Sendable {
-    package var diedAt: Timestamp
-    package var sequence: Int64
-    package var endpoint: WebhookEndpointID
-}
-
-extension WebhookEndpoint {
-    /// Before the ID of a client of the OpenID provider, in place of an address.
+    /// Followed by the ID of an OpenID client, in place of an address.
     package static let clientPrefix = "client:"
 
     package static func url(ofClient id: String) -> String { clientPrefix + id }
@@ -89,17 +79,21 @@ extension WebhookEndpoint {
     }
 
     /// An endpoint's address for display: without its query, which may contain a secret.
-    package static func name(of url: String) -> String {
-        url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url
-    }
+    package static func name(of url: String) -> String { url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url }
 
     /// Whether `text` names this address, as configured or as displayed.
     package static func isNamed(_ url: String, _ text: String) -> Bool {
-        [url, name(of: url)].contains { $0.utf8.elementsEqual(text.utf8) }
+        [url, name(of: url)].contains { $0.isExactly(text) }
     }
 }
 
-/// An event that was given up for one endpoint.
+package struct DeadWebhookPlace: Hashable, Sendable {
+    package var diedAt: Timestamp
+    package var sequence: Int64
+    package var endpoint: WebhookEndpointID
+}
+
+/// A dead letter: an event that was given up for one endpoint.
 package struct DeadWebhook: Hashable, Sendable {
     package var place: DeadWebhookPlace
     package var url: String
@@ -109,7 +103,6 @@ package struct DeadWebhook: Hashable, Sendable {
     package var diedAt: Timestamp { place.diedAt }
 }
 
-/// What the operator wants to send again now.
 package enum WebhookRetry: Hashable, Sendable {
     /// One event, at every endpoint where it waits or is a dead letter.
     case event(EventID)
@@ -121,10 +114,6 @@ package enum WebhookRetry: Hashable, Sendable {
 /// One signed request.
 package struct WebhookRequest: Hashable, Sendable {
     package var url: String
-    /// `webhook-id`, `webhook-timestamp`, `webhook-signature`.
-    package var fields: [(name: String, value: String)] {
-        Self.fields(id: id, timestamp: timestamp, signature: signature)
-    }
     package var id: String
     /// Seconds since 1970.
     package var timestamp: Int64
@@ -136,10 +125,8 @@ package struct WebhookRequest: Hashable, Sendable {
         WebhookEndpoint.client(of: url) == nil ? AbsoluteURL(url)?.origin ?? "" : url
     }
 
-    /// The fields of every request that is signed as Standard Webhooks are.
-    package static func fields(
-        id: String, timestamp: Int64, signature: String
-    ) -> [(name: String, value: String)] {
+    /// Those of Standard Webhooks.
+    package var fields: [(name: String, value: String)] {
         [("webhook-id", id), ("webhook-timestamp", String(timestamp)), ("webhook-signature", signature)]
     }
 }

@@ -4,7 +4,7 @@ import Logging
 package import Storage
 import Synchronization
 
-/// Makes a logout token; without a session, for all that the person has at the client.
+/// Makes a logout token; without a session, for all of the person's sessions at the client.
 package typealias LogoutTokens =
     @Sendable (
         _ client: String, _ user: UserID, _ session: SessionID?, _ now: Timestamp
@@ -12,8 +12,8 @@ package typealias LogoutTokens =
 
 /// Delivers events from the journal to the endpoints.
 ///
-/// All state that matters is in the store: what waits, how often it failed, when it is due. A process that is killed at
-/// any point causes at most one event to be sent again, under the same id.
+/// All state is in the store: what waits, how often it failed, when it is due. A process that is killed at any point causes
+/// at most one event to be sent again, under the same id.
 package final class WebhookDispatcher: Sendable {
     private let database: Database
     private let sender: any WebhookSender
@@ -27,12 +27,10 @@ package final class WebhookDispatcher: Sendable {
     private let rest = StoreRest()
     private let lines: Mutex<WebhookLines>
 
-    /// - Parameter targets: the endpoints and what to send them. An endpoint in the store that is not among them, which
-    ///   another process may have created, is left to that process.
+    /// - Parameter targets: other endpoints in the store are left to the process that created them.
     package init(
         database: Database, sender: any WebhookSender, targets: [WebhookTarget], logoutTokens: @escaping LogoutTokens,
-        policy: WebhookPolicy = .standard,
-        runtime: Runtime
+        policy: WebhookPolicy = .standard, runtime: Runtime
     ) {
         self.database = database
         self.sender = sender
@@ -46,14 +44,12 @@ package final class WebhookDispatcher: Sendable {
         lines = Mutex(WebhookLines(capacity: policy.concurrency))
     }
 
-    /// Delivers until `pause` says that the process is ending and deliveries in flight are answered.
-    /// - Parameter pause: waits well below a second; false ends the work.
+    /// Delivers until `pause`, which waits well below a second, returns false; deliveries in flight are answered first.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
         await lease.work(pause: pause, round: round, each: deliver)
     }
 
-    /// One round: queues new journal entries, and returns what may be sent now.
-    /// - Returns: the deliveries, and whether to call again at once.
+    /// Queues new journal entries, and returns what may be sent now, and whether to call again at once.
     package func round() async -> (deliveries: [WebhookDelivery], hasMore: Bool) {
         let now = clock.now()
         guard rest.isOver(at: now) else { return ([], false) }
@@ -75,7 +71,7 @@ package final class WebhookDispatcher: Sendable {
                 let limit = lines.withLock { $0.prepare(at: endpoint) }
                 guard limit > 0 else { continue }
                 let found = try await database.dueWebhooks(for: endpoint, limit: limit, at: now)
-                    // Another process may know endpoints that this one does not.
+                    // Others belong to another process.
                     .filter { targets[$0.url] != nil || $0.logout != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }
@@ -83,16 +79,15 @@ package final class WebhookDispatcher: Sendable {
             return (deliveries, hasMore)
         } catch {
             failed(error)
-            // Entries from before are in flight.
+            // These are marked as in flight.
             return (deliveries, false)
         }
     }
 
-    /// Makes one attempt and records it.
     package func deliver(_ delivery: WebhookDelivery) async {
         defer { lines.withLock { $0.finish(delivery) } }
         let now = clock.now()
-        // Another process may have taken over while this one was stopped.
+        // Another process may have taken over while this one was suspended.
         guard lease.isHeld(at: now) else { return }
         if let address = delivery.logout {
             await sendLogoutToken(delivery, to: address, at: now)
@@ -102,7 +97,7 @@ package final class WebhookDispatcher: Sendable {
         }
     }
 
-    /// Each attempt has a new token: the one before may have expired, or have been seen (Back-Channel Logout §2.6).
+    /// Each attempt has a new token: an earlier one may have expired, or been seen (Back-Channel Logout §2.6).
     private func sendLogoutToken(_ delivery: WebhookDelivery, to address: LogoutAddress, at now: Timestamp) async {
         guard let client = WebhookEndpoint.client(of: delivery.url) else { return }
         let token: Secret
@@ -138,41 +133,36 @@ package final class WebhookDispatcher: Sendable {
         }
     }
 
-    // MARK: The log
-
     private func failed(_ error: Failure) {
         if rest.begin(at: clock.now()) {
             logger.error("webhooks paused: database error", metadata: ["cause": "\(error)"])
         }
     }
 
-    /// Logs one line when something changed. The endpoint is named by its origin, because its path may be secret.
+    /// Names the endpoint by its origin: its path may be secret.
     private func log(
         _ record: WebhookRecord, _ transition: WebhookTransition, _ delivery: WebhookDelivery, at now: Timestamp
     ) {
-        var metadata: Logger.Metadata = ["endpoint": .string(WebhookRequest.origin(of: delivery.url))]
-        switch transition {
-        case .none: break
-        case .beganFailing:
-            var failing = metadata
-            if case .failed(let reason, _, _) = record { failing["cause"] = .string(reason) }
-            logger.warning("webhook endpoint failing", metadata: failing)
-        case .recovered(let since):
-            var recovered = metadata
-            recovered["seconds"] = "\((now.milliseconds - since.milliseconds) / 1000)"
-            logger.info("webhook endpoint recovered", metadata: recovered)
-        case .stopped:
-            logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata)
+        func metadata(_ more: Logger.Metadata = [:]) -> Logger.Metadata {
+            more.merging(["endpoint": .string(WebhookRequest.origin(of: delivery.url))]) { $1 }
         }
-        if case .refused(let reason) = record {
-            metadata["event"] = .string(delivery.entry.id.rawValue)
-            metadata["cause"] = .string(reason)
-            logger.warning("logout token refused", metadata: metadata)
+        switch (transition, record) {
+        case (.beganFailing, .failed(let reason, _, _)):
+            logger.warning("webhook endpoint failing", metadata: metadata(["cause": .string(reason)]))
+        case (.recovered(let since), _):
+            let seconds = (now.milliseconds - since.milliseconds) / 1000
+            logger.info("webhook endpoint recovered", metadata: metadata(["seconds": "\(seconds)"]))
+        case (.stopped, _): logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata())
+        default: break
         }
-        if case .failed(let reason, next: nil, _) = record {
-            metadata["event"] = .string(delivery.entry.id.rawValue)
-            metadata["cause"] = .string(reason)
-            logger.warning("webhook event moved to dead letters", metadata: metadata)
+        let event = Logger.MetadataValue.string(delivery.entry.id.rawValue)
+        switch record {
+        case .refused(let reason):
+            logger.warning("logout token refused", metadata: metadata(["event": event, "cause": .string(reason)]))
+        case .failed(let reason, next: nil, _):
+            logger.warning(
+                "webhook event moved to dead letters", metadata: metadata(["event": event, "cause": .string(reason)]))
+        default: break
         }
     }
 }

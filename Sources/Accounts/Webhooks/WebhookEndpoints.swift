@@ -6,9 +6,8 @@ import Synchronization
 /// A configured address that events are sent to.
 package struct WebhookTarget: Sendable {
     package let url: String
-    /// The events that are sent there.
     package let kinds: Set<JournalEntry.Kind>
-    /// The current secrets; called for each request.
+    /// Called for each request: secrets may be rotated.
     package let secrets: @Sendable () -> WebhookSecrets
 
     package init(url: String, kinds: Set<JournalEntry.Kind>, secrets: @escaping @Sendable () -> WebhookSecrets) {
@@ -36,9 +35,9 @@ package struct WebhookTestResult: Hashable, Sendable {
     package var milliseconds: Int64
 }
 
-/// This server's endpoints, for the operator: what waits, what was given up, and a test.
+/// This server's configured endpoints, and their test.
 package final class WebhookEndpoints: Sendable {
-    /// Seconds until another test of an endpoint may begin, as its caller is told.
+    /// `Retry-After` while another test of the endpoint runs, in seconds.
     private static let pause = 15
 
     package let targets: [WebhookTarget]
@@ -60,18 +59,15 @@ package final class WebhookEndpoints: Sendable {
         self.random = random
     }
 
-    /// - Parameter url: as configured, or as displayed where that identifies one endpoint.
+    /// - Parameter url: as configured, or as displayed if that is unambiguous.
     package func target(_ url: String) -> WebhookTarget? {
-        if let exact = targets.first(where: { $0.url.utf8.elementsEqual(url.utf8) }) { return exact }
-        let shown = targets.filter { WebhookEndpoint.name(of: $0.url).utf8.elementsEqual(url.utf8) }
+        if let exact = targets.first(where: { $0.url.isExactly(url) }) { return exact }
+        let shown = targets.filter { WebhookEndpoint.name(of: $0.url).isExactly(url) }
         return shown.count == 1 ? shown[0] : nil
     }
 
     /// Sends one event of type `webhook.test`, signed like every event for this endpoint, whatever its filter and
-    /// state. It is in no journal and not repeated, and leaves waiting events alone. One at a time, so that small
-    /// requests cannot be amplified into many.
-    /// - Throws: `.webhookNotFound` for an address that is not configured, `.tooManyRequests` while another test of it
-    ///   runs.
+    /// state. It is in no journal and not repeated. One at a time, so that requests cannot be amplified.
     package func test(_ url: String) async throws(Failure) -> WebhookTestResult {
         guard let target = target(url) else { throw Failure(.webhookNotFound) }
         guard testing.withLock({ $0.insert(target.url).inserted }) else {
@@ -93,6 +89,5 @@ package final class WebhookEndpoints: Sendable {
             milliseconds: max(0, clock.now().milliseconds - now.milliseconds))
     }
 
-    /// The type of a test event; the journal has none like it.
     package static let testType = "webhook.test"
 }

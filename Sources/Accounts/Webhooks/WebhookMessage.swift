@@ -1,8 +1,8 @@
 package import Coding
-package import Crypto
+import Crypto
 
 extension JournalEntry {
-    /// As the API has it: ids and names of fields, never values.
+    /// As in the API: ids and names of fields, never values.
     package func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("id", id.rawValue)
@@ -23,7 +23,7 @@ extension JournalEntry {
         }
     }
 
-    /// What an event is about, as members of the open object: `user`, and the others where they apply.
+    /// The members about the user, and those that apply.
     private func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let externalID { writer.member("externalID", externalID) }
@@ -57,12 +57,11 @@ package struct WebhookSecret: Sendable {
 
     private let key: SecretBytes
 
-    /// Why a text is none.
     package enum Flaw: Hashable, Sendable {
         case prefix, base64, size
     }
 
-    /// - Parameter line: where it stands, counted from 1.
+    /// - Parameter line: counted from 1.
     package init(parsing text: String, line: Int = 1) throws(WebhookSecrets.Flaw) {
         let bytes = Array(text.utf8)
         guard bytes.starts(with: Self.prefix.utf8) else { throw .invalid(line: line, .prefix) }
@@ -74,23 +73,12 @@ package struct WebhookSecret: Sendable {
     }
 
     /// - Parameter key: of any length; the key of the published test vector is shorter than a real one may be.
-    init(key: [UInt8]) {
-        self.key = SecretBytes(key)
-    }
+    init(key: [UInt8]) { self.key = SecretBytes(key) }
 
-    /// `v1,` and the base64 of HMAC-SHA-256 over `id.timestamp.body`.
-    /// - Parameter timestamp: seconds since 1970 of this attempt.
+    /// `v1,` and the base64 of HMAC-SHA-256 over `id.timestamp.body`, with this attempt's seconds since 1970.
     package func signature(id: String, timestamp: Int64, body: [UInt8]) -> String {
-        "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Self.head(id, timestamp) + body))
+        "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
     }
-
-    /// The same for a body that is secret.
-    package func signature(id: String, timestamp: Int64, body: SecretBytes) -> String {
-        let message = SecretBytes(Self.head(id, timestamp), body)
-        return "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: message))
-    }
-
-    private static func head(_ id: String, _ timestamp: Int64) -> [UInt8] { Array("\(id).\(timestamp).".utf8) }
 }
 
 /// The active secrets: each signs every webhook, so that a receiver that knows any of them can verify. Never empty.
@@ -100,16 +88,14 @@ package struct WebhookSecrets: Sendable {
 
     package let all: [WebhookSecret]
 
-    /// What is wrong with a text of secrets. Contains nothing of it.
+    /// What is wrong with a text of secrets, without quoting it.
     package enum Flaw: Error, Hashable, Sendable {
         case empty, tooMany
         /// Counted from 1.
         case invalid(line: Int, WebhookSecret.Flaw)
     }
 
-    package init(_ secret: WebhookSecret) {
-        all = [secret]
-    }
+    package init(_ secret: WebhookSecret) { all = [secret] }
 
     /// One secret per line; empty lines and surrounding blanks are ignored.
     package init(parsing text: String) throws(Flaw) {
@@ -127,11 +113,6 @@ package struct WebhookSecrets: Sendable {
 
     /// The value of `webhook-signature`.
     package func signatures(id: String, timestamp: Int64, body: [UInt8]) -> String {
-        all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
-    }
-
-    /// The same for a body that is secret.
-    package func signatures(id: String, timestamp: Int64, body: SecretBytes) -> String {
         all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
     }
 }

@@ -9,7 +9,7 @@ import Storage
 enum WebhookQuery {
     /// No endpoint that accepts it waits for the journal entry `e` or an earlier one: only the beginning of the journal
     /// is deleted, so that a reader's position tells whether anything after it is missing. A stopped endpoint (410)
-    /// holds nothing back: the operator was told, and until `webhooks retry` the journal's own retention applies. Both
+    /// holds nothing back: the operator was notified, and until `webhooks retry` the journal's own retention applies. Both
     /// look-ups are made once for all entries, the second from the oldest row on.
     static let isNotAwaited = """
         e.sequence <= coalesce((SELECT min(w.cursor) FROM webhook_endpoint w WHERE w.stopped_at IS NULL), \(Int64.max)) \
@@ -21,8 +21,7 @@ enum WebhookQuery {
     /// Of the newest journal entry. Not max(sequence): retention may have emptied the table.
     static let lastSequence = "coalesce((SELECT max(sequence) FROM event), 0)"
 
-    /// An earlier row of the line of `d` is not dead. The index is named, because SQLite would otherwise read
-    /// everything that waits for the endpoint.
+    /// An earlier row of `d`'s line is not dead. The named index keeps SQLite from reading all that waits.
     static let hasPredecessor = """
         EXISTS (SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line WHERE p.endpoint = d.endpoint AND p.user = d.user \
         AND p.sequence < d.sequence AND p.dead_at IS NULL)
@@ -30,14 +29,12 @@ enum WebhookQuery {
 }
 
 extension Database {
-    /// Updates the endpoints to the configuration, before the server starts: a new one begins at the end of the
-    /// journal; one that is no longer configured is dropped with everything that waits. Blocks.
+    /// Applies the configuration, blocking: new endpoints begin at the journal's end; former ones are dropped.
     package func setWebhookEndpoints(_ urls: [String], at now: Timestamp) throws(Failure) {
         try writeNow(at: now) { transaction in
             for row in try transaction.rows("SELECT url FROM webhook_endpoint") {
                 let url: String = try row["url"]
-                if WebhookEndpoint.client(of: url) != nil { continue }
-                if urls.contains(where: { $0.isExactly(url) }) { continue }
+                if WebhookEndpoint.client(of: url) != nil || urls.contains(where: { $0.isExactly(url) }) { continue }
                 try transaction.run("DELETE FROM webhook_endpoint WHERE url = ?", [url])
             }
             for url in urls {
@@ -49,11 +46,8 @@ extension Database {
             }
         }
     }
-}
 
-extension Database {
-    /// Whether the journal holds events that some endpoint has not queued, and the endpoints that accept deliveries and
-    /// have something due.
+    /// Whether some endpoint has not queued all events, and the accepting endpoints with something due.
     package func webhookWork(
         at now: Timestamp
     ) async throws(Failure) -> (hasNewEvents: Bool, due: [WebhookEndpointID]) {
@@ -74,9 +68,8 @@ extension Database {
         }
     }
 
-    /// Queues the next events of the journal for each endpoint, and advances the endpoint's cursor.
-    /// - Parameter kinds: the events to send, by address; an endpoint that is not included stays where it is.
-    /// - Returns: whether more are left.
+    /// Queues the next events, of these kinds for each address, and advances the endpoint's cursor. Returns whether
+    /// more are left.
     package func queueWebhooks(
         of kinds: [String: Set<JournalEntry.Kind>], limit: Int, at now: Timestamp
     ) async throws(Failure) -> Bool {
@@ -114,9 +107,8 @@ extension Database {
             ).map { row in
                 WebhookDelivery(
                     endpoint: endpoint, url: try row["url"], logout: try LogoutAddress(row),
-                    sequence: try row["e.sequence"],
-                    entry: try JournalEntry(row), line: try row["line"], attempts: try row["attempts"],
-                    queuedAt: try row["queued_at"])
+                    sequence: try row["e.sequence"], entry: try JournalEntry(row), line: try row["line"],
+                    attempts: try row["attempts"], queuedAt: try row["queued_at"])
             }
         }
     }
@@ -126,9 +118,8 @@ extension Database {
     ) async throws(Failure) -> WebhookTransition {
         try await write(at: now) { transaction in
             switch record {
-            case .delivered: try transaction.recordDelivered(delivery)
-            // It works, though it could not use this one.
-            case .refused: try transaction.recordDelivered(delivery)
+            // An endpoint that refuses one token works.
+            case .delivered, .refused: try transaction.recordDelivered(delivery)
             case .failed(let reason, let next, let pause):
                 try transaction.recordFailed(delivery, reason, next: next, pausedUntil: pause)
             case .gone: try transaction.recordGone(delivery)
@@ -138,8 +129,7 @@ extension Database {
 }
 
 extension Transaction {
-    /// Queues the next journal entries for one endpoint.
-    /// - Returns: its new cursor.
+    /// Queues the next journal entries for one endpoint, and returns its new cursor.
     fileprivate func queue(_ endpoint: WebhookEndpointID, after cursor: Int64, last: Int64, types: TextList, limit: Int)
         throws -> Int64
     {
@@ -201,7 +191,7 @@ extension Transaction {
             dead_at = CASE WHEN CAST(?4 AS BIGINT) IS NULL THEN CAST(?5 AS BIGINT) END
             WHERE d.endpoint = ?1 AND d.sequence = ?2 AND d.dead_at IS NULL
             """, [endpoint, delivery.sequence, reason, next, now])
-        // The next holder of the lease has delivered it: this attempt's failure does not count.
+        // Delivered by the next holder of the lease: this attempt's failure does not count.
         guard changes > 0 else { return .none }
         if next == nil { try release(delivery) }
         return try recordFailure(of: endpoint, reason, pausedUntil: pausedUntil)

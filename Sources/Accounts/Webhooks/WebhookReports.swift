@@ -40,10 +40,7 @@ extension Database {
                     ("sequence = ?2", try transaction.sequence(of: id), id.rawValue)
                 case .allDead: ("dead_at IS NOT NULL AND CAST(?2 AS BIGINT) IS NULL", nil, "dead letters")
                 case .endpoint(let url):
-                    (
-                        "endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url,
-                        WebhookRequest.origin(of: url)
-                    )
+                    ("endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url, WebhookRequest.origin(of: url))
                 }
             let count = try transaction.change(
                 """
@@ -52,9 +49,7 @@ extension Database {
                 """, [now, argument])
             if case .endpoint(let url) = retry {
                 try transaction.run(
-                    """
-                    UPDATE webhook_endpoint SET stopped_at = NULL, paused_until = NULL WHERE url = ?
-                    """, [url])
+                    "UPDATE webhook_endpoint SET stopped_at = NULL, paused_until = NULL WHERE url = ?", [url])
             }
             if count > 0 { try transaction.straightenLines() }
             try transaction.audit(.webhookRetried, object: object)
@@ -89,7 +84,7 @@ extension Snapshot {
 }
 
 extension Transaction {
-    /// After replays: makes the first of each line due; what was due instead waits behind it.
+    /// After replays: makes the first of each line due instead of a later one.
     fileprivate func straightenLines() throws {
         try run(
             """
@@ -109,28 +104,13 @@ extension WebhookEndpoint {
         case ok, failing, paused, stopped
     }
 
-    /// The state in one word.
     package func state(at now: Timestamp) -> State {
         if stoppedAt != nil { return .stopped }
         if let pausedUntil, now < pausedUntil { return .paused }
         return failingSince == nil ? .ok : .failing
     }
-}
 
-/// Who reads of the webhook queue: it decides how much of a failure is told.
-package enum WebhookReader: Sendable {
-    case `operator`, api
-
-    fileprivate func told(_ reason: String) -> String {
-        switch self {
-        case .operator: reason
-        case .api: WebhookVerdict.outward(reason)
-        }
-    }
-}
-
-extension WebhookEndpoint {
-    /// - Parameter kinds: what is sent to which address of the configuration.
+    /// - Parameter kinds: the events of each configured address.
     package static func fields(
         _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp, for reader: WebhookReader
     ) -> [Field<WebhookEndpoint>] {
@@ -143,10 +123,22 @@ extension WebhookEndpoint {
             Field("addedAt") { .time($0.addedAt) }, Field("waiting") { .number($0.backlog) },
             Field("oldest") { .time($0.oldest) }, Field("deadLetters") { .number($0.deadLetters) },
             Field("lastSuccessAt") { .time($0.lastSuccessAt) }, Field("lastFailureAt") { .time($0.lastFailureAt) },
-            Field("lastFailure") { .text($0.lastFailure.map(reader.told)) },
+            Field("lastFailure") { .text($0.lastFailure.map(reader.shown)) },
             Field("failingSince") { .time($0.failingSince) }, Field("pausedUntil") { .time($0.pausedUntil) },
             Field("stoppedAt") { .time($0.stoppedAt) },
         ]
+    }
+}
+
+/// The reader of a report: it decides how much of a failure is shown.
+package enum WebhookReader: Sendable {
+    case `operator`, api
+
+    fileprivate func shown(_ reason: String) -> String {
+        switch self {
+        case .operator: reason
+        case .api: WebhookVerdict.outward(reason)
+        }
     }
 }
 
@@ -156,7 +148,7 @@ extension DeadWebhook {
             Field("url") { .code(WebhookEndpoint.name(of: $0.url)) }, Field("id") { .code($0.entry.id.rawValue) },
             Field("type") { .code($0.entry.kind.rawValue) }, Field("time") { .time($0.entry.time) },
             Field("user") { .code($0.entry.user.rawValue) }, Field("attempts") { .number($0.attempts) },
-            Field("failure") { .text(reader.told($0.failure)) }, Field("diedAt") { .time($0.diedAt) },
+            Field("failure") { .text(reader.shown($0.failure)) }, Field("diedAt") { .time($0.diedAt) },
         ]
     }
 }
@@ -167,7 +159,7 @@ extension WebhookTestResult {
         [
             Field("url") { _ in .code(WebhookEndpoint.name(of: url)) }, Field("id") { .code($0.id.rawValue) },
             Field("delivered") { .flag($0.verdict == .delivered) }, Field("status") { .number($0.status) },
-            Field("failure") { .text($0.failure.map(reader.told)) },
+            Field("failure") { .text($0.failure.map(reader.shown)) },
             Field("milliseconds") { .number(Int($0.milliseconds)) },
         ]
     }

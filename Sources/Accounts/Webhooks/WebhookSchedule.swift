@@ -4,8 +4,7 @@ package import Coding
 package struct WebhookSchedule: Hashable, Sendable {
     /// Delays after the first failure, the second, …, in milliseconds. One more failure makes a dead letter.
     package var delays: [Int64]
-    /// Adds a random part of up to this many percent to each delay, so that events that failed together do not return
-    /// together.
+    /// Up to this many percent are added to each delay, so that events that failed together do not return together.
     package var jitter: Int64 = 20
     /// The longest `Retry-After` that is honoured, in milliseconds.
     package var longestRetryAfter: Int64 = 3_600_000
@@ -15,19 +14,14 @@ package struct WebhookSchedule: Hashable, Sendable {
         delays: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map { $0 * 1000 })
 
     /// The age at which a failing webhook is given up however often it was tried, in milliseconds. An event that waited
-    /// that long behind an earlier one of the same user is tried once and not for days again; otherwise a user with
-    /// many events would wait for the sum of all of them.
+    /// that long behind an earlier one of the same user is tried once; otherwise the delays of a user's events would add up.
     package var lifetime: Int64 {
         let total = delays.reduce(0, +)
         return total + total * jitter / 100
     }
 
-    /// When to try again; nil gives up.
-    /// - Parameters:
-    ///   - failures: so far, at least one.
-    ///   - queuedAt: when the event was queued, or replayed by the operator.
-    ///   - retryAfter: as the receiver requested, in milliseconds.
-    ///   - fraction: random, of 65536.
+    /// When to try again after so many `failures`; nil gives up. `queuedAt` is also when the operator replayed the
+    /// event, `retryAfter` in milliseconds, `fraction` random, of 65536.
     package func next(
         failures: Int, queuedAt: Timestamp, now: Timestamp, retryAfter: Int64?, fraction: UInt16
     ) -> Timestamp? {
@@ -38,12 +32,9 @@ package struct WebhookSchedule: Hashable, Sendable {
     }
 
     /// How long an endpoint that asked for a pause is left alone, in milliseconds.
-    package func pause(_ retryAfter: Int64?) -> Int64 {
-        min(max(retryAfter ?? 0, 0), longestRetryAfter)
-    }
+    package func pause(_ retryAfter: Int64?) -> Int64 { min(max(retryAfter ?? 0, 0), longestRetryAfter) }
 }
 
-/// Limits of delivery.
 package struct WebhookPolicy: Hashable, Sendable {
     package var schedule: WebhookSchedule = .standard
     /// Requests in flight to one endpoint.
@@ -56,20 +47,18 @@ package struct WebhookPolicy: Hashable, Sendable {
     package static let standard = WebhookPolicy()
 }
 
-/// The result of one attempt.
 package enum WebhookAnswer: Hashable, Sendable {
     /// A complete response. `retryAfter` in milliseconds.
     case status(Int, retryAfter: Int64? = nil)
-    /// No response, and why: `timeout`, `connection refused`. Nothing that the receiver said.
+    /// No response, and why: `timeout`, `connection refused`. Never the receiver's words.
     case failure(String)
     /// This process is ending: the attempt does not count, and the next process repeats it.
     case abandoned
 }
 
-/// What an answer means.
 package enum WebhookVerdict: Hashable, Sendable {
     case delivered
-    /// 410: the receiver permanently wants no more (Standard Webhooks, "Deliverability and reliability").
+    /// 410: the receiver wants no more events (Standard Webhooks, "Deliverability and reliability").
     case gone
     /// `retryAfter` in milliseconds; only with 429 and 503.
     case failed(String, retryAfter: Int64?)
@@ -77,8 +66,8 @@ package enum WebhookVerdict: Hashable, Sendable {
     case refused(String)
     case abandoned
 
-    /// The answer to a logout token. 400 says that the receiver cannot use it (Back-Channel Logout §2.8), and so does every
-    /// other client error that does not speak of time, and 501. Only Standard Webhooks gives 410 a meaning.
+    /// The answer to a logout token. 400 refuses it (Back-Channel Logout §2.8), as do 501 and all client errors but those
+    /// about timing. 410 has a meaning only in Standard Webhooks.
     package init(logout answer: WebhookAnswer) {
         switch answer {
         case .status(let code, _) where code == 501 || (400...499).contains(code) && ![408, 425, 429].contains(code):
@@ -101,29 +90,24 @@ package enum WebhookVerdict: Hashable, Sendable {
     /// How a reason begins when there was an answer.
     private static let answered = "status "
 
-    /// A reason as the API says it: an answer's status, or one word for everything else. Who can tell a refused
-    /// connection from a silent or a guarded one learns what this machine reaches. Operators see the reason.
+    /// An answer's status, otherwise the same words: more would tell the API which hosts this machine reaches.
     package static func outward(_ reason: String) -> String {
         reason.utf8.starts(with: answered.utf8) ? reason : "not reached"
     }
 }
 
-/// Deliveries in flight. One line per user and endpoint (`WebhookDelivery.line`): while an event of a user is on its way to an endpoint, no
-/// other event of that user is sent there. Each endpoint has its own room.
+/// Deliveries in flight: one in each line (`WebhookDelivery.line`), and `capacity` at each endpoint.
 package struct WebhookLines: Sendable {
     private let capacity: Int
     private var busy: [WebhookEndpointID: Set<String>] = [:]
     /// Deliveries finished since the last read began, by position in the journal.
     private var finished: [WebhookEndpointID: Set<Int64>] = [:]
 
-    package init(capacity: Int) {
-        self.capacity = capacity
-    }
+    package init(capacity: Int) { self.capacity = capacity }
 
     package var isIdle: Bool { busy.isEmpty }
 
-    /// Begins a read of what is due. Deliveries that finish from now on may still appear in the result, and are
-    /// skipped: they would be sent again for nothing.
+    /// Begins a read of what is due. Deliveries that finish from now on may still appear in the result, and are skipped.
     /// - Returns: how many entries to read, so that those in flight do not hide others; zero when there is no room.
     package mutating func prepare(at endpoint: WebhookEndpointID) -> Int {
         finished[endpoint] = nil

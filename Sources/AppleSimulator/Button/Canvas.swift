@@ -8,7 +8,7 @@ struct Canvas {
     let height: Int
     private(set) var coverage: [Float]
 
-    init(width: Int, height: Int) {
+    init(_ width: Int, _ height: Int) {
         self.width = width
         self.height = height
         coverage = [Float](repeating: 0, count: width * height)
@@ -19,13 +19,13 @@ struct Canvas {
         let reach = radius + 1
         let columns = clamped(min(start.x, end.x) - reach, max(start.x, end.x) + reach, width)
         let rows = clamped(min(start.y, end.y) - reach, max(start.y, end.y) + reach, height)
-        let way = end - start
-        let square = (way * way).sum()
+        let line = end - start
+        let square = (line * line).sum()
         for row in rows {
             for column in columns {
                 let pixel = Point(Double(column) + 0.5, Double(row) + 0.5) - start
-                let along = square == 0 ? 0 : min(1, max(0, (pixel * way).sum() / square))
-                let distance = pixel - along * way
+                let along = square == 0 ? 0 : min(1, max(0, (pixel * line).sum() / square))
+                let distance = pixel - along * line
                 cover(column, row, radius - (distance * distance).sum().squareRoot())
             }
         }
@@ -36,7 +36,6 @@ struct Canvas {
         if points.count == 1 { line(from: points[0], to: points[0], radius: radius) }
     }
 
-    /// A filled box, `inset` from the edges, with round corners.
     mutating func box(inset: Double, radius: Double) {
         let (halfWidth, halfHeight) = (Double(width) / 2 - inset, Double(height) / 2 - inset)
         let corner = max(0, min(radius, halfWidth, halfHeight))
@@ -63,13 +62,13 @@ struct Canvas {
     }
 }
 
-/// The smallest possible PNG (ISO/IEC 15948): grey and alpha, no filter, stored deflate blocks.
-enum PNG {
-    /// - Parameter rows: for each row a filter byte 0, then two bytes per pixel.
-    static func encode(rows: [UInt8], width: Int, height: Int) -> [UInt8] {
+// The smallest possible PNG (ISO/IEC 15948): grey and alpha, no filter, stored deflate blocks.
+extension Canvas {
+    /// - Parameter rows: for each row of its size a filter byte 0, then two bytes per pixel.
+    func png(rows: [UInt8]) -> [UInt8] {
         let header = [UInt8](bigEndian: UInt32(width)) + [UInt8](bigEndian: UInt32(height)) + [8, 4, 0, 0, 0]
         return [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
-            + chunk("IHDR", header) + chunk("IDAT", stored(rows)) + chunk("IEND", [])
+            + Self.chunk("IHDR", header) + Self.chunk("IDAT", Self.stored(rows)) + Self.chunk("IEND", [])
     }
 
     /// RFC 1950 around RFC 1951 §3.2.4.

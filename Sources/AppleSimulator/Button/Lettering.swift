@@ -10,14 +10,10 @@ struct Lettering {
     }
 
     private static let gap = 0.17
-    /// Half the thickness of a stroke.
     static let weight = 0.062
 
-    static func width(of text: String) -> Double {
-        text.reduce(-gap) { $0 + glyph($1).advance + gap }
-    }
+    static func width(of text: String) -> Double { text.reduce(-gap) { $0 + glyph($1).advance + gap } }
 
-    /// The strokes of `text`, starting at x 0.
     static func strokes(of text: String) -> [[Point]] {
         var x = 0.0
         var strokes: [[Point]] = []
@@ -35,13 +31,9 @@ struct Lettering {
         case "C": Glyph(advance: 0.76, strokes: [arc(0.45, 0.5, 0.45, 0.5, 48, 312)])
         case "S":
             Glyph(
-                advance: 0.56,
-                strokes: [arc(0.28, 0.75, 0.26, 0.25, 30, 270) + arc(0.28, 0.25, 0.28, 0.25, 90, -150)])
+                advance: 0.56, strokes: [arc(0.28, 0.75, 0.26, 0.25, 30, 270) + arc(0.28, 0.25, 0.28, 0.25, 90, -150)])
         case "e": Glyph(advance: 0.56, strokes: [path(0.01, 0.36, 0.55, 0.36) + arc(0.28, 0.34, 0.28, 0.34, 4, 318)])
-        case "g":
-            Glyph(
-                advance: 0.56,
-                strokes: [bowl, path(0.56, 0.68, 0.56, 0) + arc(0.28, 0, 0.28, 0.28, 0, -150)])
+        case "g": Glyph(advance: 0.56, strokes: [bowl, path(0.56, 0.68, 0.56, 0) + arc(0.28, 0, 0.28, 0.28, 0, -150)])
         case "h": Glyph(advance: 0.48, strokes: [path(0, 0, 0, 1), shoulder])
         case "i": Glyph(advance: 0.02, strokes: [path(0, 0, 0, 0.68), path(0, 0.93)])
         case "l": Glyph(advance: 0.02, strokes: [path(0, 0, 0, 1)])

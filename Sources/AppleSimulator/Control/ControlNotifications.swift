@@ -2,18 +2,17 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// Server-to-server notifications through the control interface.
 extension Simulator {
     /// `POST /simulator/api/notifications`: creates one, and delivers it as often as requested.
     func notify(_ body: JSON) async throws(ControlError) -> JSON {
         let copies = body["copies"]?.integer ?? 1
-        guard (0...100).contains(copies) else { throw .invalid("copies is a whole number from 0 to 100.") }
+        guard (0...100).contains(copies) else { throw .invalid("copies must be a whole number from 0 to 100.") }
         let sent = try change { world, moment throws(ControlError) in
             let (order, team) = try Self.order(body, in: world, at: moment)
             let sent = order.made(with: world.keys.signing, at: moment)
             world.notifications.append(sent)
             if body["effect"]?.boolValue ?? true { world.apply(order, team: team) }
-            world.journal.record("\(order.type) made", endpoint: "notifications", at: moment.milliseconds)
+            world.journal.record("\(order.type) created", endpoint: "notifications", at: moment)
             return sent
         }
         guard body["deliver"]?.boolValue ?? true else { return sent.json }
@@ -42,10 +41,10 @@ extension Simulator {
         change { world, moment in
             guard let index = world.notifications.lastIndex(where: { $0.id == id }) else { return }
             world.notifications[index].deliveries.append(
-                SentNotification.Delivery(time: moment.milliseconds, status: status, failure: failure))
+                ["time": .integer(moment.milliseconds), "status": .count(status), "failure": .text(failure)])
             world.journal.record(
                 "\(sent.type) delivered: \(status.map(String.init) ?? failure ?? "")", endpoint: "notifications",
-                at: moment.milliseconds)
+                at: moment)
         }
         return notification(id)?.json ?? sent.json
     }
@@ -67,21 +66,20 @@ extension Simulator {
         }
         var order = NotificationOrder(
             type: type, subject: subject, person: person?.id, audience: audience ?? "",
-            eventTime: body["eventTime"]?.integer
-                ?? moment.milliseconds + (body["eventOffset"]?.integer ?? 0) * 1000)
+            eventTime: body["eventTime"]?.integer ?? moment.milliseconds + (body["eventOffset"]?.integer ?? 0) * 1000)
         if type.hasPrefix("email-"), let person {
             order.address = person.relayAddress(team: team)
             order.isPrivate = true
         }
         if let form = body["events"]?.stringValue {
             guard let form = NotificationOrder.Form(rawValue: form) else {
-                throw .invalid("events is string or object.")
+                throw .invalid("events must be string or object.")
             }
             order.form = form
         }
         if let unit = body["unit"]?.stringValue {
             guard let unit = NotificationOrder.Unit(rawValue: unit) else {
-                throw .invalid("unit is milliseconds or seconds.")
+                throw .invalid("unit must be milliseconds or seconds.")
             }
             order.unit = unit
         }

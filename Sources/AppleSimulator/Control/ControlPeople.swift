@@ -2,7 +2,6 @@ import Coding
 
 /// People, clients, consents and transfers through the control interface.
 extension Simulator {
-    /// Adds somebody, or changes the one with that id.
     func addPerson(_ body: JSON) throws(ControlError) -> JSON {
         guard let id = body["id"]?.stringValue, !id.isEmpty else { throw .invalid("id is missing.") }
         return try change { world, _ throws(ControlError) in
@@ -23,7 +22,7 @@ extension Simulator {
         var keys: [String: ClientKey] = [:]
         if let keyID = body["keyID"]?.stringValue {
             guard let key = body["key"]?.stringValue.flatMap({ ClientKey(pem: $0) }) else {
-                throw .invalid("key is no P-256 key in PEM.")
+                throw .invalid("key is not a P-256 key in PEM.")
             }
             keys[keyID] = key
         }
@@ -57,7 +56,7 @@ extension Simulator {
         let existed = change { world, moment in
             let existed = world.consents[key] != nil
             world.revokeConsent(key)
-            world.journal.record("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment.milliseconds)
+            world.journal.record("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment)
             return existed
         }
         guard body["notify"]?.boolValue == true else { return ["revoked": .bool(existed)] }
@@ -75,7 +74,7 @@ extension Simulator {
         return try change { world, moment throws(ControlError) in
             guard world.person(id) != nil else { throw .unknown("There is no such person.") }
             let count = world.changePassword(of: id)
-            world.journal.record("\(id) has a new password", endpoint: "passwords", at: moment.milliseconds)
+            world.journal.record("\(id) has a new password", endpoint: "passwords", at: moment)
             return ["refreshTokens": .count(count)]
         }
     }
@@ -162,8 +161,7 @@ extension World {
             issuedAt: moment.milliseconds)
         return [
             "id": .string(person.id), "sub": .string(person.subject(team: client.team)),
-            "refresh_token": .string(token),
-            "client_id": .string(client.id),
+            "refresh_token": .string(token), "client_id": .string(client.id),
         ]
     }
 }

@@ -17,7 +17,6 @@ extension Simulator {
         return json
     }
 
-    /// - Returns: no sign-in when the person cancels.
     private static func authorize(
         _ body: JSON, _ fields: FormFields, in world: inout World, at moment: Moment
     ) throws(ControlError) -> (AuthorizeRequest, SignIn?) {
@@ -63,14 +62,15 @@ extension Simulator {
 
     /// `POST /simulator/api/mint`: any header and claims, signed with the newest key.
     func mint(_ body: JSON) throws(ControlError) -> JSON {
-        guard let claims = body["claims"], claims.objectValue != nil else { throw .invalid("claims is an object.") }
+        guard let claims = body["claims"], claims.objectValue != nil else {
+            throw .invalid("claims must be an object.")
+        }
         let kid = body["kid"]?.stringValue
         let entry = change { world, _ in
             kid.map { kid in world.keys.entries.first { $0.kid == kid } } ?? world.keys.signing
         }
         guard let entry else { throw .unknown("There is no such key.") }
-        let header = body["header"]?.objectValue ?? [:]
-        return ["token": .string(entry.signed(claims, header: header))]
+        return ["token": .string(entry.signed(claims, header: body["header"]?.objectValue ?? [:]))]
     }
 
     /// `PUT /simulator/api/keys`: how the set is published.
@@ -80,7 +80,7 @@ extension Simulator {
                 switch member.name {
                 case "mode": world.keys.mode = try member.requireCase()
                 case "foreign":
-                    guard let keys = member.value.arrayValue else { throw .invalid("foreign is a list of JWKs.") }
+                    guard let keys = member.value.arrayValue else { throw .invalid("foreign must be a list of JWKs.") }
                     world.keys.foreign = keys
                 default: throw .invalid("Keys have no member \"\(member.name)\".")
                 }
@@ -90,21 +90,17 @@ extension Simulator {
     }
 
     func changeKeys(_ action: String, _ body: JSON) throws(ControlError) -> JSON {
-        switch action {
-        case "rotate":
-            let entry = KeySet.Entry(kid: KeySet.makeKid(randomBytes(10)), key: RSASigningKey())
-            return change { world, _ in
-                world.keys.rotate(to: entry)
-                if body["dropOld"]?.boolValue == true { world.keys.dropOld() }
-                return world.keys.json
-            }
-        default: throw .unknown("Keys can be rotated, not \(action).")
+        guard action == "rotate" else { throw .unknown("Keys can be rotated, not \(action).") }
+        let entry = KeySet.Entry(kid: KeySet.makeKid(randomBytes(10)), key: RSASigningKey())
+        return change { world, _ in
+            world.keys.rotate(to: entry)
+            if body["dropOld"]?.boolValue == true { world.keys.dropOld() }
+            return world.keys.json
         }
     }
 }
 
-/// Sign-ins of apps through the control interface: what the system gives an app, in the terms of
-/// `ASAuthorizationAppleIDCredential`.
+/// What the system gives an app at a sign-in, in the terms of `ASAuthorizationAppleIDCredential`.
 extension Simulator {
     /// `POST /simulator/api/native`: the person taps the button in an app and agrees.
     func authorizeNative(_ body: JSON) throws(ControlError) -> JSON {

@@ -1,9 +1,9 @@
 import Coding
+import Synchronization
 
-/// The state that the control interface shows.
 extension Simulator {
     func state() -> JSON {
-        let hanging = Int64(gate.count)
+        let hanging = Int64(held.withLock(\.count))
         return change { world, moment in
             [
                 "issuer": .string(moment.issuer),
@@ -19,18 +19,9 @@ extension Simulator {
             ]
         }
     }
-
-    func people() -> JSON {
-        change { world, _ in ["items": .array(world.people.map { world.json(of: $0) })] }
-    }
-
-    func notificationList() -> JSON {
-        change { world, _ in ["items": .array(world.notifications.map(\.json))] }
-    }
 }
 
 extension World {
-    /// A person, and what every team knows about them.
     func json(of person: Person) -> JSON {
         let teams: [JSON] = teams.map { team in
             let consent = consents[Consent.Key(person: person.id, team: team.id)]
@@ -69,9 +60,7 @@ extension SimulatorConfiguration.Client {
 }
 
 extension SimulatorConfiguration.Team {
-    var json: JSON {
-        ["id": .string(id), "keyIDs": .array(keys.keys.sorted().map(JSON.string))]
-    }
+    var json: JSON { ["id": .string(id), "keyIDs": .array(keys.keys.sorted().map(JSON.string))] }
 }
 
 extension KeySet {
@@ -93,30 +82,11 @@ extension Behaviour {
     }
 }
 
-extension Journal {
-    var json: JSON {
-        .array(
-            entries.map {
-                [
-                    "number": .integer($0.number), "time": .integer($0.time), "endpoint": .string($0.endpoint),
-                    "text": .string($0.text),
-                ]
-            })
-    }
-}
-
 extension SentNotification {
     var json: JSON {
         [
             "id": .string(id), "type": .string(type), "person": .text(person), "iat": .integer(issuedAt),
-            "payload": .string(payload),
-            "deliveries": .array(
-                deliveries.map {
-                    [
-                        "time": .integer($0.time), "status": .count($0.status),
-                        "failure": .text($0.failure),
-                    ]
-                }),
+            "payload": .string(payload), "deliveries": .array(deliveries),
         ]
     }
 }

@@ -4,21 +4,17 @@ import Coding
 struct Fault: Sendable {
     enum Body: Sendable {
         case html, garbage, empty
-        /// This many bytes of filler.
         case huge(Int)
         case text(String)
     }
 
     enum Close: String, Sendable {
-        /// Nothing of the content is sent.
         case start
-        /// Half of the content is sent.
         case half
     }
 
     /// Milliseconds before anything happens.
     var delay: Int64 = 0
-    /// Does not answer until the fault is reset.
     var hangs = false
     /// Sends the head and half of the content, then nothing more until the fault is reset.
     var stalls = false
@@ -32,27 +28,7 @@ struct Fault: Sendable {
     var error: String?
     /// How many more requests are affected; nil: all.
     var remaining: Int?
-}
 
-extension [Endpoint: Fault] {
-    /// The fault for a request that just arrived; counts it down.
-    mutating func consume(_ endpoint: Endpoint) -> Fault? {
-        guard let fault = self[endpoint] else { return nil }
-        if let remaining = fault.remaining {
-            self[endpoint]?.remaining = remaining - 1
-            if remaining <= 1 { self[endpoint] = nil }
-        }
-        return fault
-    }
-
-    var json: JSON {
-        var json: JSON = [:]
-        for endpoint in Endpoint.allCases { json[endpoint.rawValue] = self[endpoint]?.json }
-        return json
-    }
-}
-
-extension Fault {
     static let hugeSize = 64 * 1024 * 1024
 
     /// Refuses unknown members and wrong types: a fault that silently does nothing hides what a test wanted.
@@ -67,7 +43,7 @@ extension Fault {
             case "hugeBytes": body = .huge(Int(try member.requireInteger(0...1_073_741_824)))
             case "close":
                 guard let value = Close(rawValue: try member.requireString()) else {
-                    throw .invalid("close is \"start\" or \"half\".")
+                    throw .invalid("close must be \"start\" or \"half\".")
                 }
                 close = value
             case "contentType": contentType = try member.requireString()
@@ -86,7 +62,7 @@ extension Fault {
         case "garbage": return .garbage
         case "empty": return .empty
         case "huge": return .huge(hugeSize)
-        default: throw .invalid("body is \"html\", \"garbage\", \"empty\", \"huge\" or {\"text\": …}.")
+        default: throw .invalid("body must be \"html\", \"garbage\", \"empty\", \"huge\" or {\"text\": …}.")
         }
     }
 
@@ -109,6 +85,24 @@ extension Fault {
         if requiresUserAgent { json["requireUserAgent"] = true }
         json["error"] = error.map(JSON.string)
         json["remaining"] = remaining.map { .count($0) }
+        return json
+    }
+}
+
+extension [Endpoint: Fault] {
+    /// The fault for a request that just arrived; counts it down.
+    mutating func consume(_ endpoint: Endpoint) -> Fault? {
+        guard let fault = self[endpoint] else { return nil }
+        if let remaining = fault.remaining {
+            self[endpoint]?.remaining = remaining - 1
+            if remaining <= 1 { self[endpoint] = nil }
+        }
+        return fault
+    }
+
+    var json: JSON {
+        var json: JSON = [:]
+        for endpoint in Endpoint.allCases { json[endpoint.rawValue] = self[endpoint]?.json }
         return json
     }
 }

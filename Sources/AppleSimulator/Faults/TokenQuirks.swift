@@ -40,10 +40,7 @@ struct TokenQuirks: Sendable {
         }
         return taken
     }
-}
 
-extension TokenQuirks {
-    /// Changes only what is named.
     mutating func update(_ json: JSON) throws(ControlError) {
         for member in json.members {
             switch member.name {
@@ -53,11 +50,11 @@ extension TokenQuirks {
             case "email": email = try member.requireCase()
             case "lifetime": lifetime = try member.requireInteger(-1_000_000_000...1_000_000_000)
             case "wrong":
-                guard let names = member.value.arrayValue else { throw .invalid("wrong is a list of names.") }
+                guard let names = member.value.arrayValue else { throw .invalid("wrong must be a list of names.") }
                 flaws = []
                 for name in names {
                     guard let flaw = name.stringValue.flatMap(Flaw.init) else {
-                        throw .invalid("wrong may name \(Flaw.allCases.map(\.rawValue).joined(separator: ", ")).")
+                        throw .invalid("wrong may contain \(Flaw.allCases.map(\.rawValue).joined(separator: ", ")).")
                     }
                     flaws.insert(flaw)
                 }
@@ -75,8 +72,7 @@ extension TokenQuirks {
             "isPrivateEmail": .string(isPrivateEmail.rawValue), "email": .string(email.rawValue),
             "lifetime": .integer(lifetime),
             "wrong": .array(flaws.map(\.rawValue).sorted().map(JSON.string)),
-            "claims": .object(claims), "header": .object(header),
-            "remaining": .count(remaining),
+            "claims": .object(claims), "header": .object(header), "remaining": .count(remaining),
         ]
     }
 }

@@ -1,6 +1,5 @@
 import COpenSSL
 
-/// Digests and random bytes, straight from OpenSSL.
 enum OpenSSLHash {
     static func sha256(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)

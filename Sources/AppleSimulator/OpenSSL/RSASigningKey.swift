@@ -20,7 +20,7 @@ package final class RSASigningKey: @unchecked Sendable {
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) == 1,
             unsafe EVP_PKEY_CTX_set_rsa_keygen_primes(context, 3) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
-        else { preconditionFailure("OpenSSL makes no RSA key") }
+        else { preconditionFailure("OpenSSL cannot create an RSA key") }
         unsafe self.key = unsafe key
     }
 

@@ -16,19 +16,15 @@ struct AuthorizeRequest: Sendable {
     var state: String?
     var nonce: String?
     var challenge: CodeChallenge?
-}
 
-extension AuthorizeRequest {
     /// - Parameter allowsNative: whether an App ID may ask without a redirect URI, as an app does through the system.
     init(
         _ fields: FormFields, clients: [SimulatorConfiguration.Client], allowsNative: Bool = false
     ) throws(OAuthError) {
-        if let name = fields.duplicate {
-            throw .request("The parameter \(name) is repeated.")
-        }
+        if let name = fields.duplicate { throw .request("The parameter \(name) is repeated.") }
         guard let clientID = fields.text("client_id") else { throw .request("The parameter client_id is missing.") }
         guard let client = clients.first(where: { $0.id == clientID }) else {
-            throw .client("\(clientID) is not registered. The web uses a Services ID, without the Team ID before it.")
+            throw .client("\(clientID) is not registered. The web uses a Services ID, without the Team ID prefix.")
         }
         self.client = client
         if client.isNative {
@@ -65,11 +61,11 @@ extension AuthorizeRequest {
         case "id_token":
             throw OAuthError(
                 code: "unsupported_response_type",
-                reason: "id_token alone is not supported: ask for code id_token.")
+                reason: "id_token without code is not supported; request code id_token.")
         case let other?:
             throw OAuthError(
                 code: "unsupported_response_type",
-                reason: "response_type is code or code id_token, not \(other)." + plusHint(other))
+                reason: "response_type must be code or code id_token, not \(other)." + plusHint(other))
         }
     }
 
@@ -78,7 +74,7 @@ extension AuthorizeRequest {
         let scopes = Set(text.split(separator: " ").map(String.init))
         if let wrong = scopes.subtracting(["openid", "name", "email"]).min() {
             throw OAuthError(
-                code: "invalid_scope", reason: "The scopes are name and email, not \(wrong)." + plusHint(text))
+                code: "invalid_scope", reason: "The scopes must be name or email, not \(wrong)." + plusHint(text))
         }
         return scopes
     }
@@ -93,10 +89,9 @@ extension AuthorizeRequest {
     ) throws(OAuthError) -> ResponseMode {
         let text = fields.text("response_mode")
         guard let mode = text.map(ResponseMode.init) ?? (wantsIdentityToken ? .fragment : .query) else {
-            throw .request("response_mode is query, fragment or form_post, not \(text ?? "").")
+            throw .request("response_mode must be query, fragment or form_post, not \(text ?? "").")
         }
-        let asksForData = !scopes.isDisjoint(with: ["name", "email"])
-        if asksForData, mode == .query || mode == .fragment {
+        if !scopes.isDisjoint(with: ["name", "email"]), mode == .query || mode == .fragment {
             throw .request("response_mode must be form_post when name or email scope is requested.")
         }
         if wantsIdentityToken, mode == .query {
@@ -112,7 +107,7 @@ extension AuthorizeRequest {
             return nil
         }
         guard let method = CodeChallenge.Method(rawValue: method ?? "plain") else {
-            throw .request("code_challenge_method is S256 or plain.")
+            throw .request("code_challenge_method must be S256 or plain.")
         }
         return CodeChallenge(value: value, method: method)
     }

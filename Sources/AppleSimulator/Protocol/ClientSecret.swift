@@ -7,7 +7,6 @@ enum ClientSecret {
     /// How far ahead of ours a relying party's clock may be, in seconds.
     static let clockSkew: Int64 = 60
 
-    /// - Returns: why it is refused, for the journal; nil when it is valid.
     static func refusal(
         of secret: String, clientID: String, team: SimulatorConfiguration.Team, audiences: [String], now: Int64
     ) -> String? {

@@ -1,6 +1,5 @@
 import Coding
 
-/// Makes identity tokens, valid or not.
 struct IdentityToken: Sendable {
     var grant: Grant
     var person: Person
@@ -28,14 +27,20 @@ struct IdentityToken: Sendable {
             "aud": .string(flaws.contains(.aud) ? "com.example.somebody.else" : grant.client),
             "exp": .integer(flaws.contains(.exp) ? now - 86_400 : now + quirks.lifetime),
             "iat": .integer(flaws.contains(.iat) ? now + 86_400 : now),
-            "sub": .string(flaws.contains(.sub) ? "000000.00000000000000000000000000000000.0000" : subject),
+            "sub": .string(
+                flaws.contains(.sub) ? "000000.00000000000000000000000000000000.0000" : person.subject(team: grant.team)
+            ),
         ]
         if flaws.contains(.nonce) {
             claims["nonce"] = "a-nonce-nobody-sent"
         } else if let nonce = grant.nonce, !flaws.contains(.noNonce) {
             claims["nonce"] = .string(nonce)
         }
-        addHash(to: &claims)
+        let (hash, wrong, absent): (String, TokenQuirks.Flaw, TokenQuirks.Flaw) =
+            channel == .authorize ? ("c_hash", .cHash, .noCHash) : ("at_hash", .atHash, .noATHash)
+        if !flaws.contains(absent) {
+            claims[hash] = .string(Self.halfHash(flaws.contains(wrong) ? "something else" : companion))
+        }
         addAddress(to: &claims)
         claims["auth_time"] = .integer(grant.authenticatedAt)
         claims["nonce_supported"] = true
@@ -44,15 +49,6 @@ struct IdentityToken: Sendable {
         if let transferSubject { claims["transfer_sub"] = .string(transferSubject) }
         claims.merge(quirks.claims)
         return claims
-    }
-
-    private var subject: String { person.subject(team: grant.team) }
-
-    private func addHash(to claims: inout JSON) {
-        let (name, wrong, absent): (String, TokenQuirks.Flaw, TokenQuirks.Flaw) =
-            channel == .authorize ? ("c_hash", .cHash, .noCHash) : ("at_hash", .atHash, .noATHash)
-        guard !quirks.flaws.contains(absent) else { return }
-        claims[name] = .string(Self.halfHash(quirks.flaws.contains(wrong) ? "something else" : companion))
     }
 
     private func addAddress(to claims: inout JSON) {
@@ -84,8 +80,7 @@ struct IdentityToken: Sendable {
 }
 
 extension KeySet.Entry {
-    /// Signs a JWS in compact form (RFC 7515 §7.1).
-    /// - Parameter changes: members of the header set last; null removes one.
+    /// A JWS in compact form (RFC 7515 §7.1). The header's `changes` are set last; null removes a member.
     func signed(_ claims: JSON, header changes: JSONObject, isDamaged: Bool = false) -> String {
         var header: JSON = ["kid": .string(kid), "alg": "RS256"]
         header.merge(changes)

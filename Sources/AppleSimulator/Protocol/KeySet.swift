@@ -5,15 +5,12 @@ struct KeySet: Sendable {
     /// Shapes of the published set, good and bad.
     enum Mode: String, Sendable, CaseIterable {
         case normal
-        /// `{"keys":[]}`
         case empty
         /// The signing key is missing from the set: its kid is unknown.
         case withoutSigningKey
-        /// Two keys with the kid of the signing key.
         case duplicateKid
         /// Besides the RSA keys an EC key, an Ed25519 key, an encryption key and one of an unknown type.
         case mixedTypes
-        /// Only keys of other types.
         case otherTypes
     }
 
@@ -41,8 +38,7 @@ struct KeySet: Sendable {
         rotations += 1
     }
 
-    /// Drops every key except the signing one.
-    mutating func dropOld() { entries = Array(entries.prefix(1)) }
+    mutating func dropOld() { entries = [signing] }
 
     /// The kid is 10 characters of Apple's alphabet.
     static func makeKid(_ randomBytes: [UInt8]) -> String {
@@ -56,8 +52,7 @@ struct KeySet: Sendable {
         case .normal: return ["keys": .array(turned(all) + foreign)]
         case .empty: return ["keys": []]
         case .withoutSigningKey: return ["keys": .array(turned(Array(all.dropFirst())))]
-        case .duplicateKid:
-            return ["keys": .array(all + [Self.jwk(entries[entries.count - 1].key, kid: signing.kid)])]
+        case .duplicateKid: return ["keys": .array(all + [Self.jwk(entries[entries.count - 1].key, kid: signing.kid)])]
         case .mixedTypes: return ["keys": .array(Self.strangers + turned(all) + foreign)]
         case .otherTypes: return ["keys": .array(Self.strangers)]
         }
@@ -77,8 +72,7 @@ struct KeySet: Sendable {
         ]
     }
 
-    /// Well-formed keys that no RS256 verifier may choose. The points are the examples of RFC 7517 A.1 and RFC 8037
-    /// A.2.
+    /// Well-formed keys that no RS256 verifier may choose. The points are those of RFC 7517 A.1 and RFC 8037 A.2.
     private static let strangers: [JSON] = [
         [
             "kty": "EC", "kid": "ECSTRANGER", "use": "sig", "alg": "ES256", "crv": "P-256",

@@ -3,9 +3,7 @@ import Coding
 /// Moves people from one team to another (TN3159).
 extension World {
     /// `POST /auth/usermigrationinfo`: `sub` and `target` from the sender, `transfer_sub` from the recipient.
-    mutating func migrate(
-        _ fields: FormFields, bearer: String?, at moment: Moment
-    ) throws(OAuthError) -> JSON {
+    mutating func migrate(_ fields: FormFields, bearer: String?, at moment: Moment) throws(OAuthError) -> JSON {
         guard let token = bearer.flatMap({ tokens[$0] }), token.kind == .migration,
             moment.milliseconds - token.issuedAt < StoredToken.accessLifetime * 1000
         else { throw .client("Authorization needs a Bearer token with the scope user.migration") }
@@ -21,7 +19,7 @@ extension World {
         // People who revoked consent cannot be transferred.
         guard let person = people.first(where: { $0.subject(team: client.team) == subject }),
             consents[Consent.Key(person: person.id, team: client.team)] != nil
-        else { throw .request("sub \(subject) is unknown, or revoked the consent") }
+        else { throw .request("sub \(subject) is unknown or revoked consent") }
         let transfer = Transfer(
             person: person.id, sender: client.team, recipient: target, startedAt: moment.milliseconds)
         return ["transfer_sub": .string(begin(transfer))]
@@ -42,10 +40,10 @@ extension World {
             let person = person(transfer.person)
         else { throw .request("transfer_sub is unknown to team \(client.team)") }
         guard moment.milliseconds - transfer.startedAt < Transfer.lifetime else {
-            throw .request("the 60 days of the transfer are over")
+            throw .request("the transfer's 60 days are over")
         }
         guard let consent = consents[Consent.Key(person: transfer.person, team: transfer.sender)] else {
-            throw .request("the person revoked the consent")
+            throw .request("the person revoked consent")
         }
         var answer: JSON = ["sub": .string(person.subject(team: client.team))]
         if consent.address == .relay {

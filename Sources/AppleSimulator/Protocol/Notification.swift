@@ -1,6 +1,5 @@
 import Coding
 
-/// One server-to-server notification, delivered or pending.
 struct SentNotification: Sendable {
     var id: String
     var type: String
@@ -8,14 +7,8 @@ struct SentNotification: Sendable {
     var payload: String
     /// Seconds since 1970.
     var issuedAt: Int64
-    var deliveries: [Delivery] = []
-
-    struct Delivery: Sendable {
-        var time: Int64
-        /// The HTTP status, or nil with `failure`.
-        var status: Int?
-        var failure: String?
-    }
+    /// Each with its time, and the HTTP status or why there was none.
+    var deliveries: [JSON] = []
 }
 
 /// How a notification is written; Apple's documentation and servers differ.
@@ -60,13 +53,11 @@ struct NotificationOrder: Sendable {
         ]
         claims.merge(self.claims)
         return SentNotification(
-            id: jti, type: type, person: person, payload: key.signed(claims, header: header),
-            issuedAt: moment.seconds)
+            id: jti, type: type, person: person, payload: key.signed(claims, header: header), issuedAt: moment.seconds)
     }
 }
 
 extension World {
-    /// Applies the event's meaning to the simulated Apple.
     mutating func apply(_ order: NotificationOrder, team: String) {
         guard let person = order.person else { return }
         let key = Consent.Key(person: person, team: team)

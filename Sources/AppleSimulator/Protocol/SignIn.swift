@@ -1,12 +1,10 @@
 import Coding
 
-/// What the person decided on the consent page.
 struct Decision: Sendable {
     var givenName: String
     var familyName: String
     var sharesAddress: Bool
 
-    /// What this person does by default.
     init(person: Person) {
         givenName = person.givenName
         familyName = person.familyName
@@ -14,7 +12,6 @@ struct Decision: Sendable {
     }
 }
 
-/// A sign-in on the way back to the relying party.
 struct SignIn: Sendable {
     var code: String
     var identityToken: IdentityToken?
@@ -80,7 +77,6 @@ extension World {
             quirks: quirks.consume(channel))
     }
 
-    /// Contains only the requested scopes; nil without any.
     private static func user(_ scopes: Set<String>, consent: Consent, address: String?) -> JSON? {
         var user = JSONObject()
         if scopes.contains("name") {

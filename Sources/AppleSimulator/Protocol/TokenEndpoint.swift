@@ -15,7 +15,6 @@ struct OAuthError: Error, Sendable {
     }
 }
 
-/// The answer of `POST /auth/token`.
 struct TokenAnswer: Sendable {
     var accessToken: String
     var refreshToken: String?
@@ -40,13 +39,11 @@ extension World {
         case "refresh_token": return try renew(fields, at: moment)
         case "client_credentials": return try migrationToken(fields, at: moment)
         case nil: throw .request("grant_type is missing")
-        case let other?:
-            throw OAuthError(code: "unsupported_grant_type", reason: "grant_type \(other)")
+        case let other?: throw OAuthError(code: "unsupported_grant_type", reason: "grant_type \(other)")
         }
     }
 
-    /// The code is looked up before the client is checked, as at Apple: with nonsense everywhere the answer is
-    /// `invalid_grant`.
+    /// As at Apple, the code is looked up before the client: with nonsense everywhere the answer is `invalid_grant`.
     private mutating func redeem(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {
         guard let text = fields.text("code") else { throw .request("code is missing") }
         guard let code = codes[text], !code.isRevoked,
@@ -102,8 +99,7 @@ extension World {
         tokens[access] = StoredToken(kind: .access, team: grant.team, grant: grant, issuedAt: moment.milliseconds)
         let refresh = withRefreshToken ? moment.makeToken("r") : nil
         if let refresh {
-            tokens[refresh] = StoredToken(
-                kind: .refresh, team: grant.team, grant: grant, issuedAt: moment.milliseconds)
+            tokens[refresh] = StoredToken(kind: .refresh, team: grant.team, grant: grant, issuedAt: moment.milliseconds)
         }
         forgetOld(now: moment.milliseconds)
         let token = identityToken(
@@ -122,9 +118,7 @@ extension World {
     }
 
     /// The client of `client_id` and `client_secret`; the secret is really verified.
-    func authenticate(
-        _ fields: FormFields, at moment: Moment
-    ) throws(OAuthError) -> SimulatorConfiguration.Client {
+    func authenticate(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> SimulatorConfiguration.Client {
         guard let id = fields.text("client_id") else { throw .client("client_id is missing") }
         guard let client = client(id), let team = team(client.team) else { throw .client("client_id \(id) is unknown") }
         guard let secret = fields.text("client_secret") else { throw .client("client_secret is missing") }
@@ -133,12 +127,8 @@ extension World {
         if let refusal { throw .client(refusal) }
         return client
     }
-}
 
-extension World {
-    /// `POST /auth/revoke`. An invalid token is not an error.
-    ///
-    /// - Returns: the consent that ended, if one did.
+    /// `POST /auth/revoke`. An invalid token is not an error. Returns the consent that ended, if one did.
     mutating func revoke(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> Consent.Key? {
         if let name = fields.duplicate { throw .request("\(name) is repeated") }
         let client = try authenticate(fields, at: moment)

@@ -5,16 +5,13 @@ package struct Person: Sendable, Hashable {
     package var id: String
     package var givenName: String
     package var familyName: String
-    /// Nil: an account without an address.
     package var email: String?
     package var isEmailVerified = true
-    /// Whether this person picks "hide my email" by default.
     package var hidesEmail = false
     /// Work & School accounts belong to an organisation; they cannot hide their address.
     package var organizationID: String?
     /// Apple's guess for native sign-ins: 0 unsupported, 1 unknown, 2 likely real.
     package var realUserStatus: Int64 = 2
-    /// One line for the page on which to choose.
     package var note: String
 
     package var fullName: String { givenName + " " + familyName }
@@ -35,9 +32,7 @@ package struct Person: Sendable, Hashable {
             organizationID: "org.example.school", realUserStatus: 1,
             note: "Work & School account, address not verified"),
     ]
-}
 
-extension Person {
     /// The team-scoped identifier, the same after every restart: `NNNNNN.32hex.NNNN`.
     func subject(team: String) -> String {
         let digest = OpenSSLHash.sha256("subject|\(id)|\(team)")
@@ -49,7 +44,6 @@ extension Person {
             + digits(digest[18], digest[19], 4)
     }
 
-    /// This person's relay address for one team.
     func relayAddress(team: String) -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
         let digest = OpenSSLHash.sha256("relay|\(id)|\(team)")

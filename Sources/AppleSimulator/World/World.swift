@@ -6,8 +6,7 @@ struct World: Sendable {
     var clients: [SimulatorConfiguration.Client]
     var notificationURL: String?
     private(set) var people = Person.cast
-    /// The position of each person in `people`.
-    private var places = Dictionary(uniqueKeysWithValues: Person.cast.enumerated().map { ($1.id, $0) })
+    private var positions = Dictionary(uniqueKeysWithValues: Person.cast.enumerated().map { ($1.id, $0) })
     var consents: [Consent.Key: Consent] = [:]
     var pages: [String: AuthorizePage] = [:]
     var pageOrder: [String] = []
@@ -33,17 +32,17 @@ struct World: Sendable {
         self.keys = keys
     }
 
-    func person(_ id: String) -> Person? { places[id].map { people[$0] } }
+    func person(_ id: String) -> Person? { positions[id].map { people[$0] } }
 
-    /// Adds somebody, or changes the one with that id.
     mutating func put(_ person: Person) {
-        if let place = places[person.id] {
-            people[place] = person
+        if let position = positions[person.id] {
+            people[position] = person
         } else {
-            places[person.id] = people.count
+            positions[person.id] = people.count
             people.append(person)
         }
     }
+
     func client(_ id: String) -> SimulatorConfiguration.Client? { clients.first { $0.id == id } }
     func team(_ id: String) -> SimulatorConfiguration.Team? { teams.first { $0.id == id } }
 
@@ -58,9 +57,7 @@ struct World: Sendable {
         }
     }
 
-    /// The person changed their password: their refresh tokens of every team are dead, their consents stay.
-    ///
-    /// - Returns: how many died.
+    /// The person changed their password: the refresh tokens of every team die, the consents stay. Returns how many.
     mutating func changePassword(of person: String) -> Int {
         let dying = tokens.filter {
             $0.value.kind == .refresh && !$0.value.isRevoked && $0.value.grant?.person == person
@@ -87,9 +84,7 @@ struct World: Sendable {
             for id in pageOrder.prefix(1000) { pages[id] = nil }
             pageOrder.removeFirst(1000)
         }
-        if notifications.count > 2000 {
-            notifications.removeFirst(1000)
-        }
+        if notifications.count > 2000 { notifications.removeFirst(1000) }
     }
 }
 
@@ -97,16 +92,12 @@ struct World: Sendable {
 struct Behaviour: Sendable {
     /// The answer for a revoked refresh token: `invalid_grant`, or `invalid_request`, which was reported too.
     var errorAfterRevocation = "invalid_grant"
-    /// Whether `POST /auth/revoke` also sends `consent-revoked`.
     var notifiesOnRevoke = false
-    /// Whether errors carry `error_description`.
     var describesErrors = true
-    /// `iss` of every token from now on; nil: the initial one, which stays valid as `aud` of a client secret in either
-    /// case.
+    /// `iss` of every token from now on; nil: the initial one, which is always a valid `aud` of a client secret.
     var issuer: String?
 }
 
-/// How often each endpoint was called, and its answers.
 struct Counters: Sendable {
     private(set) var requests: [Endpoint: Int] = [:]
     private(set) var statuses: [Endpoint: [Int: Int]] = [:]
@@ -129,19 +120,17 @@ struct Counters: Sendable {
 
 /// Recent events, with the reasons that Apple never gives.
 struct Journal: Sendable {
-    struct Entry: Sendable {
-        var number: Int64
-        var time: Int64
-        var endpoint: String
-        var text: String
-    }
-
-    private(set) var entries: [Entry] = []
+    private var entries: [JSON] = []
     private var last: Int64 = 0
 
-    mutating func record(_ text: String, endpoint: String, at time: Int64) {
+    var json: JSON { .array(entries) }
+
+    mutating func record(_ text: String, endpoint: String, at moment: Moment) {
         last += 1
-        entries.append(Entry(number: last, time: time, endpoint: endpoint, text: text))
+        entries.append([
+            "number": .integer(last), "time": .integer(moment.milliseconds), "endpoint": .string(endpoint),
+            "text": .string(text),
+        ])
         if entries.count > 200 { entries.removeFirst(entries.count - 200) }
     }
 }
@@ -151,7 +140,6 @@ struct Moment: Sendable {
     /// Milliseconds since 1970, including the offset.
     var milliseconds: Int64
     var randomBytes: @Sendable (Int) -> [UInt8]
-    /// `iss` of tokens made now.
     var issuer: String
     /// Accepted `aud` of a client secret.
     var audiences: [String]

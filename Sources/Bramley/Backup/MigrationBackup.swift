@@ -6,23 +6,15 @@ internal import Logging
 internal import Sockets
 internal import Storage
 
-// The database as it was before this version changed its schema: a separate file next to it, made and verified before
-// the first change, so that you can return to the previous version.
+// A backup next to the database, made and verified before this version changes its schema.
 extension ServerParts {
-    /// How many are kept.
     private static let keptBackups = 2
     /// The room a start needs besides, in bytes.
     private static let reserve = 8 << 20
 
-    /// Makes a backup when the database lacks a step of the schema.
     /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
-    static func backUpBeforeMigration(
-        _ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime
-    ) throws(CommandFailure) {
-        let pending = try translating(try Store.pendingStep(options, steps: Schema.steps, keyring: keyring)) {
-            (error: StorageOpenError) in CommandFailure(error.description)
-        }
-        guard let pending else { return }
+    static func backUpBeforeMigration(_ options: StoreOptions, keyring: SealingKeyring, runtime: Runtime) throws {
+        guard let pending = try Store.pendingStep(options, steps: Schema.steps, keyring: keyring) else { return }
         let source = Store.path(in: options.directory)
         // For the copy, and for tables made anew: in the log, and then in the file.
         try checkRoom(for: 3 * pending.bytes, in: options.directory)
@@ -37,8 +29,7 @@ extension ServerParts {
             // A file with that name is from a start that ended before it changed anything.
             try copy.land(replacing: true)
         } catch {
-            throw CommandFailure(
-                "Before its schema changes, the database is backed up, and that failed: \(error) Nothing was changed.")
+            throw CommandFailure("The backup before the schema change failed: \(error) Nothing was changed.")
         }
         runtime.logger.notice(
             "database backed up before the schema change", metadata: ["file": "\(target)", "step": "\(pending.name)"])
@@ -46,19 +37,14 @@ extension ServerParts {
     }
 
     private static func checkRoom(for bytes: Int, in directory: String) throws(CommandFailure) {
-        guard let free = freeBytes(in: directory), free < bytes + reserve else { return }
+        // Absent where the file system does not report it.
+        let size = try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize]
+        guard let free = GuardedFile.integer(size), free < bytes + reserve else { return }
         throw CommandFailure(
             """
-            Before its schema changes, the database is backed up, and there is no room for that: \
-            \(Quantity.bytes(bytes + reserve)) are needed in \(directory), \(Quantity.bytes(free)) are free. Make room and \
-            start again; nothing was changed.
+            There is not enough space for the backup before the schema change: \(Quantity.bytes(bytes + reserve)) \
+            needed in \(directory), \(Quantity.bytes(free)) free. Free some space and start again. Nothing was changed.
             """)
-    }
-
-    /// Nil where the file system does not report it.
-    private static func freeBytes(in directory: String) -> Int? {
-        GuardedFile.integer(
-            try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize])
     }
 
     /// Keeps the newest: the steps' names begin with their numbers.

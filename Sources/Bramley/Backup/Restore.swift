@@ -5,9 +5,7 @@ internal import FoundationEssentials
 internal import Sockets
 internal import Storage
 
-/// Puts a backup in the place of the database, in steps each of which leaves the old database or the new one.
-///
-/// Holds the locks of `serve` and of the commands while it exists.
+/// Puts a backup in place; each step leaves the old database or the new one. Holds the locks of `serve` and commands.
 struct Restore {
     /// What will be put in place: copied, completely read, and known to open with the configured key.
     let contents: DatabaseExamination
@@ -20,41 +18,38 @@ struct Restore {
     private var path: String { Store.path(in: configuration.storage.directory) }
 
     /// Copies the backup next to the database and examines the copy. Changes nothing that exists.
-    /// - Throws: `CommandFailure` with one line.
     static func prepare(
         _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock
-    ) async throws(CommandFailure) -> Restore {
+    ) async throws -> Restore {
         let directory = configuration.storage.directory
-        try await translating(try Store.prepareDirectory(directory)) { (error: StorageOpenError) in
-            CommandFailure(error.description)
-        }
+        try Store.prepareDirectory(directory)
         let locks = (serve: try RestoreLock.ofServer(directory), commands: try RestoreLock.exclusive(directory))
         try PendingRestore.finish(directory, locks.commands)
         let path = Store.path(in: directory)
-        guard let backup = FileStamp(of: file) else { throw CommandFailure("\(file) is not there, or not readable.") }
+        guard let backup = FileStamp(of: file) else {
+            throw CommandFailure("\(file) does not exist or cannot be read.")
+        }
         guard FileStamp(of: path).map({ !$0.isOfSameFile(as: backup) }) ?? true else {
-            throw CommandFailure("\(file) is the database itself: name a backup of it.")
+            throw CommandFailure("\(file) is the database itself. Choose a backup.")
         }
         guard !Files.isSymbolicLink(path) else {
-            throw CommandFailure("\(path) is a symbolic link: name the directory it leads to in storage.directory.")
+            throw CommandFailure("\(path) is a symbolic link. Set storage.directory to the directory it leads to.")
         }
         guard FileExamination.isDatabase(file) else {
-            throw CommandFailure("\(file) is not a Bramley backup, or is damaged.")
+            throw CommandFailure("\(file) is not a Bramley backup or is damaged.")
         }
         let keyring = try SealingKeyFile.loadExisting(configuration)
         let staging = try Staging(in: directory)
         try CheckedCopy.copy(file, to: staging.path)
         let contents = try await CheckedCopy.examine(
             staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).store.origin,
-            clock: clock,
-            orSay: "\(file) is not restored. Of its copy:")
+            clock: clock, orSay: "\(file) was not restored. The check of its copy failed:")
         return Restore(
             contents: contents, configuration: configuration, keyring: keyring, clock: clock,
             locks: locks, staging: staging)
     }
 
-    /// Signs everybody out in the copy, which also updates its schema.
-    /// - Returns: how many sessions ended.
+    /// Signs everybody out in the copy, which also updates its schema. Returns the number of sessions.
     func endSessions() async throws -> Int {
         var options = configuration.databaseOptions(for: .server)
         options.store.directory = staging.directory
@@ -66,12 +61,9 @@ struct Restore {
         }
     }
 
-    /// Puts the copy in place.
     /// - Returns: the name under which the previous database is kept; nil when there was none.
-    func commit() throws(CommandFailure) -> String? {
-        try translating(try DatabaseCopy.settle(staging.path)) { (error: StorageOpenError) in
-            CommandFailure(error.description)
-        }
+    func commit() throws -> String? {
+        try DatabaseCopy.settle(staging.path)
         let kept: String?
         let hasLog: Bool
         do {
@@ -81,7 +73,7 @@ struct Restore {
         } catch let failure as CommandFailure {
             throw failure
         } catch {
-            throw CommandFailure("The backup cannot be put in place: \(error). The database is as it was.")
+            throw CommandFailure("The backup cannot be put in place: \(error). The database is unchanged.")
         }
         if hasLog { try PendingRestore.finish(configuration.storage.directory, locks.commands) }
         return kept
@@ -90,7 +82,6 @@ struct Restore {
     /// Removes what is left of the copy. Does not wait until nobody refers to this value.
     func discard() { staging.discard() }
 
-    /// Gives the present database, complete, a second name.
     private func keepPresent() throws -> String? {
         guard FileStamp(of: path) != nil else { return nil }
         var companions: [String] = []
@@ -98,14 +89,11 @@ struct Restore {
             // From here on it is one file, and so is the kept one.
             try DatabaseCopy.settle(path)
         } catch {
-            switch error {
-            case .locked:
-                throw CommandFailure("Another program has \(path) open, such as sqlite3 or litestream: end it first.")
-            default:
-                // A damaged database may be the reason for the restore. Its log stays next to it: data may be recovered
-                // from both.
-                companions = ["-wal", "-journal"].filter { FileStamp(of: path + $0) != nil }
+            if case .locked = error {
+                throw CommandFailure("Another program, such as sqlite3 or litestream, has \(path) open. Stop it first.")
             }
+            // A damaged database may be the reason for the restore: data may be recovered from it and its log.
+            companions = ["-wal", "-journal"].filter { FileStamp(of: path + $0) != nil }
         }
         let stamp = clock.now().rfc3339.filter { $0 != "-" && $0 != ":" }.prefix { $0 != "." } + "Z"
         for number in 1... {
@@ -131,7 +119,7 @@ struct Restore {
             let directory = parent + "/restoring"
             // Before there is anything to be discarded.
             guard !Files.isSymbolicLink(directory) else {
-                throw CommandFailure("\(directory) is a symbolic link, which is not followed: remove it.")
+                throw CommandFailure("\(directory) is a symbolic link, which is not followed. Remove it.")
             }
             self.directory = directory
             do {

@@ -1,52 +1,45 @@
 internal import Sockets
 internal import Storage
 
-/// Keeps a restore apart from commands that use the database, which would otherwise write into the old file, unseen by
-/// anybody. Commands share the lock; a restore holds it exclusively.
+/// Keeps a restore apart from commands, which would write into the old file. Commands share it.
 final class RestoreLock: Sendable {
     private let lock: FileLock
 
-    private init(_ lock: consuming FileLock) {
-        self.lock = lock
-    }
+    private init(_ lock: consuming FileLock) { self.lock = lock }
 
-    /// For a command.
     /// - Returns: nil where no lock can be made, as in a directory that is not writable: no restore can work there.
     static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
         if PendingRestore.isWaiting(for: Store.path(in: directory)) {
             try PendingRestore.finish(directory, exclusive(directory))
-            CommandOutput.remark("A restore that was interrupted has been finished.")
+            CommandOutput.remark("Completed an interrupted restore.")
         }
         do {
             return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
         } catch {
             guard !error.isOfLink else { throw FileLock.refusal(of: error, path(in: directory)) }
             guard error.isHeldByAnother else { return nil }
-            throw CommandFailure("A bramley restore is under way in \(directory): run this again afterwards.")
+            throw CommandFailure("bramley restore is running in \(directory). Run this again afterwards.")
         }
     }
 
-    /// For a restore.
     static func exclusive(_ directory: String) throws(CommandFailure) -> RestoreLock {
         RestoreLock(
             try FileLock.taking(
                 path(in: directory),
-                orSay: "Another bramley command is using the database in \(directory): run this again afterwards."))
+                orSay: "Another bramley command is using the database in \(directory). Run this again afterwards."))
     }
 
-    /// That of `bramley serve`.
     static func ofServer(_ directory: String) throws(CommandFailure) -> RestoreLock {
         RestoreLock(
             try FileLock.taking(
                 directory + "/serve.lock",
-                orSay: "bramley serve is running on the data directory \(directory): stop it first."))
+                orSay: "bramley serve is running on the data directory \(directory). Stop it first."))
     }
 
     private static func path(in directory: String) -> String { directory + "/restore.lock" }
 }
 
 extension FileLock {
-    /// - Parameter held: what to say when another process has it.
     static func taking(_ path: String, orSay held: @autoclosure () -> String) throws(CommandFailure) -> FileLock {
         do {
             return try FileLock(path: path)
@@ -58,23 +51,18 @@ extension FileLock {
     fileprivate static func refusal(of error: SystemError, _ path: String) -> CommandFailure {
         CommandFailure(
             error.isOfLink
-                ? "\(path) is a symbolic link, which is not followed: remove it, and find out who put it there."
+                ? "\(path) is a symbolic link, which is not followed. Remove it, and find out who put it there."
                 : "\(path) cannot be locked: \(error).")
     }
 }
 
-/// A restore over a database whose log is damaged and cannot be moved into it: the old log must be removed before the
-/// new file is put in place, and no step can do both.
-///
-/// The copy first gets the name `bramley.db.restored`, and from then on the restore counts. The next process that opens
-/// the database finishes what a crash has cut off; every step can be repeated.
+/// A restore over a database with a damaged log, which must be removed before the new file is put in place. Until then
+/// the copy is `bramley.db.restored`: the next process that opens the database finishes what a crash has cut off.
 enum PendingRestore {
-    /// Where the copy waits.
     static func path(of database: String) -> String { database + ".restored" }
 
     static func isWaiting(for database: String) -> Bool { FileStamp(of: path(of: database)) != nil }
 
-    /// Finishes a restore that a crash has cut off, if there is one.
     /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
     static func finish(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
         let database = Store.path(in: directory)
@@ -87,8 +75,8 @@ enum PendingRestore {
         } catch {
             throw CommandFailure(
                 """
-                The restored database cannot be put in place: \(error). It waits as \(path(of: database)): fix the \
-                cause, and the next command or start puts it there.
+                The restored database cannot be put in place: \(error). It is kept as \(path(of: database)). Fix the \
+                cause; the next command or start will put it in place.
                 """)
         }
     }

@@ -7,13 +7,11 @@ internal import Storage
 /// A copy of a database on the way to its name: made next to it, readable by nobody else, and renamed when complete.
 /// The next process reuses what a killed one left.
 final class StagedCopy {
-    /// Where it is made.
     let path: String
     private let target: String
     private let lock: FileLock
     private var hasLanded = false
 
-    /// - Throws: `CommandFailure` when another process is making one with the same name, or it cannot be made there.
     init(for target: String) throws(CommandFailure) {
         self.target = target
         path = target + ".unfinished"
@@ -27,8 +25,8 @@ final class StagedCopy {
             throw CommandFailure(Self.busy(target))
         } catch let error as SystemError where error.isOfLink || error.isOfOthers {
             throw CommandFailure(
-                "\(path) is \(error.isOfLink ? "a symbolic link" : "open to another user"), who might read or replace "
-                    + "what is written there: remove it, and find out who put it there.")
+                "\(path) is \(error.isOfLink ? "a symbolic link" : "accessible to another user"), so somebody might read "
+                    + "or replace what is written there. Remove it, and find out who put it there.")
         } catch {
             throw CommandFailure("\(target) cannot be written: \(error).")
         }
@@ -37,8 +35,7 @@ final class StagedCopy {
     private static func lock(_ path: String, _ target: String) throws -> FileLock {
         var lock = try FileLock(path: path, isPrivate: true)
         if try lock.hasOtherNames() {
-            // A process that was killed while the finished copy was renamed has left this one as well: that copy is not
-            // ours to empty.
+            // A process that was killed while renaming left this one too: the finished copy is not ours to empty.
             try Files.remove(path)
             lock = try FileLock(path: path, isPrivate: true)
         }
@@ -52,43 +49,35 @@ final class StagedCopy {
         for file in Self.companions(of: path) + [path] { try? Files.remove(file) }
     }
 
-    /// - Throws: `CommandFailure` when a file with that name exists and may not be replaced.
     func land(replacing: Bool) throws(CommandFailure) {
         var isOurs = false
         do throws(SystemError) {
             isOurs = try lock.isStill(at: path)
             if isOurs { try Files.land(path, at: target, replacing: replacing) }
         } catch {
-            throw CommandFailure(
-                error.isAlreadyThere ? Self.isThere(target) : "\(target) cannot be written: \(error).")
+            throw CommandFailure(error.isAlreadyThere ? Self.isThere(target) : "\(target) cannot be written: \(error).")
         }
         guard isOurs else {
-            throw CommandFailure("\(path) was replaced while it was written, so \(target) was not made.")
+            throw CommandFailure("\(path) was replaced while it was being written, so \(target) was not created.")
         }
         hasLanded = true
     }
 
     static func isThere(_ path: String) -> String {
-        "\(path) already exists: choose another name, or add --force to replace it."
+        "\(path) already exists. Choose another name, or pass --force to replace it."
     }
 
-    /// The files that SQLite creates next to a database.
-    static func companions(of path: String) -> [String] {
-        ["-wal", "-shm", "-journal"].map { path + $0 }
-    }
+    static func companions(of path: String) -> [String] { ["-wal", "-shm", "-journal"].map { path + $0 } }
 
     private static func busy(_ target: String) -> String {
-        "Another process is writing \(target): wait until it ends."
+        "Another process is writing \(target). Wait until it finishes."
     }
 }
 
-/// The two long steps of every backup and restore, with a progress line when they take longer than a second; a signal
-/// ends them.
+/// The two long steps of every backup and restore, which a signal ends. Every failure is a `CommandFailure`.
 enum CheckedCopy {
     static let interrupted = CommandFailure("Interrupted. Nothing was written.")
 
-    /// Copies a database.
-    /// - Throws: `CommandFailure` for every failure, including an interruption.
     static func copy(_ source: String, to destination: String) throws(CommandFailure) {
         var bar: ProgressLine?
         defer { bar?.clear() }
@@ -105,15 +94,12 @@ enum CheckedCopy {
         }
     }
 
-    /// Reads a copy from its first page to its last.
-    /// - Parameter prefix: written before the fault of a bad copy.
-    /// - Throws: `CommandFailure` for every failure, including an interruption.
     static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, clock: any WallClock,
         orSay prefix: String
     ) async throws(CommandFailure) -> DatabaseExamination {
         do {
-            return try await ProgressLine.during("reading the copy back") {
+            return try await ProgressLine.during("verifying the copy") {
                 try await DatabaseExamination.examineUntilCancelled(
                     path, keyring: keyring, origin: origin, at: clock.now())
             }

@@ -11,9 +11,7 @@ struct APIKeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a key and print it once.")
 
         @OptionGroup var options: CommandOptions
-
-        @Argument(help: "A name for the key, such as the application that uses it.")
-        var name: String
+        @Argument(help: "A name for the key, such as the application that uses it.") var name: String
 
         @Option(
             help: ArgumentHelp(
@@ -31,22 +29,22 @@ struct APIKeysCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard APIKey.accepts(name: name) else {
-                throw ValidationError("The name has 1 to \(APIKey.nameLimit) bytes and no control characters.")
+                throw ValidationError("The name must have 1 to \(APIKey.nameLimit) bytes and no control characters.")
             }
             _ = try APIKeysCommand.scopes(scopes)
         }
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let scopes = try APIKeysCommand.scopes(scopes)
-            let now = place.now
+            let now = context.now
             let end = expires?.moment(after: now)
             if let end, end <= now { throw CommandFailure.usage("--expires is in the past: \(end.rfc3339).") }
-            let (key, token) = try await place.database.createAPIKey(
-                named: name, scopes: scopes, expiresAt: end, random: place.random, at: now)
+            let (key, token) = try await context.database.createAPIKey(
+                named: name, scopes: scopes, expiresAt: end, random: context.random, at: now)
             try options.show(token.reveal(), key, APIKey.fields(with: token))
             let life = end.map { " It expires at \($0.rfc3339)." } ?? ""
             CommandOutput.remark(
-                "\(key.id): keep the key now; it is not shown again, and the database does not hold it. "
+                "\(key.id): save the key now. It is not shown again, and only its hash is stored. "
                     + "Revoke it with bramley api-keys revoke \(key.id)." + life)
         }
     }
@@ -58,21 +56,17 @@ struct APIKeysCommand: AsyncParsableCommand {
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
-
-        @Flag(help: "Only valid keys: neither revoked nor expired.")
-        var active = false
-
-        @Option(help: ArgumentHelp("Only keys with this scope.", valueName: "scope"))
-        var scope: String?
+        @Flag(help: "Only valid keys: neither revoked nor expired.") var active = false
+        @Option(help: ArgumentHelp("Only keys with this scope.", valueName: "scope")) var scope: String?
 
         func validate() throws {
             if let scope { _ = try APIKeysCommand.scopes(scope) }
         }
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let scopes = try scope.map(APIKeysCommand.scopes) ?? []
-            let keys = try await place.database.apiKeys().filter { key in
-                (!active || key.revokedAt == nil && !key.isExpired(at: place.now))
+            let keys = try await context.database.apiKeys().filter { key in
+                (!active || key.revokedAt == nil && !key.isExpired(at: context.now))
                     && scopes.allSatisfy(key.scopes.contains)
             }
             try await page.show(
@@ -82,9 +76,7 @@ struct APIKeysCommand: AsyncParsableCommand {
                     .init("CREATED") { .time($0.createdAt) }, .init("LAST USED") { .time($0.lastUsedAt) },
                     .init("EXPIRES") { .time($0.expiresAt) }, .init("REVOKED") { .time($0.revokedAt) },
                 ], APIKey.fields, .apiKeys, empty: "No keys.", json: options.json
-            ) { after, limit in
-                Page(of: keys, after: after, limit: limit, by: \.id.rawValue)
-            }
+            ) { after, limit in Page(of: keys, after: after, limit: limit, by: \.id.rawValue) }
         }
     }
 
@@ -93,28 +85,25 @@ struct APIKeysCommand: AsyncParsableCommand {
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
-
-        @Argument(help: "The key's id, key_…; never the key itself.")
-        var id: String
+        @Argument(help: "The key's id, key_…, not the key itself.") var id: String
 
         func validate() throws {
             // Does not repeat the key itself: it would be in a terminal's history twice.
             guard APIKeyID(parsing: id) != nil else {
-                throw ValidationError(
-                    "Name the key by its id, key_ and 26 characters, as bramley api-keys list shows it.")
+                throw ValidationError("Pass the key's id, key_ and 26 characters, as shown by bramley api-keys list.")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let id = APIKeyID(unchecked: id)
-            guard let key = try await place.database.apiKeys().first(where: { $0.id == id }), key.revokedAt == nil
-            else { throw CommandFailure("There is no key \(id), or it is revoked.") }
+            let missing = CommandFailure("There is no key \(id), or it is already revoked.")
+            guard let key = try await context.database.apiKeys().first(where: { $0.id == id }), key.revokedAt == nil
+            else { throw missing }
             try confirmation.confirm(
-                "The application that uses \(key.id) (\(key.name)) can no longer call the API.", id: id.rawValue)
-            let now = place.now
-            guard try await place.database.revokeAPIKey(id, at: now) else {
-                throw CommandFailure("There is no key \(id), or it is revoked.")
-            }
+                "The application that uses \(key.id) (\(key.name)) will no longer be able to call the API.",
+                id: id.rawValue)
+            let now = context.now
+            guard try await context.database.revokeAPIKey(id, at: now) else { throw missing }
             var revoked = key
             revoked.revokedAt = now
             try options.show("\(id) revoked", revoked, APIKey.fields)
@@ -122,7 +111,6 @@ struct APIKeysCommand: AsyncParsableCommand {
     }
 
     /// `--scopes users:read,introspect`, in the order of `APIScope`, each once.
-    /// - Throws: `ValidationError` for an unknown scope, or for none at all.
     private static func scopes(_ text: String) throws -> [APIScope] {
         let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let named = try words.map { word in

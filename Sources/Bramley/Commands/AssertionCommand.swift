@@ -5,56 +5,52 @@ internal import Crypto
 
 struct AssertionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "assertion", abstract: "Manage the keys that sign assertions.",
-        subcommands: [Rotate.self])
+        commandName: "assertion", abstract: "Manage the keys that sign assertions.", subcommands: [Rotate.self])
 
     struct Rotate: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Rotate the signing key now. A running server follows within a second.")
+            abstract: "Rotate the signing keys. A running server learns of it within a second.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
 
         @Flag(
             help: """
-                Withdraw all keys at once, for a leaked key. Backends refuse current assertions when they fetch the \
-                keys again, within five minutes. Without it, the rotation is seamless.
+                Withdraw all current keys at once, for example after a leak. Backends refuse existing assertions once \
+                they fetch the keys again, within five minutes. Without this flag, the rotation is seamless.
                 """)
         var revoke = false
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             if revoke { try confirmation.confirm("Every assertion in use will be refused within five minutes.") }
-            let next = try await Self.rotate(place, revoking: revoke)
+            let next = try await Self.rotate(context, revoking: revoke)
+            let lines = next.map { "\($0.keyID) signs with \($0.algorithm.rawValue) from \($0.signsFrom.rfc3339)" }
+            let keys = next.map { key -> [FieldValue.Member] in
+                [
+                    ("kid", .code(key.keyID)), ("algorithm", .text(key.algorithm.rawValue)),
+                    ("signsFrom", .time(key.signsFrom)),
+                ]
+            }
             try options.show(
-                next.map { "\($0.keyID) signs \($0.algorithm.rawValue) from \($0.signsFrom.rfc3339)" }
-                    .joined(separator: "\n"),
+                lines.joined(separator: "\n"),
                 [
                     ("kid", .code(next.first?.keyID)), ("signsFrom", .time(next.first?.signsFrom)),
-                    (
-                        "keys",
-                        .objects(
-                            next.map { key in
-                                [
-                                    ("kid", .code(key.keyID)), ("algorithm", .text(key.algorithm.rawValue)),
-                                    ("signsFrom", .time(key.signsFrom)),
-                                ]
-                            })
-                    ),
+                    ("keys", .objects(keys)),
                 ])
         }
 
         /// - Returns: for each algorithm the key that signs next; never empty.
-        static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
+        static func rotate(_ context: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
             let keys = SigningKeys(
-                database: place.database, keyring: place.keyring, algorithms: place.configuration.audiences.algorithms,
-                runtime: place.runtime)
+                database: context.database, keyring: context.keyring,
+                algorithms: context.configuration.audiences.algorithms, runtime: context.runtime)
             let algorithms = try await keys.algorithmsInUse()
             guard !algorithms.isEmpty else {
                 throw CommandFailure(
-                    "There are no signing keys: assertion.audience is not set, and no application is registered.")
+                    "There are no signing keys because assertion.audience is not set and no client is registered.")
             }
             let next = try await keys.rotate(revoking: revoking)
-            guard next.count == algorithms.count else { throw CommandFailure("No signing key was made.") }
+            guard next.count == algorithms.count else { throw CommandFailure("No signing key was created.") }
             return next
         }
     }

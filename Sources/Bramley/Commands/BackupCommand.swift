@@ -8,17 +8,13 @@ struct BackupCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Back up the database to a file while the server runs.",
         discussion: """
-            Sign-ins continue meanwhile. The file appears under its name once it is complete, checked and on disk. It \
-            does not contain the sealing key: keep that elsewhere. See docs/operate/backup.md.
+            Sign-ins continue meanwhile. The file appears under its name only when it is complete, verified and on \
+            disk. It does not contain the sealing key; back that up separately. See docs/operate/backup.md.
             """)
 
     @OptionGroup var options: CommandOptions
-
-    @Flag(help: "Replace an earlier backup.")
-    var force = false
-
-    @Argument(help: "The file to write, readable only by its owner.")
-    var file: String
+    @Flag(help: "Replace an earlier backup.") var force = false
+    @Argument(help: "The file to write, readable only by its owner.") var file: String
 
     func perform() async throws {
         Files.keepNewFilesPrivate()
@@ -34,10 +30,9 @@ struct BackupCommand: ReportingCommand {
         try options.show(
             """
             \(file): \(Quantity.bytes(contents.file.bytes)) in \(Quantity.seconds(milliseconds)), \
-            \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). Read \
-            back: it is whole.
-            Only the sealing key\(keyID.map { " \($0)" } ?? "") opens it. Keep that key too, and keep it \
-            elsewhere.
+            \(Quantity.count(contents.users, "user")) and \(Quantity.count(contents.sessions, "session")). The \
+            backup is verified.
+            Only the sealing key\(keyID.map { " \($0)" } ?? "") opens it. Back that key up too, separately.
             """,
             [
                 ("file", .text(file)), ("bytes", .number(contents.file.bytes)),
@@ -51,7 +46,7 @@ struct BackupCommand: ReportingCommand {
         _ directory: String, to file: String, replacing: Bool, clock: any WallClock
     ) async throws(CommandFailure) -> DatabaseExamination {
         guard Store.exists(in: directory) else {
-            throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
+            throw CommandFailure("There is no database in \(directory) yet. Start bramley serve once.")
         }
         let lock = try RestoreLock.shared(directory)
         defer { extendLifetime(lock) }
@@ -70,17 +65,16 @@ struct BackupCommand: ReportingCommand {
     private static func checkTarget(_ file: String, source: String, replacing: Bool) throws(CommandFailure) {
         guard let stamp = FileStamp(of: file) else { return }
         guard FileStamp(of: source).map({ !$0.isOfSameFile(as: stamp) }) ?? true else {
-            throw CommandFailure("\(file) is the database itself: choose another file.")
+            throw CommandFailure("\(file) is the database itself. Choose another file.")
         }
         guard replacing else { throw CommandFailure(StagedCopy.isThere(file)) }
         guard FileExamination.isDatabase(file) else {
-            throw CommandFailure("\(file) is not a Bramley backup, so it is not replaced: choose another name.")
+            throw CommandFailure("\(file) is not a Bramley backup, so it is not replaced. Choose another name.")
         }
     }
 
-    /// The answer here and to `bramley restore` for a database on PostgreSQL.
     static let adviceForPostgres = """
-        The database is on PostgreSQL, which has its own tools: pg_dump and pg_restore, or pg_basebackup with an \
-        archive of the write-ahead log. Keep a copy of the sealing key apart from them.
+        The database is in PostgreSQL. Use its own tools: pg_dump and pg_restore, or pg_basebackup with an archive of \
+        the write-ahead log. Keep a copy of the sealing key separate from those backups.
         """
 }

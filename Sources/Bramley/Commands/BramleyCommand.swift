@@ -1,12 +1,10 @@
 package import ArgumentParser
 internal import Sockets
 
-/// `bramley`
 @main
 package struct BramleyCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "bramley",
-        abstract: "A self-hosted Sign in with Apple server.",
+        commandName: "bramley", abstract: "A self-hosted Sign in with Apple server.",
         version: Build.description(of: "bramley"),
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,

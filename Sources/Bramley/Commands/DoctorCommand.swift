@@ -1,19 +1,18 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
 
 struct DoctorCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Test the running setup: key, clock, Apple, public address, proxy. Exit 0 or 1.",
         discussion: """
-            Every finding has a next step; docs/reference/doctor.md explains them. Run it on the server's machine while the \
-            server runs. It changes nothing.
+            Run it on the server's machine while the server is running. It changes nothing. Every finding has a next \
+            step; docs/reference/doctor.md explains all findings.
             """)
 
     @OptionGroup var options: CommandOptions
 
-    @Flag(help: "Only ask the running server whether it is alive: a container's health check. Exit 0 or 1.")
+    @Flag(help: "Only check whether the running server is alive, as a container's health check does. Exit 0 or 1.")
     var alive = false
 
     func perform() async throws {
@@ -23,7 +22,7 @@ struct DoctorCommand: ReportingCommand {
             }
             return
         }
-        let diagnoses = try await ProgressLine.during("asking Apple and the server") {
+        let diagnoses = try await ProgressLine.during("checking Apple and the server") {
             try await Doctor.examine(options.input)
         }
         func count(_ state: Diagnosis.State) -> Int { diagnoses.count { $0.state == state } }

@@ -6,68 +6,64 @@ internal import Web
 
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "events", abstract: "Show the journal of changes.",
-        subcommands: [Tail.self])
+        commandName: "events", abstract: "Show the journal of changes.", subcommands: [Tail.self])
 
     struct Tail: DatabaseCommand {
-        static let configuration = CommandConfiguration(abstract: "Show the newest events, and follow the journal.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show the newest events; --follow continues with new ones.")
 
-        /// Milliseconds between two reads of the journal.
         private static let interval = Duration.milliseconds(200)
-        /// Entries read at once.
         private static let part = 500
 
         @OptionGroup var options: CommandOptions
-
-        @Flag(name: .shortAndLong, help: "Follow until interrupted.")
-        var follow = false
+        @Flag(name: .shortAndLong, help: "Follow until interrupted.") var follow = false
 
         @Option(
             name: [.customShort("n"), .long],
             help: ArgumentHelp("Number of recent events, 0 to \(PageOptions.maximum).", valueName: "count"))
         var lines = 20
 
-        @Option(help: ArgumentHelp("All events after this one instead.", valueName: "id"))
-        var after: EventID?
+        @Option(help: ArgumentHelp("Show all events after this one instead.", valueName: "id")) var after: EventID?
 
-        @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
+        @Option(help: ArgumentHelp("Only this type. Repeatable.", valueName: "type"))
         var type: [JournalEntry.Kind] = []
 
-        @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
+        @Option(
+            help: ArgumentHelp("Only events about this person. Use the id for a deleted person.", valueName: "person"))
         var user: UserReference?
 
         func validate() throws {
             guard (0...PageOptions.maximum).contains(lines) else {
-                throw ValidationError("--lines is 0 to \(PageOptions.maximum).")
+                throw ValidationError("--lines must be 0 to \(PageOptions.maximum).")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
-            try await Interruption.cancelling { try await show(place) }
+        func run(on context: OperatorDatabase) async throws {
+            try await Interruption.cancelling { try await show(context) }
         }
 
-        private func show(_ place: OperatorDatabase) async throws {
-            let filter = JournalFilter(kinds: Set(type), user: try await user?.id(in: place))
+        private func show(_ context: OperatorDatabase) async throws {
+            let filter = JournalFilter(kinds: Set(type), user: try await user?.id(in: context))
             var position: Int64
             if let after {
-                guard let found = try await place.database.position(of: after) else {
+                guard let found = try await context.database.position(of: after) else {
                     throw CommandFailure("There is no event \(after), or it is no longer kept.")
                 }
                 position = found
             } else {
-                let last = try await place.database.lastEvents(filter, limit: lines)
+                let last = try await context.database.lastEvents(filter, limit: lines)
                 try write(last.entries)
                 position = last.end
             }
             while !Task.isCancelled {
-                let part = try await place.database.events(filter, after: position, limit: Self.part)
+                let part = try await context.database.events(filter, after: position, limit: Self.part)
                 try write(part.entries)
                 if part.end > position {
                     position = part.end
                     continue
                 }
                 guard follow else { return }
-                // Nobody reads any more, which writing would not notice while nothing happens.
+                // The reader is gone, which writing would not notice while there are no events.
                 guard !StandardStream.output.hasLostItsReader else { throw ExitCode.success }
                 try? await Task.sleep(for: Self.interval)
             }
@@ -89,8 +85,7 @@ struct EventsCommand: AsyncParsableCommand {
             try CommandOutput.write(bytes)
         }
 
-        /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line separately,
-        /// since the next is not known.
+        /// Columns for a person, tabs for a program. Each line separately, since the next is not known.
         static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
             let words = [
                 entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",

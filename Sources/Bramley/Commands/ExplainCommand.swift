@@ -5,8 +5,8 @@ struct ExplainCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: """
-            Explain a reason code, a message of the log, a finding of doctor, a metric or a configuration key; without \
-            a name, list all reason codes.
+            Explain a reason code, log message, doctor finding, metric or configuration key. Without a name, list all \
+            reason codes.
             """)
 
     @Argument(
@@ -14,8 +14,7 @@ struct ExplainCommand: ReportingCommand {
         completion: .list(Explanation.all.map(\.name).filter { !$0.contains(" ") }))
     var name: String?
 
-    @Flag(help: "Print the page of docs/reference with that name; without one, failures.")
-    var reference = false
+    @Flag(help: "Print the page of this name in docs/reference. (default: failures)") var reference = false
 
     func perform() async throws {
         if reference { return try CommandOutput.write(Array(try page().text.utf8)) }
@@ -46,6 +45,7 @@ struct ExplainCommand: ReportingCommand {
             (ConfigurationTable.distance(words, Array($0.lowercased().utf8)), $0)
         }
         .sorted(by: <).prefix(3).map(\.1)
-        return .usage("There is no name \(name.quoted) to explain. The nearest are \(near.joined(separator: ", ")).")
+        return .usage(
+            "There is nothing named \(name.quoted) to explain. The closest names are \(near.joined(separator: ", ")).")
     }
 }

@@ -15,48 +15,29 @@ struct InitCommand: ReportingCommand {
         name: [.customLong("output"), .customLong("config")],
         help: ArgumentHelp(
             "The file to write. config.schema.json is written next to it. (default: \(ConfigurationLoader.systemPath) "
-                + "if it is \"{}\", as the Debian package installs it, else \(ConfigurationLoader.defaultPath))",
+                + "if it is \"{}\", as installed by the Debian package, else \(ConfigurationLoader.defaultPath))",
             valueName: "file"))
     var output: String?
 
-    @Flag(help: "Replace existing files.")
-    var force = false
-
-    @Flag(help: "Do not prompt; missing values are errors.")
-    var nonInteractive = false
-
-    @Option("publicURL", "public-url", "The public address, such as https://id.example.com.")
-    var publicURL: String?
-
-    @Option("apple.servicesID", "id", "The Services ID, such as com.example.web.")
-    var servicesID: String?
-
-    @Option("apple.teamID", "id", "The ten-character Team ID.")
-    var teamID: String?
-
-    @Option("apple.privateKeyFile", "file", "The .p8 file of the Sign in with Apple key.")
-    var privateKeyFile: String?
-
-    @Option("apple.keyID", "id", "The ten-character Key ID. (default: from the file name)")
-    var keyID: String?
-
-    @Option("apple.bundleIDs", "ids", "Bundle IDs of your apps, comma-separated.")
-    var bundleIDs: String?
+    @Flag(help: "Replace existing files.") var force = false
+    @Flag(help: "Do not prompt; missing values are errors.") var nonInteractive = false
+    @Option("publicURL", "public-url", "The public address, such as https://id.example.com.") var publicURL: String?
+    @Option("apple.servicesID", "id", "The Services ID, such as com.example.web.") var servicesID: String?
+    @Option("apple.teamID", "id", "The ten-character Team ID.") var teamID: String?
+    @Option("apple.privateKeyFile", "file", "The .p8 file of the Sign in with Apple key.") var privateKeyFile: String?
+    @Option("apple.keyID", "id", "The ten-character Key ID. (default: from the file name)") var keyID: String?
+    @Option("apple.bundleIDs", "ids", "Bundle IDs of your apps, comma-separated.") var bundleIDs: String?
 
     @Option("apple.scopes", "scopes", "What to request: name,email, one of them, or \"\" for neither.")
     var scopes: String?
 
-    @Option("access.signUp", "word", "Who may sign up: open, approval or closed.")
-    var signUp: String?
-
-    @Option("site.name", "name", "The site's name on the pages.")
-    var siteName: String?
+    @Option("access.signUp", "word", "Who may sign up: open, approval or closed.") var signUp: String?
+    @Option("site.name", "name", "The site's name on the pages.") var siteName: String?
 
     @Option("server.certificateFile", "file", "The certificate chain, if no proxy terminates TLS.")
     var certificateFile: String?
 
-    @Option("server.privateKeyFile", "file", "The certificate's private key.")
-    var certificateKeyFile: String?
+    @Option("server.privateKeyFile", "file", "The certificate's private key.") var certificateKeyFile: String?
 
     @Option("server.trustedProxies", "addresses", "Addresses of your reverse proxies, comma-separated.")
     var trustedProxies: String?
@@ -87,11 +68,8 @@ struct InitCommand: ReportingCommand {
     }
 
     /// To standard error, so that standard output contains only the result.
-    static func write(_ text: String) {
-        StandardError().write([UInt8](text.utf8))
-    }
+    static func write(_ text: String) { StandardError().write([UInt8](text.utf8)) }
 
-    /// - Returns: what to print when everything is written.
     private func setUp() throws(CommandFailure) -> [String] {
         let target = ConfigurationOutput(path: output ?? ConfigurationOutput.defaultPath, replacesFiles: force)
         try target.check()
@@ -132,7 +110,7 @@ struct InitCommand: ReportingCommand {
                 ? "Wrote \(target.path) and, for editors, \(target.schemaPath)."
                 : "Wrote \(target.path), which only its owner can read, and \(target.schemaPath) for editors."
         ]
-        if let copied { lines.append("Copied the key to \(copied): delete the file you gave, or keep it safe.") }
+        if let copied { lines.append("Copied the key to \(copied). Delete the original, or keep it safe.") }
         return lines + CheckCommand.summary(of: loaded) + loaded.configuration.nextSteps(target)
     }
 
@@ -150,7 +128,6 @@ struct InitCommand: ReportingCommand {
         throw CommandFailure(ConfigurationFailure(problems: named).description)
     }
 
-    /// The values of the flags.
     private var draft: ConfigurationDraft {
         var draft = ConfigurationDraft(others: keys)
         for question in SetupQuestion.all { draft[question.key.name] = self[keyPath: question.option] }
@@ -163,8 +140,7 @@ extension Option where Value == String? {
     fileprivate init(_ key: String, _ valueName: String, _ help: String) {
         let question = SetupQuestion.all.first { $0.key.name == key }
         let name = question.map { question in
-            NameSpecification(
-                [question.flag, question.key.flagName].map { .customLong(String($0.dropFirst(2))) })
+            NameSpecification([question.flag, question.key.flagName].map { .customLong(String($0.dropFirst(2))) })
         }
         self.init(name: name ?? .long, help: ArgumentHelp(help, valueName: valueName))
     }

@@ -10,8 +10,7 @@ struct JWSCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
 
-        @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
-        var jwk: String
+        @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file")) var jwk: String
 
         @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
         var algorithm: String
@@ -29,7 +28,7 @@ struct JWSCommand: AsyncParsableCommand {
             do {
                 try CommandOutput.line(LogEscaping.escaped(outcome.line))
             } catch is ExitCode where !outcome.isValid {
-                // Nobody reads the output, but an invalid signature must never exit with success.
+                // The output has no reader, but an invalid signature must never exit with success.
                 throw ExitCode(1)
             }
             if !outcome.isValid { throw ExitCode(1) }

@@ -14,31 +14,25 @@ struct LinksCommand: AsyncParsableCommand {
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
+        @Option(help: "Only links in this state. Repeatable.") var state: [LinkState] = []
 
-        @Option(help: "Only links in this state; repeatable.")
-        var state: [LinkState] = []
-
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             try await page.show(
                 [
                     .init("ID") { .code($0.id.rawValue) }, .init("KIND") { .text($0.kind.rawValue) },
-                    .init("STATE") { .text(Self.shown($0, at: place.now)) },
-                    .init("USER") { .code($0.user?.rawValue) }, .init("BEGUN") { .time($0.createdAt) },
-                    .init("WHY", flexible: true) { .text($0.failure) },
-                ], Link.fields, .links, empty: "There are none.", json: options.json
-            ) { after, limit in
-                try await place.database.links(in: Set(state), after: after, limit: limit)
-            }
+                    .init("STATE") { .text(Self.shown($0, at: context.now)) },
+                    .init("USER") { .code($0.user?.rawValue) }, .init("CREATED") { .time($0.createdAt) },
+                    .init("REASON", flexible: true) { .text($0.failure) },
+                ], Link.fields, .links, empty: "No links.", json: options.json
+            ) { after, limit in try await context.database.links(in: Set(state), after: after, limit: limit) }
         }
-    }
-}
 
-extension LinksCommand.List {
-    /// The state, or that it has expired: such a link stays in the list for a day, unchanged.
-    static func shown(_ link: Link, at now: Timestamp) -> String {
-        switch link.state {
-        case .open, .authorized: link.isOver(at: now) ? "expired" : link.state.rawValue
-        case .done, .failed: link.state.rawValue
+        /// The state, or that it has expired: such a link stays in the list for a day, unchanged.
+        static func shown(_ link: Link, at now: Timestamp) -> String {
+            switch link.state {
+            case .open, .authorized: link.isOver(at: now) ? "expired" : link.state.rawValue
+            case .done, .failed: link.state.rawValue
+            }
         }
     }
 }

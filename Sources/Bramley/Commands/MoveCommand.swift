@@ -9,7 +9,7 @@ struct MoveCommand: ReportingCommand {
         commandName: "move", abstract: "Move the whole database from SQLite to PostgreSQL, or back.",
         discussion: """
             Stop all servers first. Every row is copied in one transaction and compared; then the old database is \
-            marked as moved, and nothing opens it any more. Nobody is signed out. See docs/operate/several-machines.md.
+            marked as moved, and Bramley no longer opens it. Nobody is signed out. See docs/operate/several-machines.md.
             """)
 
     @OptionGroup var options: CommandOptions
@@ -20,7 +20,7 @@ struct MoveCommand: ReportingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A connection string of PostgreSQL with an empty database, without a password; or a directory for SQLite.",
+            "A PostgreSQL connection string for an empty database, without a password; or a directory for SQLite.",
             valueName: "postgresql://… | directory"))
     var to: String?
 
@@ -38,7 +38,8 @@ struct MoveCommand: ReportingCommand {
         let start = ContinuousClock.now
         let moved = try await Self.move(source, to: target) {
             try confirmation.confirm(
-                "Everything in \(storage.place) moves to \(target.place). Afterwards, Bramley no longer opens the old database."
+                "Everything in \(storage.place) will move to \(target.place). Bramley will no longer open the old "
+                    + "database."
             )
         }
         try show(moved, target, milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1)))
@@ -49,26 +50,23 @@ struct MoveCommand: ReportingCommand {
         func count(_ table: String) -> String {
             Quantity.count(tables.first { $0.name == table }?.rows ?? 0, table)
         }
+        let objects = tables.map { table -> [FieldValue.Member] in
+            [
+                ("name", .text(table.name)), ("rows", .number(table.rows)),
+                ("sha256", .code(Hexadecimal.encode(table.digest.bytes))),
+            ]
+        }
         try options.show(
             tables.isEmpty
-                ? "The move to \(target.place) that was cut off is complete.\n\(target.advice)"
+                ? "The interrupted move to \(target.place) is now complete.\n\(target.advice)"
                 : """
                 The database has moved to \(target.place): \(count("user")), \(count("session")), \
-                \(Quantity.count(rows, "row")) in all, compared, in \(Quantity.seconds(milliseconds)).
+                \(Quantity.count(rows, "row")) in all, copied and compared in \(Quantity.seconds(milliseconds)).
                 \(target.advice)
                 """,
             [
                 ("place", .text(target.place)), ("rows", .number(rows)), ("milliseconds", .number(milliseconds)),
-                (
-                    "tables",
-                    .objects(
-                        tables.map { table in
-                            [
-                                ("name", .text(table.name)), ("rows", .number(table.rows)),
-                                ("sha256", .code(Hexadecimal.encode(table.digest.bytes))),
-                            ]
-                        })
-                ),
+                ("tables", .objects(objects)),
             ])
     }
 
@@ -78,23 +76,18 @@ struct MoveCommand: ReportingCommand {
         case (let to?, nil, _):
             guard !PostgresOptions.holdsPassword(to) else {
                 throw .usage(
-                    "--to holds a password, and every user of this machine can read it there: write the connection string "
-                        + "into a file and name that with --to-file, or set \(Self.variable).")
+                    "--to contains a password, which every user of this machine can read. Put the connection string in "
+                        + "a file and pass --to-file, or set \(Self.variable).")
             }
             return to
-        case (nil, let file?, _): return PastedText.trimmed(try Self.read(file))
+        case (nil, let file?, _):
+            let bytes = try translating(try GuardedFile.read(file, maximumBytes: 4_096).bytes(at: file)) {
+                (error: InputFlaw) in CommandFailure("\(file) \(error.fault)")
+            }
+            return PastedText.trimmed(String(decoding: bytes, as: UTF8.self))
         case (nil, nil, let text?): return text
         case (_?, _?, _): throw .usage("Pass --to or --to-file, not both.")
         case (nil, nil, nil): throw .usage("Pass --to or --to-file, or set \(Self.variable).")
-        }
-    }
-
-    private static func read(_ path: String) throws(CommandFailure) -> String {
-        do throws(InputFlaw) {
-            return String(
-                decoding: try GuardedFile.read(path, maximumBytes: 4_096).bytes(at: path), as: UTF8.self)
-        } catch {
-            throw CommandFailure("\(path) \(error.fault)")
         }
     }
 
@@ -103,10 +96,9 @@ struct MoveCommand: ReportingCommand {
     ) async throws -> [MovedTable] {
         do {
             guard try await !DatabaseMove.isInUse(source.database.store) else {
-                throw CommandFailure("A server still uses the database: stop all of them first.")
+                throw CommandFailure("A server is still using the database. Stop all servers first.")
             }
-            let database = try Database(
-                options: target.options, keyring: source.keyring, runtime: source.runtime)
+            let database = try Database(options: target.options, keyring: source.keyring, runtime: source.runtime)
             defer { database.close() }
             let move = DatabaseMove(from: source.database.store, to: database.store)
             if try await move.isToBeEnded() {
@@ -114,11 +106,10 @@ struct MoveCommand: ReportingCommand {
                 return []
             }
             if let former = try await move.formerTarget() {
-                throw CommandFailure(
-                    StorageOpenError.moved(source.configuration.storage.place, to: former).description)
+                throw CommandFailure(StorageOpenError.moved(source.configuration.storage.place, to: former).description)
             }
             guard try await move.isTargetEmpty() else {
-                throw CommandFailure("\(target.place) holds a database of Bramley already: name an empty one.")
+                throw CommandFailure("\(target.place) already contains a Bramley database. Choose an empty one.")
             }
             try confirm()
             let moved = try await ProgressLine.during("moving") {
@@ -129,18 +120,17 @@ struct MoveCommand: ReportingCommand {
             return moved
         } catch  where error is Failure || error is StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error). Run it again with the same target; until then, nothing opens it."
+                "The move was not completed: \(error). Run it again with the same target; until then, Bramley does "
+                    + "not open the target."
             )
         }
     }
 }
 
-/// Where a database moves to.
 private struct MoveTarget {
     var options: DatabaseOptions
     /// Without secrets.
     var place: String
-    /// What the configuration must say from then on.
     var advice: String
 
     static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
@@ -149,8 +139,9 @@ private struct MoveTarget {
         guard isPostgres != (options.store.postgres != nil) else {
             throw .usage(
                 isPostgres
-                    ? "The database is on PostgreSQL: --to must name a directory."
-                    : "The database is SQLite's: --to must be a connection string, such as postgresql://user@host/database."
+                    ? "The database is in PostgreSQL, so --to must be a directory."
+                    : "The database is in SQLite, so --to must be a connection string, such as "
+                        + "postgresql://user@host/database."
             )
         }
         guard isPostgres else {
@@ -159,7 +150,7 @@ private struct MoveTarget {
             options.store.admitsMoved = true
             return MoveTarget(
                 options: options, place: text,
-                advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve."
+                advice: "Before you start bramley serve, set storage.directory to \(text) and remove storage.postgres."
             )
         }
         if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
@@ -167,6 +158,6 @@ private struct MoveTarget {
         options.store.admitsMoved = true
         return MoveTarget(
             options: options, place: "PostgreSQL",
-            advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")
+            advice: "Before you start bramley serve, set storage.postgres.url or .urlFile on each machine.")
     }
 }

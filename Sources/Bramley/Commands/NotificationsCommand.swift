@@ -13,20 +13,18 @@ struct NotificationsCommand: AsyncParsableCommand {
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
+        @Option(help: "Only notifications with this outcome.") var outcome: NotificationOutcome?
 
-        @Option(help: "Only notifications with this outcome.")
-        var outcome: NotificationOutcome?
-
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             try await page.show(
                 [
                     .init("JTI") { .code($0.id) }, .init("TYPE") { .text($0.type) },
                     .init("OUTCOME") { .text($0.outcome.rawValue) }, .init("RECEIVED") { .time($0.receivedAt) },
                     .init("EVENT TIME", optional: true) { .time($0.eventTime) },
                     .init("SUBJECT", flexible: true, optional: true) { .text($0.subject?.rawValue) },
-                ], RecordedNotification.fields, .notifications, empty: "None.", json: options.json
+                ], RecordedNotification.fields, .notifications, empty: "No notifications.", json: options.json
             ) { after, limit in
-                try await place.database.notifications(outcome: outcome, after: after, limit: limit)
+                try await context.database.notifications(outcome: outcome, after: after, limit: limit)
             }
         }
     }
@@ -35,12 +33,10 @@ struct NotificationsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Show a notification and its verified payload.")
 
         @OptionGroup var options: CommandOptions
+        @Argument(help: "The jti shown by list.") var jti: String
 
-        @Argument(help: "The jti shown by list.")
-        var jti: String
-
-        func run(on place: OperatorDatabase) async throws {
-            guard let found = try await place.database.notification(jti) else {
+        func run(on context: OperatorDatabase) async throws {
+            guard let found = try await context.database.notification(jti) else {
                 throw CommandFailure("There is no notification \(jti).")
             }
             guard options.json else {
@@ -64,33 +60,31 @@ struct NotificationsCommand: AsyncParsableCommand {
 
     struct Replay: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Apply notifications again that had no effect.",
+            abstract: "Reapply notifications that had no effect.",
             discussion: """
-                Use after importing people, or after an update that knows more types. Notifications that took effect \
-                are not applied again.
+                Use after importing people, or after updating to a version that supports more types. Notifications \
+                that took effect are not applied again.
                 """)
 
         @OptionGroup var options: CommandOptions
-
-        @Argument(help: "One or more jti.")
-        var jtis: [String] = []
-
-        @Flag(help: "All notifications with the outcome unknownSubject.")
-        var unknownSubjects = false
+        @Argument(help: "One or more jti.") var jtis: [String] = []
+        @Flag(help: "All notifications with the outcome unknownSubject.") var unknownSubjects = false
 
         func validate() throws {
-            guard jtis.isEmpty == unknownSubjects else { throw ValidationError("Name the jti, or --unknown-subjects.") }
+            guard jtis.isEmpty == unknownSubjects else {
+                throw ValidationError("Pass one or more jti, or --unknown-subjects.")
+            }
         }
 
-        func run(on place: OperatorDatabase) async throws {
-            let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
+        func run(on context: OperatorDatabase) async throws {
+            let ids = unknownSubjects ? try await withUnknownSubject(context) : jtis
             var failed = 0
             // On a terminal the lines themselves show the progress.
             var bar = StandardStream.output.isTerminal ? nil : ProgressLine(total: ids.count, unit: "notifications")
             defer { bar?.clear() }
             for (index, id) in ids.enumerated() {
                 bar?.update(count: index, done: index)
-                let replay = try await place.database.replayNotification(id, team: place.team, at: place.now)
+                let replay = try await context.database.replayNotification(id, team: context.team, at: context.now)
                 if !isDone(replay) { failed += 1 }
                 try report(id, replay)
             }
@@ -98,10 +92,10 @@ struct NotificationsCommand: AsyncParsableCommand {
         }
 
         /// Oldest first, in the order of receipt.
-        private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
+        private func withUnknownSubject(_ context: OperatorDatabase) async throws -> [String] {
             var ids: [String] = []
             try await PageOptions.eachPage { after, limit in
-                try await place.database.notifications(outcome: .unknownSubject, after: after, limit: limit)
+                try await context.database.notifications(outcome: .unknownSubject, after: after, limit: limit)
             } _: { items in
                 ids += items.filter { $0.payload != nil }.map(\.id)
             }
@@ -119,8 +113,8 @@ struct NotificationsCommand: AsyncParsableCommand {
             let (word, text) =
                 switch replay {
                 case .unknown: ("unknown", "there is no such notification")
-                case .erased: ("erased", "its payload was erased with the person it was about")
-                case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
+                case .erased: ("erased", "its payload was erased when the person was deleted")
+                case .appliedBefore: ("appliedBefore", "already applied; nothing was done")
                 case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
                 }
             try options.show("\(TerminalText.safe(id))\t\(text)", [("jti", .code(id)), ("outcome", .text(word))])

@@ -11,30 +11,23 @@ struct PagesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write all templates, texts and assets to a directory for pages.directory.")
 
-        @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir"))
-        var directory: String
-
-        @Flag(help: "Replace existing files.")
-        var force = false
+        @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir")) var directory: String
+        @Flag(help: "Replace existing files.") var force = false
 
         func perform() async throws {
             let count = try Self.write(EmbeddedFiles.all, to: directory, replacing: force)
             try CommandOutput.line(
                 """
-                \(count) files are in \(LogEscaping.escaped(directory)).
-                Keep those you change and remove the others: what is there no longer follows an update.
+                Wrote \(count) files to \(LogEscaping.escaped(directory)).
+                Keep only the files you change; they override Bramley's own, even after an update.
                 """)
         }
     }
 }
 
 extension PagesCommand.Export {
-    /// Files are readable by everyone and writable by their owner (0644, folders 0755, minus umask): every visitor sees
-    /// their content.
-    /// - Returns: how many files were written.
-    static func write(
-        _ files: [String: [UInt8]], to directory: String, replacing: Bool
-    ) throws(CommandFailure) -> Int {
+    /// Files are readable by everyone and writable by their owner (0644, folders 0755): visitors see their content.
+    static func write(_ files: [String: [UInt8]], to directory: String, replacing: Bool) throws(CommandFailure) -> Int {
         let manager = FileManager.default
         let places = files.sorted { $0.key < $1.key }.map { (path: "\(directory)/\($0.key)", bytes: $0.value) }
         if !replacing {
@@ -43,19 +36,19 @@ extension PagesCommand.Export {
                 let more = present.count > 3 ? " and \(present.count - 3) more" : ""
                 throw CommandFailure(
                     """
-                    \(present.prefix(3).joined(separator: ", "))\(more) \(present.count == 1 ? "is" : "are") there \
-                    already, and nothing was written. Name another directory, or replace them with --force.
+                    \(present.prefix(3).joined(separator: ", "))\(more) already \
+                    \(present.count == 1 ? "exists" : "exist"). Nothing was written. Choose another directory, or pass \
+                    --force to replace existing files.
                     """)
             }
         }
-        let folders = Set(files.keys.map { String($0.prefix { $0 != "/" }) })
-        for folder in folders.sorted() {
+        for folder in Set(files.keys.map { String($0.prefix { $0 != "/" }) }).sorted() {
             let path = "\(directory)/\(folder)"
             do {
                 try manager.createDirectory(
                     atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
             } catch {
-                throw unwritable(path, "the folder cannot be made")
+                throw unwritable(path, "the folder cannot be created")
             }
         }
         for place in places {
@@ -70,7 +63,7 @@ extension PagesCommand.Export {
     }
 
     private static func unwritable(_ path: String, _ cause: String) -> CommandFailure {
-        CommandFailure("\(path) cannot be written: \(cause). Name a directory of your own.")
+        CommandFailure("\(path) cannot be written: \(cause). Choose a directory that you can write to.")
     }
 
     /// Includes symbolic links, wherever they lead.

@@ -1,6 +1,5 @@
 internal import Accounts
 import ArgumentParser
-internal import Crypto
 internal import Sockets
 internal import Storage
 
@@ -8,19 +7,15 @@ struct RestoreCommand: ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore", abstract: "Restore a backup while the server is stopped.",
         discussion: """
-            The backup is first read completely and opened with the configured sealing key. The current database is \
-            kept next to it. Sessions that ended after the backup are valid again unless you pass --end-sessions. See \
-            docs/operate/backup.md.
+            First verifies the whole backup and opens it with the configured sealing key. The previous database is \
+            kept under another name. Sessions that ended after the backup are valid again unless you pass \
+            --end-sessions. See docs/operate/backup.md.
             """)
 
     @OptionGroup var options: CommandOptions
     @OptionGroup var confirmation: ConfirmationOptions
-
-    @Flag(help: "End all sessions.")
-    var endSessions = false
-
-    @Argument(help: "A file written by bramley backup.")
-    var file: String
+    @Flag(help: "End all sessions.") var endSessions = false
+    @Argument(help: "A file written by bramley backup.") var file: String
 
     func perform() async throws {
         Files.keepNewFilesPrivate()
@@ -38,8 +33,7 @@ struct RestoreCommand: ReportingCommand {
             return restore
         }
         defer { restore.discard() }
-        let ended =
-            endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
+        let ended = endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
         let kept = try restore.commit()
         let (milliseconds, contents) = (Int((ContinuousClock.now - start) / .milliseconds(1)), restore.contents)
         try options.show(
@@ -55,40 +49,37 @@ struct RestoreCommand: ReportingCommand {
     private func question(_ contents: DatabaseExamination, in directory: String) -> String {
         let sessions = Quantity.count(contents.sessions, "session")
         return """
-            \(file), with \(Quantity.count(contents.users, "user")) and \(sessions), takes the place of the database \
-            in \(directory). \
+            \(file), with \(Quantity.count(contents.users, "user")) and \(sessions), will replace the database in \
+            \(directory). \
             \(endSessions
                 ? "Everybody will be signed out."
-                : "Sessions that ended after it was made are valid again; --end-sessions signs everybody out.")
+                : "Sessions that ended after the backup will be valid again; --end-sessions signs everybody out.")
             """
     }
 
-    /// - Parameters:
-    ///   - contents: the backup's, unchanged.
-    ///   - ended: nil when sessions were kept.
-    ///   - kept: the name of the previous database.
+    /// - Parameter ended: nil when sessions were kept.
     private func text(
         _ contents: DatabaseExamination, ended: Int?, keptAs kept: String?, _ milliseconds: Int
     ) -> String {
         var lines = [
             """
-            \(file) is the database now: \(Quantity.count(contents.users, "user")), \
+            Restored \(file): \(Quantity.count(contents.users, "user")), \
             \(Quantity.count(contents.sessions, "session")), \(Quantity.bytes(contents.file.bytes)) in \
             \(Quantity.seconds(milliseconds)).
             """
         ]
-        if let kept { lines.append("The one before is \(kept): delete it when you no longer need it.") }
+        if let kept { lines.append("The previous database is kept as \(kept). Delete it when you no longer need it.") }
         if let ended {
             lines.append("\(Quantity.count(ended, "session")) ended.")
         } else {
             lines.append(
                 """
-                Sessions that were ended after the backup live again. To sign everybody out: bramley sessions revoke \
-                --all, before the server starts.
+                Sessions that ended after the backup are valid again. To sign everybody out, run bramley sessions \
+                revoke --all before you start the server.
                 """)
         }
         if contents.file.isOlder, ended == nil {
-            lines.append("It is of an older Bramley: bramley serve brings it up to date.")
+            lines.append("The backup is from an older version of Bramley; bramley serve updates its schema.")
         }
         return lines.joined(separator: "\n")
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import Coding
 import Logging
 internal import Sockets
 internal import Storage
@@ -18,18 +19,13 @@ struct ServeCommand: ReportingCommand {
                 format: format, at: SystemClock().now())
         })
         let prompt = PromptStandardError()
-        let sink: LogQueue
-        do throws(SystemError) {
-            sink = try LogQueue(output, direct: prompt?.write)
-        } catch {
-            throw CommandFailure("The thread that writes the log cannot be started: \(error).")
+        let sink = try await translating(try LogQueue(output, direct: prompt?.write)) { (error: SystemError) in
+            CommandFailure("The thread that writes the log cannot be started: \(error).")
         }
         let logger = Logger(label: "bramley") { label in
             LineLogHandler(label: label, level: level, format: format, sink: sink, now: { SystemClock().now() })
         }
-        for warning in loaded.warnings {
-            logger.configurationWarning(warning.description)
-        }
+        for warning in loaded.warnings { logger.configurationWarning(warning.description) }
         do {
             try await Server.run(
                 configuration: loaded.configuration, readFrom: input,

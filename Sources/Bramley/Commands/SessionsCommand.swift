@@ -5,8 +5,7 @@ internal import Web
 
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessions", abstract: "Manage sessions.",
-        subcommands: [List.self, Revoke.self])
+        commandName: "sessions", abstract: "Manage sessions.", subcommands: [List.self, Revoke.self])
 
     struct List: DatabaseCommand {
         static let configuration = CommandConfiguration(
@@ -18,70 +17,67 @@ struct SessionsCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
         var user: UserReference?
 
-        func run(on place: OperatorDatabase) async throws {
-            let user = try await user?.id(in: place)
+        func run(on context: OperatorDatabase) async throws {
+            let user = try await user?.id(in: context)
             try await page.show(
-                SessionRows.ofAll(at: place.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
+                SessionRows.ofAll(at: context.now, CommandOutput.tableStyle), SessionRows.fields, .sessions,
                 empty: "Nobody is signed in.", json: options.json
             ) { after, limit in
-                try await place.database.sessionsOfPeople(of: user, after: after, limit: limit, at: place.now)
+                try await context.database.sessionsOfPeople(of: user, after: after, limit: limit, at: context.now)
             }
         }
     }
 
     struct Revoke: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End some sessions, one person's, or all.",
+            abstract: "End individual sessions, one person's sessions, or all.",
             discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
-
-        @Argument(help: "One or more session ids, ses_….")
-        var ids: [SessionID] = []
+        @Argument(help: "One or more session ids, ses_….") var ids: [SessionID] = []
 
         @Option(help: ArgumentHelp("All sessions of this person. \(UserReference.help)", valueName: "person"))
         var user: UserReference?
 
-        @Flag(help: "End all sessions.")
-        var all = false
+        @Flag(help: "End all sessions.") var all = false
 
         func validate() throws {
             guard [!ids.isEmpty, user != nil, all].count(where: { $0 }) == 1 else {
-                throw ValidationError("Say what to end: session IDs, --user ID, or --all.")
+                throw ValidationError("Pass exactly one of: session ids, --user PERSON, --all.")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
-            let (revoked, missing) = try await revoke(place)
-            try options.show(
-                "\(revoked) \(revoked == 1 ? "session" : "sessions") revoked", [("revoked", .number(revoked))])
+        func run(on context: OperatorDatabase) async throws {
+            let (revoked, missing) = try await revoke(context)
+            try options.show("\(Quantity.count(revoked, "session")) revoked", [("revoked", .number(revoked))])
             if missing > 0 { throw CommandFailure("\(missing) of \(ids.count) not found.") }
         }
 
-        private func revoke(_ place: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
+        private func revoke(_ context: OperatorDatabase) async throws -> (revoked: Int, missing: Int) {
             let cause = SessionEndCause.revokedByOperator
             if all {
                 try confirmation.confirm("Everybody will be signed out.")
-                let total = try await place.database.sessionCount()
+                let total = try await context.database.sessionCount()
                 let count = try await ProgressLine.during("signing everybody out", total: total, unit: "sessions ended")
                 {
                     progress in
-                    try await place.database.endAllSessions(cause: cause, at: place.now, progress: progress.add)
+                    try await context.database.endAllSessions(cause: cause, at: context.now, progress: progress.add)
                 }
                 return (count, 0)
             }
             if let user {
-                let finding = try await user.find(in: place)
+                let finding = try await user.find(in: context)
                 try confirmation.confirm([finding], "will be signed out")
                 return (
-                    try await place.database.endSessions(of: finding.user.id, except: nil, cause: cause, at: place.now),
+                    try await context.database.endSessions(
+                        of: finding.user.id, except: nil, cause: cause, at: context.now),
                     0
                 )
             }
             var revoked = 0
             for id in ids {
-                if try await place.database.endSession(id, cause: cause, at: place.now) {
+                if try await context.database.endSession(id, cause: cause, at: context.now) {
                     revoked += 1
                 } else {
                     CommandOutput.remark("\(id) was not found")

@@ -15,33 +15,30 @@ struct WebhooksCommand: AsyncParsableCommand {
             abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
         @OptionGroup var options: CommandOptions
-
-        @Flag(help: "List the dead letters instead, newest first.")
-        var dead = false
+        @Flag(help: "List the dead letters instead, newest first.") var dead = false
 
         @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
         var limit = 50
 
-        @Flag(help: "All rows, ignoring --limit.")
-        var all = false
-
-        @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
-        var endpoint: String?
+        @Flag(help: "All rows, ignoring --limit.") var all = false
+        @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url")) var endpoint: String?
 
         func validate() throws {
             guard (1...PageOptions.maximum).contains(limit) else {
-                throw ValidationError("--limit is 1 to \(PageOptions.maximum).")
+                throw ValidationError("--limit must be 1 to \(PageOptions.maximum).")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             if dead {
                 try show(
-                    part(of: try await place.database.deadWebhooks(after: nil, limit: Int(Int32.max)).items, at: \.url))
+                    part(
+                        of: try await context.database.deadWebhooks(after: nil, limit: Int(Int32.max)).items, at: \.url)
+                )
             } else {
                 try show(
-                    part(of: try await place.database.webhookEndpoints(), at: \.url),
-                    place.configuration.webhookKinds, at: place.now)
+                    part(of: try await context.database.webhookEndpoints(), at: \.url),
+                    context.configuration.webhookKinds, at: context.now)
             }
         }
 
@@ -51,7 +48,7 @@ struct WebhooksCommand: AsyncParsableCommand {
                 endpoint.map { WebhookEndpoint.isNamed(item[keyPath: url], $0) } ?? true
             }
             guard !all, wanted.count > limit else { return wanted }
-            CommandOutput.remark("There are more: \(wanted.count) in all; add --all.")
+            CommandOutput.remark("There are more rows, \(wanted.count) in all: add --all.")
             return Array(wanted.prefix(limit))
         }
 
@@ -67,10 +64,10 @@ struct WebhooksCommand: AsyncParsableCommand {
                 .init("OLDEST") { .time($0.oldest) }, .init("DEAD") { .number($0.deadLetters) },
                 .init("LAST SUCCESS") { .time($0.lastSuccessAt) }, .init("LAST FAILURE") { .time($0.lastFailureAt) },
                 // Next to "ok", the reason of a past failure would look like a present one.
-                .init("WHY", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
+                .init("REASON", flexible: true) { .text($0.state(at: now) == .ok ? nil : $0.lastFailure) },
             ]
             try CommandOutput.table(
-                columns, endpoints, empty: "No endpoints: name some in webhooks.url and start the server.")
+                columns, endpoints, empty: "No endpoints. Add some to webhooks.url and start the server.")
             if endpoints.contains(where: { $0.stoppedAt != nil }) {
                 CommandOutput.hint(
                     "A stopped endpoint answered 410. Resume it with bramley webhooks retry --endpoint URL.")
@@ -84,7 +81,7 @@ struct WebhooksCommand: AsyncParsableCommand {
                 .init("USER") { .code($0.entry.user.rawValue) },
                 .init("ENDPOINT", flexible: true) { .text(WebhookEndpoint.name(of: $0.url)) },
                 .init("ATTEMPTS") { .number($0.attempts) }, .init("GIVEN UP") { .time($0.diedAt) },
-                .init("WHY", flexible: true) { .text($0.failure) },
+                .init("REASON", flexible: true) { .text($0.failure) },
             ]
             try CommandOutput.table(columns, letters, empty: "No dead letters.")
         }
@@ -92,15 +89,11 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Retry: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
+            abstract: "Retry waiting and failed events now, with the same ids and a new set of attempts.")
 
         @OptionGroup var options: CommandOptions
-
-        @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
-        var id: String?
-
-        @Flag(help: "Every dead letter.")
-        var allDead = false
+        @Argument(help: "One event, evt_…, for each endpoint that has not accepted it.") var id: String?
+        @Flag(help: "All dead letters.") var allDead = false
 
         @Option(
             help: ArgumentHelp(
@@ -109,16 +102,16 @@ struct WebhooksCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard [id != nil, allDead, endpoint != nil].count(where: { $0 }) == 1 else {
-                throw ValidationError("Name one of: an event's id, --all-dead, --endpoint URL.")
+                throw ValidationError("Pass exactly one of: an event's id, --all-dead, --endpoint URL.")
             }
             guard id.map({ EventID(parsing: $0) != nil }) ?? true else {
                 throw ValidationError(
-                    "Name the event by its id, evt_ and 26 characters, as webhooks list --dead shows it.")
+                    "Pass the event's id, evt_ and 26 characters, as shown by bramley webhooks list --dead.")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
-            let database = place.database
+        func run(on context: OperatorDatabase) async throws {
+            let database = context.database
             let endpoints = try await database.webhookEndpoints()
             let retries: [WebhookRetry]
             if let id {
@@ -128,15 +121,17 @@ struct WebhooksCommand: AsyncParsableCommand {
                 let named = endpoints.map(\.url).filter { WebhookEndpoint.isNamed($0, endpoint) }
                 guard !named.isEmpty else {
                     let shown = WebhookEndpoint.name(of: endpoint)
-                    throw CommandFailure("There is no endpoint \(shown). bramley webhooks list shows them.")
+                    throw CommandFailure("There is no endpoint \(shown). See bramley webhooks list.")
                 }
                 retries = named.map { .endpoint(url: $0) }
             } else {
                 retries = [.allDead]
             }
             var count = 0
-            for retry in retries { count += try await database.retryWebhooks(retry, at: place.now) }
-            if let id, count == 0 { throw CommandFailure("\(id) is not a dead letter, and no endpoint waits for it.") }
+            for retry in retries { count += try await database.retryWebhooks(retry, at: context.now) }
+            if let id, count == 0 {
+                throw CommandFailure("\(id) is not a dead letter and is not waiting for any endpoint.")
+            }
             try options.show(
                 count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried",
                 [("retried", .number(count))])
@@ -145,44 +140,42 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Test: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Send a test event to an endpoint and show the answer.",
+            abstract: "Send a test event to an endpoint and show the result.",
             discussion: """
-                The event has the type webhook.test and a normal signature. It is not journaled and not retried. The \
+                The event has the type webhook.test and a normal signature. It is neither journaled nor retried. The \
                 exit code is 1 if the endpoint did not accept it.
                 """)
 
         @OptionGroup var options: CommandOptions
+        @Argument(help: ArgumentHelp("A URL from webhooks.url.", valueName: "url")) var url: String
 
-        @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
-        var url: String
-
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let whole = try ConfigurationLoader.load(options.input).configuration
-            let result = try await Self.test(url, whole, place)
+            let result = try await Self.test(url, whole, context)
             let shown = WebhookEndpoint.name(of: url)
             if options.json {
                 try CommandOutput.json { $0.write(result, WebhookTestResult.fields(of: url, for: .operator)) }
             } else if result.failure == nil {
-                try CommandOutput.line("\(shown) took \(result.id) after \(result.milliseconds) ms")
+                try CommandOutput.line("\(shown) accepted \(result.id) after \(result.milliseconds) ms")
             }
             if let failure = result.failure {
-                throw CommandFailure("\(shown) did not take \(result.id): \(failure).")
+                throw CommandFailure("\(shown) did not accept \(result.id): \(failure).")
             }
         }
 
         /// From this process, on its own loop.
         private static func test(
-            _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
+            _ url: String, _ configuration: Configuration, _ context: OperatorDatabase
         ) async throws -> WebhookTestResult {
             let unknown = CommandFailure(
-                "No such endpoint: \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
+                "There is no endpoint \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
             guard !configuration.webhooks.isEmpty else { throw unknown }
             return try await EventLoopGroup.alone { group in
                 let endpoints = WebhookEndpoints(
-                    targets: try configuration.webhooks.targets(logger: place.runtime.logger).0,
-                    database: place.database,
-                    sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
-                    clock: place.clock, random: place.random)
+                    targets: try configuration.webhooks.targets(logger: context.runtime.logger).0,
+                    database: context.database,
+                    sender: try WebhookTransport(configuration, group, clock: context.clock, isEnding: { false }),
+                    clock: context.clock, random: context.random)
                 do throws(Failure) {
                     return try await endpoints.test(url)
                 } catch {

@@ -7,20 +7,16 @@ package import Sockets
 package import Storage
 package import Web
 
-/// The whole configuration: validated values, in the types of the modules that use them.
-///
-/// `ConfigurationTable` says which key sets which property. What a property begins with is its key's default, and stands
-/// nowhere else; where a key is required, it means nothing. Only `ConfigurationLoader` makes a configuration to use.
+/// Validated values, in the types of the modules that use them; made by `ConfigurationLoader` only, by the keys of
+/// `ConfigurationTable`. A property's initial value is its key's default, unless the key is required.
 package struct Configuration: Sendable {
     /// `publicURL`, and everything about pages, routes and sessions.
     package var web = WebConfiguration()
     package var server = Server()
-    /// `admin.host` and `admin.port`.
     package var admin = SocketAddress(ip: .v4(0x7F00_0001), port: 9090)
     package var apple = AppleSettings()
     /// SHA-256 of the text of `forwardAuth.rulesFile`; nil without it.
     package var rulesDigest: Digest256?
-    /// `pages.directory`. Nil: every page is built in.
     package var pagesDirectory: String?
     package var storage = Storage()
     package var secrets = Secrets()
@@ -52,11 +48,9 @@ package struct Configuration: Sendable {
 
     /// The certificate and key for visitors' connections: read, and known to match.
     package struct TLS: Sendable {
-        /// The chain as PEM.
         package var certificate: [UInt8]
         /// The file it was read from; nil when the configuration contains it.
         package var certificateFile: String?
-        /// As PEM.
         package var privateKey: Secret
         package var privateKeyFile: String?
     }
@@ -83,13 +77,11 @@ package struct Configuration: Sendable {
         /// Whether there is a database, as far as that can be told without opening it.
         package var mayHoldDatabase: Bool { postgres != nil || Store.exists(in: directory) }
 
-        /// What to look at when it fails, as a sentence.
         var advice: String {
             postgres == nil
                 ? "Check the disk of storage.directory." : "Check PostgreSQL's log, and the network between."
         }
 
-        /// Of messages.
         package var place: String { postgres == nil ? directory : "storage.postgres.url" }
     }
 
@@ -100,30 +92,25 @@ package struct Configuration: Sendable {
         package var previousSealingKeys: [SecretBytes] = []
     }
 
-    /// Where a secret is.
     package enum SecretSource<Value: Sendable>: Sendable {
         case file(path: String)
         case inline(Value)
     }
 
-    /// An endpoint that events are sent to.
     package struct Webhook: Sendable {
         package var url: String
         /// A file is known to be valid, and read again when it changes.
         package var secrets: SecretSource<WebhookSecrets>
-        /// The events that are sent there.
         package var events: Set<JournalEntry.Kind>
     }
 }
 
 extension [AssertionAudience] {
-    /// The algorithms of assertions, each once.
     package var algorithms: [SigningAlgorithm] {
         SigningAlgorithm.allCases.filter { algorithm in contains { $0.algorithm == algorithm } }
     }
 }
 
-/// `log.format`.
 package enum LogFormat: String, Sendable, CaseIterable {
     case json, text
 }

@@ -1,12 +1,8 @@
 internal import Logging
 
-/// A problem with the configuration, described so that the reader can fix it at once.
 package struct ConfigurationProblem: Hashable, Sendable {
     package enum Severity: String, Hashable, Sendable {
-        /// The server does not start.
-        case error
-        /// It starts, and reports this.
-        case warning
+        case error, warning
     }
 
     package var severity = Severity.error
@@ -16,7 +12,6 @@ package struct ConfigurationProblem: Hashable, Sendable {
     package var source: String?
     /// What is wrong. Never contains the value of a secret key.
     package var fault: String
-    /// What to write instead.
     package var remedy: String
 
     /// `error: apple.teamID (config.json): has 3 characters … Write …`, control characters escaped.
@@ -26,8 +21,7 @@ package struct ConfigurationProblem: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a key's value, a file or a line of one, as the end of a sentence about it, and what to write
-/// instead. Names members of a line, never their values.
+/// What is wrong with a key's value, a file or a line, as the end of a sentence that names no values, and the remedy.
 package struct InputFlaw: Error, Hashable, Sendable {
     package let fault: String
     /// Empty where only the caller knows.
@@ -39,26 +33,21 @@ package struct InputFlaw: Error, Hashable, Sendable {
     }
 }
 
-/// Every problem found; at least one is an error.
 package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
     package var problems: [ConfigurationProblem]
 
-    package init(problems: [ConfigurationProblem]) {
-        self.problems = problems
-    }
+    package init(problems: [ConfigurationProblem]) { self.problems = problems }
 
-    /// One problem per line, then their number.
     package var description: String {
         let errors = problems.count { $0.severity == .error }
-        let lines = problems.map(\.description) + [errors == 1 ? "1 error" : "\(errors) errors"]
-        return lines.joined(separator: "\n")
+        return (problems.map(\.description) + [Quantity.count(errors, "error")]).joined(separator: "\n")
     }
 }
 
 extension [ConfigurationProblem] {
     var holdErrors: Bool { contains { $0.severity == .error } }
 
-    /// Problems of the whole first, then in the order of the table, unknown names in between.
+    /// Problems of the whole file first, then unknown names, then keys in the order of the table.
     var ordered: [ConfigurationProblem] {
         var ranks: [String: Int] = [:]
         for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
@@ -68,15 +57,10 @@ extension [ConfigurationProblem] {
 }
 
 extension Logger {
-    /// - Parameter detail: a warning about the configuration that is in use.
-    func configurationWarning(_ detail: String) {
-        warning("configuration", metadata: ["detail": .string(detail)])
-    }
+    func configurationWarning(_ detail: String) { warning("configuration", metadata: ["detail": .string(detail)]) }
 }
 
 extension String {
     /// A value in quotation marks for a message, at most 240 characters, as paths may have.
-    var quoted: String {
-        count > 240 ? "\"\(prefix(237))...\"" : "\"\(self)\""
-    }
+    var quoted: String { count > 240 ? "\"\(prefix(237))...\"" : "\"\(self)\"" }
 }

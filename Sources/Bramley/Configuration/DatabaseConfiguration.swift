@@ -3,15 +3,13 @@ import AppleID
 package import Storage
 import Web
 
-/// The part of the configuration that identifies the database and its owner: all that commands need which use it next
-/// to a server. Reads no files except those with sealing keys.
+/// What commands need that use the database next to a server. Reads no files except those with sealing keys.
 package struct DatabaseConfiguration: Sendable {
     package var storage: Configuration.Storage
     package var secrets: Configuration.Secrets
     /// Our team, and our clients: the Services ID first, then the bundle IDs.
     package var checkScope: CheckScope
     package var options: DatabaseOptions
-    /// The audiences of assertions.
     package var audiences: [AssertionAudience]
     /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
@@ -33,7 +31,7 @@ extension Configuration {
             checkScope: CheckScope(
                 team: TeamID(apple.teamID), clients: ([apple.servicesID] + apple.bundleIDs).map { ClientID($0) }),
             options: DatabaseOptions(
-                store, sessionLimits: web.sessions.limits, retention: retention,
+                store, sessionLimits: web.sessionLimits, retention: retention,
                 onAccountDeleted: apple.onAccountDeleted),
             audiences: web.assertionAudiences,
             webhookKinds: Dictionary(webhooks.map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))

@@ -1,6 +1,5 @@
 internal import Accounts
 
-/// One thing that `bramley doctor` examined, and its result.
 package struct Diagnosis: Hashable, Sendable {
     package enum State: String, Hashable, Sendable {
         case good
@@ -9,7 +8,6 @@ package struct Diagnosis: Hashable, Sendable {
         case wrong
     }
 
-    /// What was examined.
     package enum Check: String, Hashable, Sendable {
         case configuration
         case appleKey = "apple_key"
@@ -25,13 +23,11 @@ package struct Diagnosis: Hashable, Sendable {
 
     package var check: Check
     package var state: State
-    /// Nil when it is fine.
     package var finding: Finding?
     /// What it concerns, where there are several: a client ID, a key of the configuration.
     package var about: String?
     /// One or two sentences. May contain other servers' texts: made safe where it is printed.
     package var detail: String
-    /// What to do; present whenever there is a finding.
     package var nextStep: String?
 
     static func good(_ check: Check, about: String? = nil, _ detail: String) -> Diagnosis {
@@ -45,10 +41,7 @@ package struct Diagnosis: Hashable, Sendable {
     static func wrong(_ finding: Finding, about: String? = nil, _ detail: String, next: String) -> Diagnosis {
         Diagnosis(check: finding.check, state: .wrong, finding: finding, about: about, detail: detail, nextStep: next)
     }
-}
 
-extension Diagnosis {
-    /// In JSON.
     var members: [FieldValue.Member] {
         [
             ("check", .text(check.rawValue)), ("state", .text(state.rawValue)), ("finding", .text(finding?.rawValue)),
@@ -56,10 +49,8 @@ extension Diagnosis {
         ]
     }
 
-    /// What was examined, for a person.
     var subject: String { about.map { "\(check.rawValue) \($0)" } ?? check.rawValue }
 
-    /// For a person: the result, followed by what to do.
     var lines: [String] {
         let mark = (state.rawValue + "  ").prefix(6)
         let first = TerminalText.safe("\(mark)  \(subject): \(detail)")

@@ -27,8 +27,7 @@ extension Doctor {
             diagnoses.append(signer)
             guard signer.state != .wrong else { continue }
             for (id, answer) in answers {
-                diagnoses.append(
-                    client(id, answer, keyID: keyID, all: all, isClockWrong: clock.state == .wrong))
+                diagnoses.append(client(id, answer, keyID: keyID, all: all, isClockWrong: clock.state == .wrong))
             }
         }
         return diagnoses
@@ -37,8 +36,7 @@ extension Doctor {
     private func reach(_ outcome: KeySetProbe.Outcome) -> Diagnosis {
         let endpoint = configuration.apple.endpoint
         switch outcome {
-        case .usable(let count):
-            return .good(.appleKeySet, "\(endpoint)/auth/keys answers with \(count) usable keys.")
+        case .usable(let count): return .good(.appleKeySet, "\(endpoint)/auth/keys answers with \(count) usable keys.")
         case .unusable(let cause):
             return .wrong(
                 .appleKeySetUnusable, "\(endpoint) answers, but without keys: \(cause).",
@@ -94,7 +92,7 @@ extension Doctor {
 
     private func signer(_ keyID: String, _ answers: [ClientProbe]) -> Diagnosis {
         for case .unsigned(let cause) in answers { return unsigned(keyID, cause) }
-        let signs = "The .p8 holds a P-256 key, and it signs"
+        let signs = "The .p8 contains a working P-256 key"
         if answers.contains(.accepted) { return .good(.appleKey, about: keyID, signs + ", and Apple accepts it.") }
         guard answers.contains(where: \.isRefusal) else { return .good(.appleKey, about: keyID, signs + ".") }
         return .unsure(
@@ -107,12 +105,11 @@ extension Doctor {
     ) -> Diagnosis {
         let about = "\(id) with key \(keyID)"
         switch answer {
-        case .accepted:
-            return .good(.client, about: about, "Apple accepts this client and the key.")
+        case .accepted: return .good(.client, about: about, "Apple accepts this client and the key.")
         case .codeRefused(let text):
             return .unsure(
                 .clientUnproven, about: about,
-                "Apple refused the invented code (\(text)), not the client. Apple checks the code first, so this proves "
+                "Apple refused the test code (\(text)), not the client. Apple checks the code first, so this proves "
                     + "neither the client nor the key.",
                 next: "Sign in once, and look for client_refused in the log.")
         case .clientRefused(let text):
@@ -143,9 +140,7 @@ extension Doctor {
             next: "Use the .p8 file as downloaded from Apple.")
     }
 
-    /// What to fix, most likely first: a key that works for one client is good, and if it works for none of several,
-    /// the clients are not the cause.
-    /// - Parameter all: the answers to all clients with this key.
+    /// What to fix, likeliest first: a key that works for one client is good; if for none of several, it is at fault.
     private func remedy(_ id: String, _ keyID: String, _ all: [ClientProbe], isClockWrong: Bool) -> String {
         let team = configuration.apple.teamID
         let clock = isClockWrong ? "Correct the clock first. " : ""
@@ -167,14 +162,10 @@ extension Doctor {
 }
 
 extension ClientProbe {
-    fileprivate var isRefusal: Bool {
-        if case .clientRefused = self { true } else { false }
-    }
+    fileprivate var isRefusal: Bool { if case .clientRefused = self { true } else { false } }
 }
 
 extension HTTPClientError {
     /// The end of a sentence about a server that did not answer within the ten seconds of each request.
-    var words: String {
-        if case .timeout = self { "no complete answer within ten seconds" } else { description }
-    }
+    var words: String { if case .timeout = self { "no complete answer within ten seconds" } else { description } }
 }

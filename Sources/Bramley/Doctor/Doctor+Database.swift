@@ -6,7 +6,6 @@ internal import Web
 
 /// What PostgreSQL may lose, and whether its clock and this machine's agree.
 extension Doctor {
-    /// Milliseconds.
     private static let largestClockDifference: Int64 = 1_000
 
     /// Nothing for SQLite: it is only opened when it loses nothing.
@@ -17,7 +16,7 @@ extension Doctor {
             let clock = Self.clockProblem(database.store.clockDifference).map { problem in
                 Diagnosis.wrong(
                     .databaseClock, problem.prefix(1).uppercased() + problem.dropFirst() + ".",
-                    next: "Run a time service on both.")
+                    next: "Run a time service on both machines.")
             }
             return [Self.durability(settings), Self.replication(settings), clock].compactMap(\.self)
         } catch {
@@ -29,8 +28,7 @@ extension Doctor {
         }
     }
 
-    /// Nil when it agrees with the database's to a second.
-    /// - Parameter difference: how far the database's is ahead, in milliseconds.
+    /// - Parameter difference: how far the database's is ahead, in milliseconds; less than a second is no problem.
     static func clockProblem(_ difference: Int64) -> String? {
         let size = abs(difference)
         guard size >= largestClockDifference else { return nil }
@@ -52,7 +50,7 @@ extension Doctor {
         guard let standbys = settings["standbys"].flatMap({ Int($0) }), standbys > 0 else { return nil }
         let waits =
             settings["synchronous_standby_names"]?.isEmpty == false && settings["synchronous_commit"] != "local"
-        guard !waits else { return .good(.database, "PostgreSQL confirms only what a standby has too.") }
+        guard !waits else { return .good(.database, "PostgreSQL confirms a write only when a standby has it too.") }
         return .unsure(
             .replicationAsynchronous,
             "PostgreSQL replicates asynchronously: when a standby takes over, the last writes may be lost. Then people "
@@ -61,9 +59,7 @@ extension Doctor {
     }
 }
 
-/// When Apple last sent a notification.
 extension Doctor {
-    /// How many ended sessions are examined.
     private static let endings = 1000
 
     func notifications() async -> Diagnosis? {
@@ -74,26 +70,24 @@ extension Doctor {
         do {
             latest = try await database.notifications(outcome: nil, after: nil, limit: 1).items.first
             ended = try await database.lastEvents(JournalFilter(kinds: [.sessionEnded]), limit: Self.endings).entries
-                .last {
-                    $0.cause == .tokenDead
-                }
+                .last { $0.cause == .tokenDead }
         } catch {
             return .wrong(
                 .databaseUnusable, "The notifications cannot be read: \(error).",
                 next: configuration.storage.advice)
         }
-        let told =
+        let last =
             latest.map { latest in
                 let age = Self.words(max(0, (now.milliseconds - latest.receivedAt.milliseconds) / 1000))
                 return "Apple's last notification came \(age) ago, at \(latest.receivedAt.rfc3339)."
             } ?? "Apple has sent no notification in the last 30 days. It sends one when somebody stops using the site."
         // The daily check found what a notification should have reported.
         guard let ended, latest.map({ $0.receivedAt < ended.time }) ?? true else {
-            return .good(.lastNotification, told)
+            return .good(.lastNotification, last)
         }
         return .unsure(
             .noNotification,
-            told + " The daily check ended a session at \(ended.time.rfc3339) because Apple no longer accepts its "
+            last + " The daily check ended a session at \(ended.time.rfc3339) because Apple no longer accepts its "
                 + "token, and no notification has come since.",
             next: "In Apple's portal, Identifiers, the primary App ID, Sign in with Apple: the Server-to-Server "
                 + "Notification Endpoint must be \(configuration.web.publicURL.notificationURL). If it is, the person may "
@@ -115,7 +109,6 @@ extension Doctor {
     /// A client that has got no token for this long after it was registered may have been forgotten, in seconds.
     private static let patience: Int64 = 86_400
 
-    /// Nothing without clients.
     static func clients(_ database: Database?, _ configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
         guard let database else { return [] }
         let clients: [OpenIDClient]
@@ -139,7 +132,7 @@ extension Doctor {
             ].compactMap(\.self)
         }
         guard findings.isEmpty else { return findings }
-        return [.good(.openIDClient, clients.count == 1 ? "1 client." : "\(clients.count) clients.")]
+        return [.good(.openIDClient, Quantity.count(clients.count, "client") + ".")]
     }
 
     /// The rules at registration may have been others, or `assertion.audience`.
@@ -175,8 +168,9 @@ extension Doctor {
         if let refusedAt = client.lastRefusedAt, client.lastUsedAt.map({ $0 < refusedAt }) ?? true {
             return .wrong(
                 .openIDClientRefused, about: client.id.rawValue,
-                "At \(refusedAt.rfc3339) it sent a wrong secret"
-                    + (client.isPublic ? ": a public client has none." : ", and has received no token since."),
+                client.isPublic
+                    ? "At \(refusedAt.rfc3339) it sent a secret, but a public client has none."
+                    : "At \(refusedAt.rfc3339) it sent a wrong secret, and has received no token since.",
                 next: client.isPublic
                     ? "Remove the secret from the application's settings."
                     : "Put the client's secret into the application's settings; bramley clients rotate-secret \(client.id) "

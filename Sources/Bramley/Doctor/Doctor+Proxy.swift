@@ -2,7 +2,6 @@ internal import Coding
 internal import Sockets
 internal import Web
 
-/// What the server learns about visitors through the proxy.
 extension Doctor {
     /// Assigned to nobody (RFC 5737).
     static let forgedAddress = "192.0.2.123"

@@ -12,7 +12,6 @@ extension Doctor {
     /// For the whole answer, in milliseconds.
     private static let timeout: Int64 = 30_000
 
-    /// Of the admin listener, as this machine reaches it.
     static func url(of admin: SocketAddress, _ target: String) -> ClientURL {
         ClientURL(isSecure: false, host: "\(ownAddress(of: admin))", port: admin.port, target: target)
     }
@@ -26,7 +25,6 @@ extension Doctor {
         }
     }
 
-    /// The server first, then its warnings.
     func server() async -> [Diagnosis] {
         let url = Self.url(of: configuration.admin, "/readyz")
         let place = "\(url.host):\(url.port)"
@@ -95,8 +93,7 @@ extension Doctor {
     }
 }
 
-/// Bramley's own certificate: whether this machine's listener serves the one in the files. Whether browsers trust it
-/// shows on the way through publicURL.
+/// Whether this machine's listener serves the certificate in the files. Whether browsers trust it shows at publicURL.
 extension Doctor {
     /// Nothing when a proxy has the certificate.
     func certificate() async -> Diagnosis? {

@@ -7,7 +7,7 @@ internal import Web
 
 /// The way from publicURL to the server, which visitors and Apple use.
 extension Doctor {
-    /// The size of Apple's post, for whatever is in between: a code and an identity token, some kilobytes.
+    /// The size of Apple's post, for the proxy: a code and an identity token, some kilobytes.
     private static let callbackSize = 4096
 
     func site() async -> [Diagnosis] {
@@ -39,8 +39,6 @@ extension Doctor {
         return diagnoses + proxy(report, forged: forged.flatMap { self.report(in: $0) })
     }
 
-    // MARK: Asking
-
     private func ask(
         _ method: HTTPRequest.Method, _ path: String, _ fields: HTTPFields = HTTPFields(), body: [UInt8] = []
     ) async throws(HTTPClientError) -> ClientResponse {
@@ -60,9 +58,6 @@ extension Doctor {
         return InspectionReport(parsing: response.body)
     }
 
-    // MARK: Where it leads
-
-    /// Findings about the address itself; nil without any.
     private func reach() async -> Diagnosis? {
         let url = configuration.web.publicURL
         guard !url.isForTests else {
@@ -93,8 +88,8 @@ extension Doctor {
         case 300..<400:
             return .wrong(
                 .publicURLRedirects, "\(url)/login redirects to \(response.fields[.location] ?? "nowhere").",
-                next: "Set publicURL to the address at which Bramley itself answers. Apple posts there and follows no "
-                    + "redirect.")
+                next: "Set publicURL to the address at which Bramley itself answers. Apple posts there and does not "
+                    + "follow redirects.")
         case 500..<600:
             let listener = configuration.server.listener
             return .wrong(
@@ -110,8 +105,6 @@ extension Doctor {
         }
     }
 
-    // MARK: Apple's posts
-
     private func posts() async -> [Diagnosis] {
         let form = "state=doctor&code=doctor&id_token="
         let filled = form + String(repeating: "x", count: Self.callbackSize - form.utf8.count)
@@ -120,14 +113,12 @@ extension Doctor {
             await post(
                 "/apple/callback", filled,
                 [.contentType: "application/x-www-form-urlencoded", .origin: configuration.apple.endpoint],
-                .callbackBlocked,
-                "\(url.callbackURL) receives Apple's form as a browser sends it.",
+                .callbackBlocked, "\(url.callbackURL) receives Apple's form as a browser sends it.",
                 "Make the proxy pass POST to /apple/callback with any Origin, without its own login, filter or "
                     + "limit. Nobody can sign in until then."),
             await post(
                 "/apple/notifications", #"{"payload":"doctor"}"#, [.contentType: "application/json"],
-                .notificationsBlocked,
-                "Posts to \(url.notificationURL) arrive complete.",
+                .notificationsBlocked, "Posts to \(url.notificationURL) arrive complete.",
                 "Make the proxy pass POST to /apple/notifications without its own login, filter or list of "
                     + "addresses: Apple publishes none. Until then, people who withdraw their consent stay signed in."),
         ]
@@ -159,8 +150,6 @@ extension Doctor {
         return .good(finding.check, good)
     }
 
-    // MARK: Cookies and other fields
-
     private func cookies(_ response: ClientResponse, _ report: InspectionReport) -> [Diagnosis] {
         let remedy =
             "Make the proxy pass on Cookie and Set-Cookie unchanged, for every path of publicURL: no cache, no "
@@ -177,8 +166,7 @@ extension Doctor {
             }
         }
         var diagnoses: [Diagnosis] = []
-        let names = Inspection.cookieNames(of: configuration.web)
-        let unsent = names.filter { !report.cookies.contains($0) }
+        let unsent = Inspection.cookieNames(of: configuration.web).filter { !report.cookies.contains($0) }
         if !removed.isEmpty || !unsent.isEmpty {
             let ways = [removed.isEmpty ? nil : "from answers", unsent.isEmpty ? nil : "from requests"]
             diagnoses.append(

@@ -2,7 +2,6 @@ internal import HTTP
 internal import Web
 
 extension Doctor {
-    /// Why publicURL could not be reached.
     /// - Parameter holdsCertificate: whether Bramley has its own certificate; otherwise a proxy must have it.
     static func unreachable(_ url: PublicURL, _ error: HTTPClientError, holdsCertificate: Bool) -> Diagnosis {
         let port = ClientURL(url.absolute)?.port ?? 443

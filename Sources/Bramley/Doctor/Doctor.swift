@@ -3,7 +3,6 @@ internal import AppleID
 internal import Crypto
 internal import HTTP
 internal import Sockets
-internal import Web
 
 /// `bramley doctor`: examines everything once, next to a running server, and changes nothing.
 struct Doctor: Sendable {
@@ -41,7 +40,7 @@ struct Doctor: Sendable {
             let doctor = Doctor(
                 configuration: configuration, database: opened?.database, keyring: opened?.keyring, loop: loop,
                 transport: transport)
-            // Concurrently: each may have to wait for somebody who does not answer.
+            // Concurrently: each may wait for a server that does not answer.
             async let atApple = doctor.apple(
                 AppleProbe(configuration: apple, transport: transport, clock: doctor.clock))
             async let outside = doctor.site()
@@ -50,17 +49,16 @@ struct Doctor: Sendable {
             async let openID = clients(opened?.database, configuration, at: doctor.clock.now())
             async let certificate = doctor.certificate()
             let machine = await [certificate, doctor.outboundProxy()].compactMap(\.self)
-            let told = await [notifications].compactMap(\.self)
-            return await warnings + [opening] + doctor.store() + inside + machine + atApple + outside + told + openID
+            let latest = await [notifications].compactMap(\.self)
+            return await warnings + [opening] + doctor.store() + inside + machine + atApple + outside + latest + openID
         }
     }
 
-    /// The database and the sealing key, where they can be opened, and whether they can.
     private static func open(_ input: ConfigurationInput) -> (OperatorDatabase?, Diagnosis) {
         do {
             let opened = try OperatorDatabase.open(input)
             let place = opened.configuration.storage.place
-            return (opened, .good(.database, "\(place) opens, and so do the sealed values in it."))
+            return (opened, .good(.database, "\(place) and the sealed values in it can be opened."))
         } catch {
             if let storage = (try? ConfigurationLoader.loadDatabase(input))?.storage, !storage.mayHoldDatabase {
                 return (
@@ -71,11 +69,10 @@ struct Doctor: Sendable {
                             + "the folder of the configuration file.")
                 )
             }
-            return (nil, .wrong(.databaseUnusable, "\(error)", next: "Fix that as the user who runs the server."))
+            return (nil, .wrong(.databaseUnusable, "\(error)", next: "Fix this as the user that runs the server."))
         }
     }
 
-    /// Nothing without an outbound proxy.
     private func outboundProxy() -> Diagnosis? {
         guard let proxy = configuration.outboundProxy.server else { return nil }
         let endpoint = configuration.apple.endpoint
@@ -104,10 +101,7 @@ struct Doctor: Sendable {
             throw CommandFailure("This machine cannot open connections: \(error).")
         }
     }
-}
 
-/// The problems of `bramley check`, as findings.
-extension Doctor {
     /// For an invalid configuration; the last error says that the examination ends there.
     static func refusal(_ problems: [ConfigurationProblem]) -> [Diagnosis] {
         var found = diagnoses(of: problems)
@@ -117,8 +111,7 @@ extension Doctor {
 
     static let nothingElse = "Nothing else was checked."
 
-    /// - Parameter isSimulated: whether a simulator replaces Apple; it sends notifications even to a server without an
-    ///   app.
+    /// - Parameter isSimulated: a simulated Apple sends notifications even to a server without an app.
     static func diagnoses(of problems: [ConfigurationProblem], isSimulated: Bool = false) -> [Diagnosis] {
         problems.map { problem in
             let isError = problem.severity == .error

@@ -22,44 +22,38 @@ extension Finding {
         case .configurationDoubtful: .unsure(.configuration, "a warning of `bramley check`")
         case .appleKeyUnusable: .wrong(.appleKey, "the `.p8` is missing, unreadable, or not a P-256 key")
         case .appleKeyIDDoubtful: .unsure(.appleKey, "the file name has another key ID than `apple.keyID`")
-        case .appleKeyRefused:
-            .unsure(.appleKey, "it signs, but Apple refuses every client with it: revoked, or another team's?")
+        case .appleKeyRefused: .unsure(.appleKey, "Apple refuses every client with it: revoked, or another team's?")
         case .databaseMissing: .wrong(.database, "there is none in `storage.directory`")
         case .databaseUnusable:
             .wrong(
                 .database,
-                "it cannot be used: permissions, another sealing key or version, damage; PostgreSQL's lets "
-                    + "others create in its schema")
+                "permissions, another sealing key or version, or damage; PostgreSQL's lets others create in its schema")
         case .databaseClock: .wrong(.database, "this clock and PostgreSQL's differ by a second or more")
         case .databaseNotDurable: .wrong(.database, "PostgreSQL confirms writes that a crash may undo")
-        case .replicationAsynchronous:
-            .unsure(.database, "a standby that takes over may lack the last writes")
+        case .replicationAsynchronous: .unsure(.database, "a standby that takes over may lack the last writes")
         case .serverNotRunning: .wrong(.server, "`admin.host` and `admin.port` do not answer")
         case .serverNotReady: .wrong(.server, "it cannot write, or is stopping")
         case .serverElsewhere:
             .wrong(.server, "another program answers, or a Bramley of another version or sealing key")
         case .certificateDoubtful: .unsure(.certificate, "a warning of `bramley check`")
         case .certificateNotShown: .wrong(.certificate, "no TLS on `server.host` and `server.port`")
-        case .certificateStale:
-            .wrong(.certificate, "the server uses another one than the files hold; its log says why")
+        case .certificateStale: .wrong(.certificate, "the server's differs from the files'; its log says why")
         case .appleUnreachable: .wrong(.appleKeySet, "`apple.endpoint` does not answer: DNS, firewall, routes")
         case .appleTLS:
-            .wrong(
-                .appleKeySet, "its certificate is not trusted here: root certificates, clock, TLS inspection")
+            .wrong(.appleKeySet, "its certificate is not trusted here: roots, clock, TLS inspection")
         case .appleKeySetUnusable: .wrong(.appleKeySet, "no usable keys; the last ones work for seven days")
-        case .clockSkewed:
-            .wrong(.clock, "half a minute or more from Apple's; sign-ins fail from a minute")
+        case .clockSkewed: .wrong(.clock, "half a minute or more from Apple's; sign-ins fail from a minute")
         case .clockUnknown: .unsure(.clock, "no answer of Apple's had a date")
         case .clientRefused:
             .wrong(
                 .client,
                 "Apple refuses it. If all: Team ID, key ID or `.p8`. If one: it is another team's, lacks Sign in with "
-                    + "Apple, or is not grouped with the key's App ID")
+                    + "Apple, or is not grouped with the key's App ID"
+            )
         case .clientUnproven: .unsure(.client, "Apple rejected only the made-up code")
         case .clientUnexpected: .unsure(.client, "Apple rejected the request with another error")
         case .clientUnanswered: .wrong(.client, "Apple answered 5xx, 429, HTML or nothing")
-        case .publicURLUnreachable:
-            .wrong(.publicURL, "no DNS or no answer; hairpin NAT if it works from outside")
+        case .publicURLUnreachable: .wrong(.publicURL, "no DNS or no answer; hairpin NAT if it works from outside")
         case .publicURLUnavailable: .wrong(.publicURL, "it answers 5xx: the proxy does not reach Bramley")
         case .publicURLRedirects: .wrong(.publicURL, "it redirects; Apple does not follow")
         case .publicURLElsewhere:
@@ -69,10 +63,9 @@ extension Finding {
         case .publicURLForTests: .unsure(.publicURL, "it is localhost or `.test`, with the real Apple")
         case .tlsExpired: .wrong(.tls, "the certificate has expired")
         case .tlsName: .wrong(.tls, "the certificate is for other names")
-        case .tlsUntrusted: .wrong(.tls, "its authority is private, intermediates are missing, or it is not valid yet")
+        case .tlsUntrusted: .wrong(.tls, "a private authority, missing intermediates, or not valid yet")
         case .tlsVersion: .wrong(.tls, "no TLS 1.2")
-        case .tlsFailed:
-            .wrong(.tls, "no TLS on that port, or no common cipher (ECDHE with AES-GCM or ChaCha20)")
+        case .tlsFailed: .wrong(.tls, "no TLS on that port, or no common cipher (ECDHE with AES-GCM or ChaCha20)")
         case .callbackBlocked:
             .wrong(
                 .callback,
@@ -82,7 +75,7 @@ extension Finding {
         case .notificationsUnlisted:
             .wrong(
                 .notifications,
-                "`apple.bundleIDs` is empty, so Apple's notifications will be refused; unsure with a simulated Apple")
+                "`apple.bundleIDs` is empty: Apple's notifications will be refused; unsure with a simulated Apple")
         case .cookiesRemoved: .wrong(.cookies, "the proxy removes `Cookie` or `Set-Cookie`")
         case .cookiesChanged: .wrong(.cookies, "the proxy changes names or attributes of cookies")
         case .headersChanged:
@@ -97,31 +90,30 @@ extension Finding {
         case .oneAddress:
             .wrong(
                 .traffic,
-                "all sign-in pages of the last two hours went to one address; unsure if it is a public one")
+                "all sign-in pages of the last two hours went to one address; unsure if it is public")
         case .noNotification:
             .unsure(
                 .lastNotification,
                 "a daily check found a dead token, and no notification has come since; a changed password has the "
-                    + "same effect")
+                    + "same effect"
+            )
         case .notificationRefused:
             .wrong(
                 .lastNotification,
-                "its app is not in `apple.bundleIDs`; add it only if it is your team's primary App ID or grouped with "
-                    + "it")
+                "it was for an [unlisted app](../apps/events.md#notifications-for-unlisted-apps)")
         case .openIDClientUnusable:
             .wrong(
                 .openIDClient,
-                "its ID is an `assertion.audience`, or it breaks another rule; Bramley treats it as unknown")
+                "its ID is an `assertion.audience`, or it breaks another rule: treated as unknown")
         case .openIDRedirectUnusable: .wrong(.openIDClient, "its redirect URI is a page of Bramley's")
         case .openIDRedirectLocal:
             .unsure(
-                .openIDClient, "its redirect URI is on `localhost`, and it has a secret: fine on your own machine")
+                .openIDClient, "its redirect URI is on `localhost`, though it has a secret: fine on your own machine")
         case .openIDClientRefused:
             .wrong(.openIDClient, "it last sent a wrong secret, or one that a public client does not have")
         case .openIDClientUnused: .unsure(.openIDClient, "a day after it was registered, it has no token yet")
         case .openIDLogoutFailing:
-            .wrong(
-                .openIDClient, "the application does not accept [logout tokens](../apps/openid.md#back-channel-logout)")
+            .wrong(.openIDClient, "it does not accept [logout tokens](../apps/openid.md#back-channel-logout)")
         }
     }
 }

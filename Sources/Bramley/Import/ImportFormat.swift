@@ -11,7 +11,6 @@ package enum ImportFormat: String, CaseIterable, Sendable {
     /// Enough for every export; Bramley's own lines need 4.
     var depth: Int { self == .bramley ? 4 : 32 }
 
-    /// Nil for Bramley's own.
     var layout: ImportLayout? { ImportLayout.ofProducts[self] }
 }
 
@@ -30,15 +29,14 @@ extension ImportLayout {
                 family: ["profileData.family_name"], name: ["profileData.name"]),
             account: Fields(
                 email: ["email"], isVerified: ["email_verified"], isPrivate: ["is_private_email"],
-                given: ["given_name"],
-                family: ["family_name"], name: ["name"]),
+                given: ["given_name"], family: ["family_name"], name: ["name"]),
             id: "user_id", idPrefix: "apple|", disabled: "blocked"),
         // https://firebase.google.com/docs/cli/auth: passwords are no entry of `providerUserInfo`.
         .firebase: ImportLayout(
             identities: "providerUserInfo", provider: "providerId", apple: "apple.com",
             identity: Fields(subject: ["rawId"], email: ["email"], name: ["displayName"]),
             account: Fields(email: ["email"], isVerified: ["emailVerified"], name: ["displayName"]),
-            id: "localId", otherWays: ["passwordHash"], disabled: "disabled"),
+            id: "localId", otherMethods: ["passwordHash"], disabled: "disabled"),
         // https://www.keycloak.org/docs-api/latest/rest-api/index.html#UserRepresentation: a federated identity has no
         // address. `federationLink` names a directory that the account came from.
         .keycloak: ImportLayout(
@@ -46,7 +44,7 @@ extension ImportLayout {
             identity: Fields(subject: ["userId"]),
             account: Fields(
                 email: ["email"], isVerified: ["emailVerified"], given: ["firstName"], family: ["lastName"]),
-            id: "id", otherWays: ["credentials", "federationLink"], enabled: "enabled"),
+            id: "id", otherMethods: ["credentials", "federationLink"], enabled: "enabled"),
         // https://supabase.com/docs/guides/auth/identities: the table `auth.identities`, and two columns of `auth.users`.
         .supabase: ImportLayout(
             provider: "provider", apple: "apple",
@@ -60,7 +58,7 @@ extension ImportLayout {
         .nextAuth: ImportLayout(
             provider: "provider", apple: "apple", identity: Fields(subject: ["providerAccountId"]),
             account: Fields(email: ["email"], verifiedAt: ["emailVerified"], name: ["name"]),
-            id: "userId", otherWays: ["otherAccounts"]),
+            id: "userId", otherMethods: ["otherAccounts"]),
     ]
 }
 
@@ -73,12 +71,9 @@ package struct ImportAdvice: Sendable {
     private var isUTF16 = false
     private var other: ImportFormat?
 
-    package init(_ format: ImportFormat) {
-        self.format = format
-    }
+    package init(_ format: ImportFormat) { self.format = format }
 
-    /// - Parameter line: one that named nobody.
-    package mutating func look(at line: [UInt8]) {
+    package mutating func inspect(_ line: [UInt8]) {
         guard seen < Self.lines else { return }
         seen += 1
         if line.starts(with: [0xFF, 0xFE]) || line.starts(with: [0xFE, 0xFF]) { isUTF16 = true }
@@ -95,25 +90,24 @@ package struct ImportAdvice: Sendable {
         other = other ?? ImportFormat.allCases.first { $0 != format && $0.recognises(object) }
     }
 
-    package mutating func lookAtLongLine() {
+    package mutating func inspectLongLine() {
         if seen == 0 { isOneDocument = true }
         seen += 1
     }
 
     package var text: String {
-        "nobody was recognised: "
-            + (isUTF16 ? Self.encoding : isOneDocument ? oneDocument : other.map(otherProduct) ?? format.check)
-    }
-
-    private static let encoding = "the input is UTF-16, and must be UTF-8. Try iconv -f UTF-16 -t UTF-8 FILE"
-
-    private var oneDocument: String {
-        "the input seems to be one JSON document, and each line must be one person. "
-            + "Try jq -c '.users[]' FILE (or '.[]' for a list) | bramley users import - --from \(format.rawValue)"
-    }
-
-    private func otherProduct(_ other: ImportFormat) -> String {
-        "the lines seem to be of another product. Try --from \(other.rawValue)"
+        let cause =
+            if isUTF16 {
+                "the input is UTF-16 but must be UTF-8. Try iconv -f UTF-16 -t UTF-8 FILE"
+            } else if isOneDocument {
+                "the input seems to be one JSON document, but each line must be one person. "
+                    + "Try jq -c '.users[]' FILE (or '.[]' for a list) | bramley users import - --from \(format.rawValue)"
+            } else if let other {
+                "the lines seem to be from another product. Try --from \(other.rawValue)"
+            } else {
+                format.check
+            }
+        return "nobody was recognised: \(cause)"
     }
 }
 
@@ -123,11 +117,10 @@ extension ImportFormat {
         return (try? layout.person(object)) != nil
     }
 
-    /// What makes a sound export of this product name nobody.
     fileprivate var check: String {
         switch self {
         case .bramley:
-            "each line needs appleSubject, or --from names the product that wrote it (docs/operate/import.md)"
+            "each line needs appleSubject, unless --from names the product that wrote the file (docs/operate/import.md)"
         case .auth0: "does the export have the field identities, and people whose provider is apple?"
         case .firebase:
             "does providerUserInfo have entries of apple.com? firebase-tools before May 2026 leaves them out: update it "

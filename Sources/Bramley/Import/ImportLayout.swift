@@ -1,18 +1,13 @@
 internal import AppleID
 internal import Coding
 
-/// Where the export of a product has what an import needs.
-///
-/// An account may have several identities. What stands in the account itself is Apple's word only where nothing but the
-/// Apple identity can have brought it: else its address may be another provider's, and is not taken.
+/// Where the export of a product has what an import needs. An account's own address counts as Apple's word only where
+/// nothing but the Apple identity can have brought it: otherwise it may be another provider's.
 struct ImportLayout: Sendable {
-    /// Members of an account, or of one of its identities.
     struct Fields: Sendable {
         var subject: [FieldPath] = []
         var email: [FieldPath] = []
-        /// Apple's boolean or text.
         var isVerified: [FieldPath] = []
-        /// The time of the verification.
         var verifiedAt: [FieldPath] = []
         var isPrivate: [FieldPath] = []
         var given: [FieldPath] = []
@@ -23,29 +18,21 @@ struct ImportLayout: Sendable {
 
     /// The list of the account's identities; nil where each line is one identity.
     var identities: FieldPath?
-    /// The member of an identity that names its provider.
     var provider: FieldPath
-    /// What that member says of Apple.
     var apple: String
     var identity: Fields
     var account = Fields()
-    /// The old product's id.
     var id: FieldPath
-    /// In an id whose account Apple's identity made: stands before the subject.
+    /// What precedes the subject in the id of an account that Apple's identity made.
     var idPrefix: String?
-    /// There is something in one of these where the account has other ways in than its identities.
-    var otherWays: [FieldPath] = []
-    /// True where the person is shut out.
+    /// One of these has a value if the account has other methods to sign in than its identities.
+    var otherMethods: [FieldPath] = []
     var disabled: FieldPath?
-    /// False where the person is shut out.
     var enabled: FieldPath?
-    /// There is something in one of these where the person is shut out.
+    /// One of these has a value if the person is disabled.
     var disabledSince: [FieldPath] = []
-}
 
-extension ImportLayout {
-    /// - Returns: the line in the members of `ImportLine`, and further Apple identities of the same account; nil when the
-    ///   line has no Apple identity.
+    /// - Returns: members of `ImportLine`, and further Apple identities of the account; nil without an Apple identity.
     func person(_ line: JSONObject) throws(InputFlaw) -> (members: JSONObject, others: [String])? {
         let all = identities(of: line)
         let ofApple = all.filter { provider.value(in: $0) == .string(apple) }
@@ -60,12 +47,13 @@ extension ImportLayout {
         }
         let entry = ofApple.first { identity.subject.value(in: $0) == subject } ?? JSONObject()
         // Where the id says which identity made the account, the list need not have them all.
-        let isOnlyWay = subject == made || (idPrefix == nil && all.count == 1 && !otherWays.hasSomething(in: line))
+        let isOnlyMethod =
+            subject == made || (idPrefix == nil && all.count == 1 && !otherMethods.hasSomething(in: line))
 
         var members = JSONObject([("appleSubject", subject)])
         members["externalID"] = id.value(in: line)
-        if try isShutOut(line) { members["disabled"] = true }
-        addEmail(to: &members, line, entry, isOnlyWay: isOnlyWay)
+        if try isDisabled(line) { members["disabled"] = true }
+        addEmail(to: &members, line, entry, isOnlyMethod: isOnlyMethod)
         let name = name(line, entry)
         if !name.isEmpty { members["name"] = .object(name) }
         var others: [String] = []
@@ -81,11 +69,11 @@ extension ImportLayout {
     }
 
     /// The identity's own address; the account's where it can only be the same.
-    private func addEmail(to members: inout JSONObject, _ line: JSONObject, _ entry: JSONObject, isOnlyWay: Bool) {
+    private func addEmail(to members: inout JSONObject, _ line: JSONObject, _ entry: JSONObject, isOnlyMethod: Bool) {
         let own = identity.email.value(in: entry)?.nonEmptyText
         let ofAccount = account.email.value(in: line)?.nonEmptyText
-        // As at a sign-in, one that is no address is none.
-        guard let address = own ?? (isOnlyWay ? ofAccount : nil), EmailClaims.isSafe(address) else { return }
+        // As at a sign-in, an invalid address counts as absent.
+        guard let address = own ?? (isOnlyMethod ? ofAccount : nil), EmailClaims.isSafe(address) else { return }
         members["email"] = .string(address)
         let isSame = address.isExactly(ofAccount ?? "")
         members["emailVerified"] = .bool(
@@ -110,26 +98,24 @@ extension ImportLayout {
         return JSONObject()
     }
 
-    /// - Throws: when the line does not say it clearly: nobody comes in by a misreading.
-    private func isShutOut(_ line: JSONObject) throws(InputFlaw) -> Bool {
+    /// - Throws: when the line is unclear: a misreading must not enable anybody.
+    private func isDisabled(_ line: JSONObject) throws(InputFlaw) -> Bool {
         if disabledSince.hasSomething(in: line) { return true }
-        if let value = disabled?.value(in: line) { return try isSaid(value, "disabled") }
-        if let value = enabled?.value(in: line) { return try !isSaid(value, "enabled") }
+        if let value = disabled?.value(in: line) { return try flag(value, "disabled") }
+        if let value = enabled?.value(in: line) { return try !flag(value, "enabled") }
         return false
     }
 
-    /// Booleans, and what databases without them write.
-    private func isSaid(_ value: JSONValue, _ meaning: String) throws(InputFlaw) -> Bool {
+    private func flag(_ value: JSONValue, _ meaning: String) throws(InputFlaw) -> Bool {
         switch value {
         case true, "true", "t", 1, "1": return true
         case false, "false", "f", 0, "0", "": return false
-        default: throw InputFlaw("whether the person is \(meaning) is neither true nor false")
+        default: throw InputFlaw("the \(meaning) flag is neither true nor false")
         }
     }
 }
 
 extension ImportLayout.Fields {
-    /// Nil when the object does not say.
     fileprivate func isVerified(_ object: JSONObject) -> Bool? {
         if let value = isVerified.value(in: object) { return EmailClaims.isTrue(value) }
         if let value = verifiedAt.value(in: object) { return EmailClaims.isTrue(value) || value.isTime }
@@ -138,12 +124,9 @@ extension ImportLayout.Fields {
 }
 
 extension JSONValue {
-    fileprivate var nonEmptyText: String? {
-        stringValue.flatMap { $0.isEmpty ? nil : $0 }
-    }
+    fileprivate var nonEmptyText: String? { stringValue.flatMap { $0.isEmpty ? nil : $0 } }
 
-    /// A date, with or without a time of any spelling, or seconds or milliseconds since 1970: later than 2001 both.
-    /// A zero date, or the first day of 1970, is what a database writes for none.
+    /// A date, or seconds or milliseconds since 1970, later than 2001; databases write a zero or 1970 for none.
     fileprivate var isTime: Bool {
         if let number = int64Value { return number >= 1_000_000_000 }
         guard let text = stringValue?.utf8.prefix(10), text.count == 10 else { return false }
@@ -157,9 +140,7 @@ extension JSONValue {
 struct FieldPath: Hashable, Sendable, ExpressibleByStringLiteral {
     private let names: [String]
 
-    init(stringLiteral text: String) {
-        names = text.split(separator: ".").map(String.init)
-    }
+    init(stringLiteral text: String) { names = text.split(separator: ".").map(String.init) }
 
     /// Nil where the path leads nowhere, or to null.
     func value(in object: JSONObject) -> JSONValue? {
@@ -174,7 +155,6 @@ struct FieldPath: Hashable, Sendable, ExpressibleByStringLiteral {
 }
 
 extension [FieldPath] {
-    /// Of the first that leads to a value.
     func value(in object: JSONObject) -> JSONValue? {
         for path in self {
             if let value = path.value(in: object) { return value }

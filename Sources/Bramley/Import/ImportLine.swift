@@ -12,7 +12,6 @@ package struct ImportLine: Sendable {
     package var name: PersonName
     package var email: EmailAddress?
     package var credential: (clientID: ClientID, token: RefreshToken)?
-    /// Of further Apple identities, which are not imported.
     package var otherSubjects: [String]
 
     private static let members = [
@@ -23,7 +22,6 @@ package struct ImportLine: Sendable {
     package static let longestSubject = 255
     package static let longestToken = 4096
 
-    /// - Parameter clientIDs: `apple.servicesID` and `apple.bundleIDs`.
     /// - Returns: nil for a person of another product who has no Apple identity.
     package static func parse(
         _ bytes: [UInt8], from format: ImportFormat = .bramley, clientIDs: [String]
@@ -34,7 +32,7 @@ package struct ImportLine: Sendable {
             guard let person = try layout.person(object) else { return nil }
             (object, otherSubjects) = person
         }
-        let fields = try LineFields(object, names: members) { "\($0) is not a member of a person" }
+        let fields = try LineFields(object, names: members) { "\($0) is not a known member" }
         guard let subject = try fields.identifier("appleSubject") else {
             throw InputFlaw("appleSubject is missing")
         }
@@ -58,7 +56,7 @@ package struct ImportLine: Sendable {
         guard let value = fields.object["name"], !value.isNull else { return PersonName() }
         guard let object = value.objectValue else { throw InputFlaw("name is not an object") }
         let parts = try LineFields(object, prefix: "name.", names: ["given", "family"]) {
-            "name has \($0); it may have given and family"
+            "name has the unknown member \($0); only given and family are allowed"
         }
         return PersonName(
             given: try parts.text("given").flatMap(DisplayName.sanitize),
@@ -70,7 +68,7 @@ package struct ImportLine: Sendable {
         let isPrivate = try fields.flag("isPrivateEmail")
         guard let address = try fields.text("email") else {
             guard isVerified == nil, isPrivate == nil else {
-                throw InputFlaw("emailVerified and isPrivateEmail say something about an email that is missing")
+                throw InputFlaw("emailVerified and isPrivateEmail require email")
             }
             return nil
         }
@@ -99,9 +97,7 @@ struct LineFields {
     let object: JSONObject
     private let prefix: String
 
-    /// - Parameters:
-    ///   - names: all members it may have: a misspelt one would be silently lost.
-    ///   - prefix: stands before a member's name in what is said of it.
+    /// - Parameter names: all members it may have: a misspelt one would be silently lost.
     init(_ object: JSONObject, prefix: String = "", names: [String], else refusal: (String) -> String)
         throws(InputFlaw)
     {
@@ -115,38 +111,34 @@ struct LineFields {
     static func object(parsing bytes: [UInt8], depth: Int) throws(InputFlaw) -> JSONObject {
         let limits = JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: depth)
         let value = try translating(try JSONReader.parse(bytes, limits: limits)) { (error: JSONError) in
-            InputFlaw("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
+            InputFlaw("not JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
         }
-        guard let object = value.objectValue else { throw InputFlaw("no JSON object") }
+        guard let object = value.objectValue else { throw InputFlaw("not a JSON object") }
         return object
     }
 
-    func text(_ name: String) throws(InputFlaw) -> String? {
-        guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw InputFlaw("\(prefix)\(name) is not a string") }
-        return text
-    }
+    func text(_ name: String) throws(InputFlaw) -> String? { try read(name, \.stringValue, else: "not a string") }
 
     /// A text, or a whole number: databases write either.
     func identifier(_ name: String) throws(InputFlaw) -> String? {
-        guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.identifierText else {
-            throw InputFlaw("\(prefix)\(name) is neither a string nor a whole number")
-        }
-        return text
+        try read(name, \.identifierText, else: "neither a string nor a whole number")
     }
 
     func flag(_ name: String) throws(InputFlaw) -> Bool? {
+        try read(name, EmailClaims.flag, else: "neither true nor false")
+    }
+
+    private func read<Value>(
+        _ name: String, _ read: (JSONValue) -> Value?, else fault: String
+    ) throws(InputFlaw) -> Value? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let flag = EmailClaims.flag(value) else {
-            throw InputFlaw("\(prefix)\(name) is neither true nor false")
-        }
-        return flag
+        guard let found = read(value) else { throw InputFlaw("\(prefix)\(name) is \(fault)") }
+        return found
     }
 
     static func checkToken(_ text: String, _ name: String, longest: Int) throws(InputFlaw) {
         guard (1...longest).contains(text.utf8.count), text.isVisibleASCII else {
-            throw InputFlaw("\(name) is not 1 to \(longest) printable ASCII characters without blanks")
+            throw InputFlaw("\(name) is not 1 to \(longest) printable ASCII characters without spaces")
         }
     }
 }

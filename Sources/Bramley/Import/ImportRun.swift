@@ -1,17 +1,13 @@
 package import Accounts
-internal import Coding
 internal import Crypto
 internal import Sockets
 
-/// Imports the lines of a stream, one batch per transaction.
-///
-/// Whatever ends it, each batch is in the database completely or not at all, and running it again with the same lines
-/// changes nothing that exists: so it continues where it was.
+/// Imports lines, one batch per transaction. The same lines again change nothing, so a second run continues the first.
 struct ImportRun {
     /// Lines in one transaction: few enough that a concurrent sign-in does not wait long for the lock.
     static let batch = 500
 
-    let place: OperatorDatabase
+    let context: OperatorDatabase
     let isRehearsal: Bool
     private var report = ImportReport()
     /// The new people and external IDs of a rehearsal's earlier batches, which the database does not contain.
@@ -21,23 +17,20 @@ struct ImportRun {
     private var pending: [(line: Int, entry: Entry)] = []
     private let format: ImportFormat
     private let clientIDs: [String]
-    /// For an import that recognises nobody.
     private(set) var advice: ImportAdvice
     private let reader: LineReader
 
-    /// A parsed line.
     private enum Entry {
         case person(ImportedPerson)
         case refused(String)
-        /// A further identity of the person before.
         case other(AppleSubject)
     }
 
-    init(_ file: InputFile, from format: ImportFormat, place: OperatorDatabase, isRehearsal: Bool) {
+    init(_ file: InputFile, from format: ImportFormat, context: OperatorDatabase, isRehearsal: Bool) {
         self.format = format
         advice = ImportAdvice(format)
-        self.place = place
-        clientIDs = place.configuration.checkScope.clients.map(\.rawValue)
+        self.context = context
+        clientIDs = context.configuration.checkScope.clients.map(\.rawValue)
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
         progress = ProgressLine(total: file.size)
@@ -66,7 +59,7 @@ struct ImportRun {
     private mutating func read(_ line: LineReader.Line) {
         if line.isBlank { return }
         guard case .text(let bytes) = line else {
-            if report.recognised == 0 { advice.lookAtLongLine() }
+            if report.recognised == 0 { advice.inspectLongLine() }
             pending.append((reader.number, .refused("longer than \(LineReader.longestLine) bytes")))
             return
         }
@@ -81,19 +74,19 @@ struct ImportRun {
         } catch {
             pending.append((reader.number, .refused(error.fault)))
         }
-        if report.recognised == 0 { advice.look(at: bytes) }
+        if report.recognised == 0 { advice.inspect(bytes) }
     }
 
     private func person(_ line: ImportLine) -> ImportedPerson {
         let credential = line.credential.map { credential in
-            let context = RefreshToken.sealingContext(
-                team: place.team, subject: line.subject, clientID: credential.clientID)
+            let sealing = RefreshToken.sealingContext(
+                team: context.team, subject: line.subject, clientID: credential.clientID)
             return ImportedPerson.Credential(
                 clientID: credential.clientID,
-                sealedRefreshToken: place.keyring.seal(
-                    Array(credential.token.value.utf8), purpose: .refreshToken, context: context))
+                sealedRefreshToken: context.keyring.seal(
+                    Array(credential.token.value.utf8), purpose: .refreshToken, context: sealing))
         }
-        var person = ImportedPerson(newUser: place.identifiers.make(), subject: line.subject)
+        var person = ImportedPerson(newUser: context.identifiers.make(), subject: line.subject)
         person.externalID = line.externalID
         if line.isDisabled { person.state = .disabled }
         person.name = line.name
@@ -108,8 +101,8 @@ struct ImportRun {
         let people = batch.compactMap { line in if case .person(let person) = line.entry { person } else { nil } }
         var results: [ImportResult] = []
         if !people.isEmpty {
-            results = try await place.database.importPeople(
-                people, team: place.team, isRehearsal: isRehearsal, at: place.now)
+            results = try await context.database.importPeople(
+                people, team: context.team, isRehearsal: isRehearsal, at: context.now)
         }
         // Reported in the order of the lines, whatever the reason of each refusal.
         var next = zip(people, results).makeIterator()
@@ -118,7 +111,7 @@ struct ImportRun {
             case .refused(let reason): refuse(line, reason)
             case .other(let subject):
                 report.otherIdentities += 1
-                remark(line, "a further Apple identity of this person is not imported: \(subject.rawValue)")
+                remark(line, "an additional Apple identity of this person is not imported: \(subject.rawValue)")
             case .person:
                 guard let (person, result) = next.next() else { return }
                 count(isRehearsal ? rehearse(result, of: person) : result, line: line)
@@ -148,8 +141,6 @@ struct ImportRun {
         CommandOutput.remark("line \(line): \(text)")
     }
 
-    // MARK: Rehearsals
-
     /// 16 bytes of a hash: there may be millions.
     private static func key(_ text: String) -> UInt128 {
         SHA256.hash(utf8: text).bytes[..<16].reduce(0) { $0 << 8 | UInt128($1) }
@@ -178,17 +169,12 @@ package struct ImportReport: Hashable, Sendable {
     package var updated = 0
     package var unchanged = 0
     package var refused = 0
-    /// People of another product who have no Apple identity.
     package var withoutApple = 0
-    /// Further Apple identities of people who have one already.
     package var otherIdentities = 0
     /// Lines that named somebody, refused or not.
     package var recognised = 0
-    /// False when interrupted.
     package var isComplete = true
     package var isRehearsal = false
-
-    package init() {}
 
     package var lines: Int { imported + updated + unchanged + refused + withoutApple }
 
@@ -196,12 +182,11 @@ package struct ImportReport: Hashable, Sendable {
         var text =
             "\(lines) lines: \(imported) imported, \(updated) updated, \(unchanged) unchanged, \(refused) refused."
         if withoutApple > 0 { text += " \(withoutApple) have no Apple identity." }
-        if otherIdentities > 0 { text += " \(otherIdentities) further Apple identities were not imported." }
+        if otherIdentities > 0 { text += " \(otherIdentities) additional Apple identities were not imported." }
         if isRehearsal { text += " Nothing was written." }
         return text
     }
 
-    /// In JSON.
     package var members: [FieldValue.Member] {
         [
             ("lines", .number(lines)), ("imported", .number(imported)), ("updated", .number(updated)),

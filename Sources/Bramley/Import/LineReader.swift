@@ -1,10 +1,10 @@
+internal import Coding
 package import Sockets
 
 /// Reads the lines of a stream of any size, keeping one piece of it in memory.
 package final class LineReader {
     package enum Line: Hashable, Sendable {
         case text([UInt8])
-        /// Too long: skipped, not kept.
         case tooLong
 
         var isBlank: Bool {
@@ -13,7 +13,6 @@ package final class LineReader {
         }
     }
 
-    /// The longest line in bytes, without its line end.
     package static let longestLine = 65_536
     private static let piece = 65_536
 
@@ -21,14 +20,10 @@ package final class LineReader {
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
-    /// The number of lines returned.
     package private(set) var number = 0
-    /// The number of bytes read.
     package private(set) var bytesRead = 0
 
-    package init(_ file: InputFile) {
-        self.file = file
-    }
+    package init(_ file: InputFile) { self.file = file }
 
     /// The next line without its LF; nil at the end, or when the task is cancelled while waiting for input.
     package func next() throws(CommandFailure) -> Line? {
@@ -62,16 +57,12 @@ package final class LineReader {
         return isTooLong || range.count > Self.longestLine ? .tooLong : .text(Array(buffer[range]))
     }
 
-    /// - Returns: false when the task was cancelled.
     private func fill() throws(CommandFailure) -> Bool {
         while !file.isReadable(within: 200) {
             if Task.isCancelled { return false }
         }
-        let count: Int
-        do {
-            count = try file.read(Self.piece, appendingTo: &buffer)
-        } catch {
-            throw CommandFailure("The input cannot be read: \(error).")
+        let count = try translating(try file.read(Self.piece, appendingTo: &buffer)) { (error: SystemError) in
+            CommandFailure("The input cannot be read: \(error).")
         }
         // A byte order mark, as some editors write one.
         if bytesRead == 0, buffer.starts(with: [0xEF, 0xBB, 0xBF]) { start = 3 }
@@ -82,10 +73,7 @@ package final class LineReader {
 }
 
 extension InputFile {
-    /// A file that a command names, or - for standard input.
-    /// - Parameters:
-    ///   - bits: permissions of others that it should not have.
-    ///   - advice: why, and what to do.
+    /// A file that a command names, or - for standard input. Warns where others have permissions they should not have.
     static func open(_ path: String, without bits: UInt32, _ advice: String) throws(CommandFailure) -> InputFile {
         do {
             let file = path == "-" ? try InputFile.standardInput() : try InputFile(path: path)

@@ -17,7 +17,6 @@ package struct LineLogHandler: LogHandler {
     private let sink: any LogSink
     private let now: @Sendable () -> Timestamp
 
-    /// - Parameter now: the wall clock, injected for tests.
     package init(
         label: String, level: Logger.Level, format: LogFormat, sink: any LogSink,
         now: @escaping @Sendable () -> Timestamp
@@ -42,56 +41,47 @@ package struct LineLogHandler: LogHandler {
         if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
         if let given = event.metadata { all.merge(given) { _, new in new } }
         if let error = event.error, all["error"] == nil { all["error"] = .string("\(error)") }
-        sink.write(
-            Self.line(event.level, event.message.description, all, label: label, format: format, at: now()))
+        sink.write(Self.line(event.level, event.message.description, all, label: label, format: format, at: now()))
     }
 
-    /// One line, including its end.
     static func line(
         _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, label: String, format: LogFormat,
         at time: Timestamp
     ) -> [UInt8] {
-        var line = LogLine(level, message, label: label, format: format, at: time)
-        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
-        return line.finish()
-    }
-}
-
-/// The bytes of a growing line.
-private struct LogLine {
-    /// The line's own names; metadata with the same name gets an underscore, so that no name is repeated.
-    private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
-    /// Deeper metadata is cut.
-    private static let maximumDepth = 8
-
-    let format: LogFormat
-    private var bytes: [UInt8] = []
-
-    init(_ level: Logger.Level, _ message: String, label: String, format: LogFormat, at time: Timestamp) {
-        self.format = format
-        bytes.reserveCapacity(256)
+        var line: [UInt8] = []
+        line.reserveCapacity(256)
         switch format {
         case .json:
-            append("{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":")
-            LogEscaping.append(label, to: &bytes, quoted: true)
-            append(",\"message\":")
-            LogEscaping.append(message, to: &bytes, quoted: true)
+            line.append("{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":")
+            LogEscaping.append(label, to: &line, quoted: true)
+            line.append(",\"message\":")
+            LogEscaping.append(message, to: &line, quoted: true)
         case .text:
-            append("\(time.rfc3339) \(level.rawValue) ")
-            LogEscaping.append(message, to: &bytes, quoted: false)
+            line.append("\(time.rfc3339) \(level.rawValue) ")
+            LogEscaping.append(message, to: &line, quoted: false)
         }
+        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line.add(name, value, format) }
+        line.append(format == .json ? "}\n" : "\n")
+        return line
     }
 
-    mutating func add(_ name: String, _ value: Logger.MetadataValue) {
+    /// The line's own names; metadata with the same name gets an underscore, so that no name is repeated.
+    fileprivate static let ownNames: Set<String> = ["time", "level", "logger", "message"]
+    /// Deeper metadata is cut.
+    fileprivate static let maximumDepth = 8
+}
+
+extension [UInt8] {
+    fileprivate mutating func add(_ name: String, _ value: Logger.MetadataValue, _ format: LogFormat) {
         switch format {
         case .json:
             append(",")
-            LogEscaping.append(Self.ownNames.contains(name) ? name + "_" : name, to: &bytes, quoted: true)
+            LogEscaping.append(LineLogHandler.ownNames.contains(name) ? name + "_" : name, to: &self, quoted: true)
             append(":")
             appendJSON(value, depth: 0)
         case .text:
             append(" ")
-            LogEscaping.append(name, to: &bytes, quoted: !LogEscaping.isPlainWord(name))
+            LogEscaping.append(name, to: &self, quoted: !LogEscaping.isPlainWord(name))
             append("=")
             switch value {
             case .string(let text): appendWord(text)
@@ -101,22 +91,15 @@ private struct LogLine {
         }
     }
 
-    mutating func finish() -> [UInt8] {
-        append(format == .json ? "}\n" : "\n")
-        return bytes
+    fileprivate mutating func appendWord(_ text: String) {
+        LogEscaping.append(text, to: &self, quoted: !LogEscaping.isPlainWord(text))
     }
 
-    private mutating func appendWord(_ text: String) {
-        LogEscaping.append(text, to: &bytes, quoted: !LogEscaping.isPlainWord(text))
-    }
-
-    private mutating func appendJSON(_ value: Logger.MetadataValue, depth: Int) {
-        guard depth < Self.maximumDepth else { return append("null") }
+    fileprivate mutating func appendJSON(_ value: Logger.MetadataValue, depth: Int) {
+        guard depth < LineLogHandler.maximumDepth else { return append("null") }
         switch value {
-        case .string(let text):
-            LogEscaping.append(text, to: &bytes, quoted: true)
-        case .stringConvertible(let text):
-            LogEscaping.append(text.description, to: &bytes, quoted: true)
+        case .string(let text): LogEscaping.append(text, to: &self, quoted: true)
+        case .stringConvertible(let text): LogEscaping.append(text.description, to: &self, quoted: true)
         case .array(let values):
             append("[")
             for (index, element) in values.enumerated() {
@@ -128,7 +111,7 @@ private struct LogLine {
             append("{")
             for (index, member) in values.sorted(by: { $0.key < $1.key }).enumerated() {
                 if index > 0 { append(",") }
-                LogEscaping.append(member.key, to: &bytes, quoted: true)
+                LogEscaping.append(member.key, to: &self, quoted: true)
                 append(":")
                 appendJSON(member.value, depth: depth + 1)
             }
@@ -136,7 +119,5 @@ private struct LogLine {
         }
     }
 
-    private mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
-    }
+    fileprivate mutating func append(_ text: String) { append(contentsOf: text.utf8) }
 }

@@ -1,19 +1,15 @@
 internal import Coding
 
-/// Makes any text safe for one line of a log or for a terminal.
-///
-/// A peer's value may contain line ends (a forged line), ESC or the one-byte CSI (commands for the terminal that shows
-/// the log), or marks that change the reading direction. All of them are written as `\uXXXX`.
+/// Makes any text safe for one line of a log or for a terminal: line ends (a forged line), ESC and the one-byte CSI
+/// (commands for the terminal), and marks that change the reading direction become `\uXXXX`.
 package enum LogEscaping {
-    /// The text with control characters, line and paragraph separators and direction marks escaped.
     package static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         append(text, to: &bytes, quoted: false)
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// - Parameter quoted: inside quotation marks, as a JSON string (RFC 8259 §7); otherwise quotation marks and
-    ///   backslashes are unchanged.
+    /// - Parameter quoted: as a JSON string (RFC 8259 §7); otherwise quotation marks and backslashes are unchanged.
     package static func append(_ text: String, to bytes: inout [UInt8], quoted: Bool) {
         if quoted { bytes.append(0x22) }
         for scalar in text.unicodeScalars {
@@ -21,18 +17,14 @@ package enum LogEscaping {
             case 0x22 where quoted, 0x5C where quoted:
                 bytes.append(0x5C)
                 bytes.append(UInt8(truncatingIfNeeded: scalar.value))
-            case 0x20...0x7E:
-                bytes.append(UInt8(truncatingIfNeeded: scalar.value))
-            case let value where isDangerous(value):
-                appendEscape(value, to: &bytes)
-            default:
-                bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            case 0x20...0x7E: bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+            case let value where isDangerous(value): appendEscape(value, to: &bytes)
+            default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
         if quoted { bytes.append(0x22) }
     }
 
-    /// Whether a text can be in a `key=value` line without quotation marks.
     static func isPlainWord(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x3D && $0 != 0x5C }
     }

@@ -4,7 +4,7 @@ internal import Logging
 /// those without a meaning speak for themselves, and are not on the page.
 extension LogMessage {
     static let groups: [(level: Logger.Level, messages: [LogMessage])] = [
-        (.critical, [LogMessage("bramley cannot serve", means: "See `cause`.")]),
+        (.critical, [LogMessage("bramley cannot serve")]),
         (.error, errors), (.warning, warnings), (.notice, notices), (.info, infos),
     ]
 
@@ -16,23 +16,18 @@ extension LogMessage {
             do: "See [the database takes no writes](../operate/limits.md#the-database-takes-no-writes).")
         LogMessage(
             "database not reachable; sessions cannot be checked",
-            means: "PostgreSQL does not answer; proxies get 503 after `storage.postgres.trust`.",
+            means: "Proxies get 503 after `storage.postgres.trust`.",
             do: "See [several machines](../operate/several-machines.md#when-something-fails).")
         LogMessage(
             "database change detection failed; session caches bypassed", means: "Slower, but correct.",
             do: "Check the disk.")
-        LogMessage(
-            "audit log write failed", means: "Database error; `type` and `object` were to be recorded.")
-        LogMessage("expired rows not deleted", means: "Database error. Retried every minute.")
-        LogMessage(
-            "signing keys not readable", "signing keys not renewed",
-            means: "Database error. Assertions get 503 meanwhile.")
+        LogMessage("audit log write failed", means: "`type` and `object` are not recorded.")
+        LogMessage("expired rows not deleted", means: "Retried every minute.")
+        LogMessage("signing keys not readable", "signing keys not renewed", means: "Assertions get 503 meanwhile.")
         LogMessage(
             "revocation queue not readable", "webhooks paused: database error", "daily checks paused: database error",
             means: "Nothing is lost.", do: "Check the disk.")
-        LogMessage(
-            "notification not stored",
-            means: "Apple got 503, and may send it again.")
+        LogMessage("notification not stored", means: "Apple got 503, and may send it again.")
         LogMessage(
             "certificate not reloaded; the previous one stays in use",
             "webhooks.secretFile not reloaded; the previous secrets stay in use",
@@ -66,18 +61,14 @@ extension LogMessage {
         LogMessage(
             "webhook endpoint gone; deliveries stopped", means: "It answered 410.",
             do: "Remove it from `webhooks.url`, or run `bramley webhooks retry --endpoint URL`.")
-        LogMessage(
-            "response fields with line breaks dropped", means: "A bug in Bramley; the response was safe.",
-            do: "Please report it.")
+        LogMessage("response fields with line breaks dropped", do: "A bug in Bramley: please report it.")
     }
 
     @EntryList<LogMessage> private static var warnings: [LogMessage] {
-        LogMessage(
-            "configuration", means: "A warning of `bramley check`, at start or after SIGHUP.")
+        LogMessage("configuration", means: "A warning of `bramley check`, at start or after SIGHUP.")
         LogMessage(
             "configuration change needs a restart", means: "After SIGHUP.",
             do: "Restart to apply [`keys`](../operate/operating.md#what-sighup-reads-again).")
-        LogMessage("certificate expires soon", means: "As `certificate expired`.")
         LogMessage(
             "connections closed: limit reached",
             means: "Numbers for [each limit](../operate/limits.md#hostile-clients), once a minute.")
@@ -86,11 +77,15 @@ extension LogMessage {
             do: "Fix the load balancer or `server.trustedProxies`.")
         LogMessage(
             "file descriptor limit too low for server.limits.connections",
-            means: "Only `connections` are accepted.", do: "Raise `LimitNOFILE`, see `do`.")
+            means: "Only `connections` are accepted; see `do`.")
         LogMessage("clock jump detected", do: "See [the clock is set](../operate/limits.md#the-clock-is-set).")
         LogMessage("log lines dropped", means: "`count` lines are missing: the disk is full, or the reader stopped.")
-        LogMessage("numbers for the operator's page not written", means: "Database error.")
+        LogMessage(
+            "numbers for the operator's page not written", "NOTIFY_SOCKET is not a usable socket address",
+            "Apple's stored keys not usable")
+        LogMessage("certificate expires soon", means: "As `certificate expired`.")
         LogMessage("old backup not removed", do: "Remove `file`.")
+        LogMessage("webhook endpoint failing", means: "Once until it recovers. `client:ID`: its back-channel logout.")
         LogMessage(
             "inherited socket used instead of the configured address",
             means: "systemd's or the previous server's socket is not as `keys` say.")
@@ -98,21 +93,15 @@ extension LogMessage {
             "inherited socket closed: server.redirectPort is not set",
             do: "Remove the socket from the unit, or set the key.")
         LogMessage(
-            "NOTIFY_SOCKET is not a usable socket address", means: "`value` is neither a path nor an abstract name.")
-        LogMessage(
-            "notification refused for an unlisted app", means: "Once a minute, with `count`.",
-            do: "If `aud` is the primary App ID or an app grouped with it, add it to `apple.bundleIDs` and restart. "
-                + "Never add another team's app.")
+            "notification refused for an unlisted app",
+            do: "See [unlisted apps](../apps/events.md#notifications-for-unlisted-apps).")
         LogMessage(
             "notification not verified",
             means: "Its key is not among Apple's, or made up: Apple got 503. Once a minute.")
         LogMessage(
             "Apple's keys unavailable",
             means: "The last good keys stay valid for seven days. Retried with growing pauses.")
-        LogMessage(
-            "Apple's keys not stored", "Apple's stored keys not readable",
-            means: "Database error. A restart needs Apple.")
-        LogMessage("Apple's stored keys not usable", means: "Apple is asked again.")
+        LogMessage("Apple's keys not stored", "Apple's stored keys not readable", means: "A restart needs Apple.")
         LogMessage(
             "Apple rejected one client key and accepted the other", means: "`refused` and `works` are key IDs.",
             do: "If you did not revoke the key, check the portal.")
@@ -123,18 +112,12 @@ extension LogMessage {
         LogMessage(
             "credential check failed",
             means: "Hourly for each `reason`. `provider_unavailable`: no answer from Apple. As errors: `mismatch`: not "
-                + "this client's token; `identity_token`: Apple's answer did not verify; `unreadable`: no sealing key "
-                + "opens the token. No one is signed out.",
-            do: "For `mismatch`, check `apple.servicesID` and `apple.bundleIDs`.")
-        LogMessage(
-            "webhook endpoint failing",
-            means: "Once until it recovers. `client:ID` is an application to be told of a sign-out.")
-        LogMessage(
-            "webhook event moved to dead letters",
-            do: "Fix the application, then run `bramley webhooks retry`.")
+                + "this client's token, check `apple.servicesID` and `apple.bundleIDs`; `identity_token`: Apple's "
+                + "answer did not verify; `unreadable`: no sealing key opens the token. No one is signed out.")
+        LogMessage("webhook event moved to dead letters", do: "Fix the application, then run `bramley webhooks retry`.")
         LogMessage(
             "logout token refused",
-            means: "The application's answer was final, such as 400 for an unknown session.")
+            means: "The application's answer was [final](../apps/openid.md#back-channel-logout).")
     }
 
     @EntryList<LogMessage> private static var notices: [LogMessage] {
@@ -146,7 +129,6 @@ extension LogMessage {
             means: "`file` is the [backup](../operate/upgrading.md#the-schema).")
         LogMessage(
             "interrupted restore completed", means: "`bramley restore` was killed after it had accepted the backup.")
-        LogMessage("Apple's keys fetched", means: "After they were unavailable; otherwise at `debug`.")
         LogMessage(
             "link refused",
             means: "The account or identity is linked to another, or the person may not sign in. For `team_changed` or "
@@ -155,30 +137,29 @@ extension LogMessage {
         LogMessage(
             "link completed, but Apple does not open the account",
             means: "The application asked again and keeps the password.")
-        LogMessage("database writes resumed", "database reachable again", "full connection limit restored")
+        LogMessage(
+            "database writes resumed", "database reachable again", "full connection limit restored",
+            "Apple's keys fetched")
     }
 
     @EntryList<LogMessage> private static var infos: [LogMessage] {
         LogMessage("request", means: "[An answer](../operate/operating.md#requests); frequent ones at `debug`.")
         LogMessage(
             "request failed",
-            means: "At the level of its [`reason`](failures.md). `error_id` is on the visitor's page. For each "
-                + "reason, 200 warnings and errors at once, then ten a second; `unlogged` counts the rest.")
-        LogMessage("sign-in refused", means: "For this [`reason`](failures.md).")
-        LogMessage(
-            "callback without the binding cookie; posting it again", means: "The next line has the result.")
-        LogMessage("visitor asked for an existing account", means: "See [linking](../apps/linking.md).")
+            means:
+                "At the level of its [`reason`](failures.md). For each reason, 200 warnings and errors at once, then "
+                + "ten a second; `unlogged` counts the rest.")
         LogMessage("notification", means: "From Apple; `outcome` says what it changed.")
         LogMessage(
             "credential revoked at Apple",
             means: "Apple rejects the refresh token of `user` for `client`; `sessions` ended.")
-        LogMessage("daily checks resumed", means: "`reason` says what had stopped them.")
-        LogMessage("signing key created", means: "`key` signs with `algorithm` from `signsFrom` on.")
         LogMessage(
             "listening", "draining", "stopped", "handing over", "handed over", "certificate reloaded",
             "Apple client keys reloaded", "access rules reloaded", "webhooks.secretFile reloaded", "signed in",
             "callback replayed in the same browser", "link started", "link authorized", "link completed",
             "token revoked at Apple after deletion", "webhook endpoint recovered", "webhooks resumed",
-            "expired rows being deleted")
+            "daily checks resumed", "expired rows being deleted", "signing key created",
+            "sign-in refused", "callback without the binding cookie; posting it again",
+            "visitor asked for an existing account")
     }
 }

@@ -11,12 +11,7 @@ package final class LogQueue: LogSink {
     private let writer: WakeableThread
     private let direct: (@Sendable ([UInt8]) -> Int)?
 
-    /// - Parameters:
-    ///   - direct: writes as much as is accepted at once, without waiting, and returns the number of bytes; nil leaves
-    ///     every line to the thread.
-    ///   - maximumLines: waiting or being written.
-    ///   - maximumBytes: their total size.
-    /// - Throws: when the thread cannot be started.
+    /// - Parameter direct: writes what is accepted at once, and returns the number of bytes; nil: the thread writes.
     package init(
         _ output: StandardError, direct: (@Sendable ([UInt8]) -> Int)? = nil, maximumLines: Int = 16_384,
         maximumBytes: Int = 4 << 20
@@ -56,7 +51,6 @@ package final class LogQueue: LogSink {
 private final class WaitingLines: Sendable {
     private struct State {
         var waiting: [StandardError.Line] = []
-        /// Lines that wait or are being written.
         var count = 0
         var bytes = 0
         /// Lines that did not fit since the last one that did.
@@ -86,9 +80,7 @@ private final class WaitingLines: Sendable {
 
     var areWritten: Bool { state.withLock { !$0.isAwake } }
 
-    func close() {
-        state.withLock { $0.isClosed = true }
-    }
+    func close() { state.withLock { $0.isClosed = true } }
 
     /// What the thread that adds a line must do.
     enum Step { case wait, wakeWriter, write }
@@ -136,7 +128,6 @@ private final class WaitingLines: Sendable {
         }
     }
 
-    /// On the writer's thread, until nothing is left.
     /// - Returns: whether there may be more later.
     func writeAll() -> Bool {
         while true {

@@ -1,12 +1,9 @@
 internal import Sockets
 internal import Synchronization
 
-/// Writes whole lines to standard error, waiting for its reader.
-///
-/// A line that cannot be written, because the log's disk is full, is lost, and the server continues. The first line
-/// that can be written again says how many were lost.
+/// Writes whole lines to standard error, waiting for its reader. A line that cannot be written, as on a full disk, is
+/// lost; the next one says how many were.
 package final class StandardError: LogSink {
-    /// A line of the log, and how many were lost before it.
     struct Line {
         var bytes: [UInt8]
         var lostBefore = 0
@@ -17,7 +14,6 @@ package final class StandardError: LogSink {
     private struct State {
         /// Lines not written since the last one that was.
         var lost = 0
-        /// The output ends in the middle of a line.
         var isCut = false
     }
 
@@ -26,12 +22,10 @@ package final class StandardError: LogSink {
     private let notice: (@Sendable (_ lost: Int) -> [UInt8])?
     private let output: @Sendable ([UInt8]) -> Int
 
-    /// - Parameter notice: makes the line that says how many were lost.
     package convenience init(notice: (@Sendable (_ lost: Int) -> [UInt8])? = nil) {
         self.init(notice: notice) { Files.writeToStandardError($0) }
     }
 
-    /// - Parameter output: writes, and returns the number of bytes written.
     init(notice: (@Sendable (_ lost: Int) -> [UInt8])?, output: @escaping @Sendable ([UInt8]) -> Int) {
         self.notice = notice
         self.output = output
@@ -40,15 +34,10 @@ package final class StandardError: LogSink {
     /// Whether the output ends with a complete line, and no line is missing.
     var isWhole: Bool { state.withLock { $0.lost == 0 && !$0.isCut } }
 
-    /// Lines that could not be written, since the start.
     var lostLines: Int { failed.load(ordering: .relaxed) }
 
-    package func write(_ line: [UInt8]) {
-        write([Line(bytes: line)])
-    }
+    package func write(_ line: [UInt8]) { write([Line(bytes: line)]) }
 
-    /// Writes several lines at once.
-    /// - Parameter lostAfter: the number of lines lost after them.
     func write(_ lines: ArraySlice<Line>, lostAfter: Int = 0) {
         state.withLock { state in
             let lost = state.lost + lostAfter + lines.reduce(0) { $0 + $1.lostBefore }

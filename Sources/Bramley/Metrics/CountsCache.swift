@@ -3,20 +3,15 @@ internal import Coding
 internal import Storage
 internal import Synchronization
 
-/// Numbers that are read from the database, cached for a while.
-///
-/// However often the page is fetched and however many sessions there are, counting takes at most a hundredth of one
-/// processor, and only the fetch that finds the numbers too old waits for new ones, for a while.
+/// Numbers from the database. Counting takes at most a hundredth of one processor, however often the page is fetched.
+/// Only the fetch that finds them too old waits for new ones, for a while.
 final class CountsCache: Sendable {
-    /// The counts, and when they were made.
     struct Counted: Sendable {
         var counts: StoreCounts
         var at: Timestamp
     }
 
-    /// How long counts are valid at least.
     static let lifetime = Duration.seconds(15)
-    /// … and how many times as long as the counting took.
     static let rest = 100
 
     /// Prometheus gives up after ten seconds; what is counted then is on the next page.
@@ -32,7 +27,6 @@ final class CountsCache: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let state = Mutex(State())
 
-    /// Of a server's database.
     convenience init(of base: ServerBase) {
         let scope = base.configuration.database.checkScope
         self.init {
@@ -42,9 +36,7 @@ final class CountsCache: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - count: nil when the store does not answer: then the previous counts stay.
-    ///   - now: for tests.
+    /// - Parameter count: nil when the store does not answer: then the previous counts stay.
     init(
         now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
         count: @escaping @Sendable () async -> Counted?
@@ -53,7 +45,6 @@ final class CountsCache: Sendable {
         self.now = now
     }
 
-    /// The latest numbers; nil when there are none.
     func current() async -> Counted? {
         let start = now()
         let isOurs = state.withLock { state in

@@ -5,7 +5,6 @@ internal import HTTP
 internal import Sockets
 internal import Storage
 
-/// A metric of `/metrics`, and how a page writes it.
 struct Metric: Sendable {
     typealias Label = MetricFamily.Label
 
@@ -50,7 +49,7 @@ extension Metric {
             "bramley_build_info", .gauge, "Always 1; the labels identify the build.",
             labels: [
                 .init("version", described: "of this build"),
-                .init("commit", described: "of the sources; `unknown` if not given to the build"),
+                .init("commit", described: "of the sources, or `unknown`"),
                 .init("swift", described: "the compiler's version"),
             ]
         ) { _, family, text in
@@ -69,11 +68,11 @@ extension Metric {
         Metric(
             "bramley_process_max_fds", .gauge, "Maximum number of open file descriptors.", \.usage.maximumDescriptors)
         Metric(
-            "bramley_ready", .gauge, "1 if the server is ready, as /readyz reports; otherwise 0.",
+            "bramley_ready", .gauge, "1 if the server is ready (/readyz), otherwise 0.",
             { $0.isReady ? 1 : 0 })
         Metric(
             "bramley_log_lines_lost_total", .counter,
-            "Log lines dropped because they were not read in time or could not be written.", { $0.page.lostLogLines() })
+            "Log lines dropped: not read in time, or not written.", { $0.page.lostLogLines() })
     }
 
     @EntryList<Metric> private static var connections: [Metric] {
@@ -85,7 +84,7 @@ extension Metric {
             { $0.page.admission.admitted })
         Metric(
             "bramley_connections_closed_for_room_total", .counter,
-            "Visitor connections closed because a limit was reached.",
+            "Visitor connections closed at a limit.",
             labels: [.init("cause", ["connections", "connections_per_address", "descriptors", "idle"])]
         ) { reading, family, text in
             let tally = reading.page.admission.tally
@@ -111,7 +110,7 @@ extension Metric {
             { $0.page.acceptor?.handshakes(.failed) })
         Metric(
             "bramley_tls_certificate_not_after_seconds", .gauge,
-            "Expiry time of the certificate in use, in seconds since 1970. Absent without server.certificateFile.",
+            "Expiry of the certificate in use, in seconds since 1970. Absent without server.certificateFile.",
             { $0.page.certificate?.notAfter.map { Int($0) } })
         Metric(
             "bramley_http2_connections_total", .counter, "Connections that negotiated HTTP/2.",
@@ -119,15 +118,15 @@ extension Metric {
         Metric("bramley_http2_connections_open", .gauge, "Open HTTP/2 connections.", { $0.page.requests.http2.open })
     }
 
-    private static let route = Label(
-        "route", described: "a pattern of the routes below publicURL, such as `/api/v1/users/{id}`, or `other`")
+    private static let route = Label("route", described: "a pattern such as `/api/v1/users/{id}`, or `other`")
 
     @EntryList<Metric> private static var requests: [Metric] {
         Metric(
             "bramley_http_requests_total", .counter,
-            "Responses to visitors, for each route, method and status that occurred.",
+            "Responses to visitors.",
             labels: [
-                route, .init("method", RequestMetrics.methodNames),
+                route,
+                .init("method", RequestMetrics.methodNames, described: "a method of HTTP, or `other`"),
                 .init("status", RequestMetrics.statusNames, described: "a status of HTTP, or `other`"),
             ]
         ) { reading, family, text in
@@ -135,7 +134,7 @@ extension Metric {
         }
         Metric(
             "bramley_http_request_duration_seconds", .histogram,
-            "Time from the complete request to the response, for each requested route.", labels: [route]
+            "Time from the complete request to the response.", labels: [route]
         ) { reading, family, text in
             reading.page.requests.forEachDuration { text.sample(family, [$0], $1) }
         }
@@ -196,7 +195,7 @@ extension Metric {
         }
         Metric(
             "bramley_apple_clock_offset_seconds", .gauge,
-            "Seconds that this machine's clock is ahead of Apple's, from Apple's last answer. Absent before the first.",
+            "Seconds that this clock is ahead of Apple's last answer. Absent before the first.",
             seconds: { $0.page.calls.clockOffset.map { Double($0.milliseconds) / 1000 } })
     }
 
@@ -236,14 +235,14 @@ extension Metric {
             "How long the first has been due; 0 if none is.", seconds: { $0.age(\.checksDueSince) })
         Metric(
             "bramley_credential_checks_stopped", .gauge,
-            "1 if too many revoked credentials stopped the daily checks; otherwise 0.",
+            "1 if too many revoked credentials stopped the daily checks.",
             { $0.counts.map { $0.checksAreStopped ? 1 : 0 } })
         Metric(
             "bramley_credential_checks_refused_clients", .gauge,
             "Our client IDs that Apple rejects in the daily checks.", \.counts?.clientsRefused)
         Metric(
             "bramley_store_counts_age_seconds", .gauge,
-            "Age of the session, credential and queue numbers on this page.", seconds: { $0.age(of: $0.counted?.at) })
+            "Age of the session, credential and queue numbers.", seconds: { $0.age(of: $0.counted?.at) })
     }
 
     @EntryList<Metric> private static var store: [Metric] {
@@ -258,7 +257,7 @@ extension Metric {
         }
         Metric(
             "bramley_store_commit_failures_total", .counter,
-            "Transactions that could not begin or commit: full disk, I/O error, or a lock held too long.",
+            "Transactions that could not begin or commit.",
             { $0.store.metrics.failures.value })
         Metric(
             "bramley_store_writes_pending", .gauge, "Writes waiting for or in a transaction.",
@@ -279,7 +278,6 @@ extension Metric {
 }
 
 extension TLSVersion {
-    /// The value for a label.
     fileprivate var metricLabel: String {
         switch self {
         case .tls12: "1.2"
@@ -289,7 +287,6 @@ extension TLSVersion {
 }
 
 extension [String] {
-    /// Each once, in order of first appearance.
     fileprivate var withoutRepetition: [String] {
         reduce(into: []) { found, value in
             if !found.contains(value) { found.append(value) }

@@ -6,13 +6,11 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-/// `GET /metrics`: collects the counts of every part.
 struct MetricsPage: Sendable {
     let base: ServerBase
     let requests: RequestMetrics
     let admission: AdmissionControl
     let acceptor: TLSAcceptor?
-    /// Nil: plain HTTP.
     let certificate: CertificateReload?
     let signIns: CounterGrid<SignInFlow, SignInEnd>
     let notifications: CounterGrid<NotificationMetrics.Kind, NotificationMetrics.End>
@@ -34,7 +32,6 @@ struct MetricsPage: Sendable {
     }
 }
 
-/// What one page is written from.
 struct MetricsReading: Sendable {
     let page: MetricsPage
     let isReady: Bool
@@ -50,7 +47,6 @@ struct MetricsReading: Sendable {
     }
 
     func age(of since: Timestamp?) -> Double? {
-        let now = page.base.runtime.clock.now().milliseconds
-        return since.map { max(0, Double(now - $0.milliseconds) / 1000) }
+        since.map { max(0, Double(page.base.runtime.clock.now().milliseconds - $0.milliseconds) / 1000) }
     }
 }

@@ -2,17 +2,15 @@ internal import Accounts
 internal import Coding
 internal import Logging
 
-/// What `bramley explain` prints for a name.
 struct Explanation: Sendable {
     let name: String
     /// In Markdown with the links of docs/reference. An empty text is not printed.
     let lines: [(label: String, text: String)]
 
-    /// Some names are those of a reason and of a finding.
     static let all: [Explanation] =
-        ReasonCode.allCases.map(\.explanation) + LogMessage.groups.flatMap(explanations)
-        + Finding.allCases.map(\.explanation) + Metric.groups.flatMap(\.metrics).map(\.family.explanation)
-        + ConfigurationTable.keys.map(\.explanation)
+        ReasonCode.allCases.map(of) + LogMessage.groups.flatMap(explanations)
+        + Finding.allCases.map(of) + Metric.groups.flatMap(\.metrics).map { of($0.family) }
+        + ConfigurationTable.keys.map(of)
 
     private static func explanations(_ group: (level: Logger.Level, messages: [LogMessage])) -> [Explanation] {
         group.messages.flatMap { entry in
@@ -24,7 +22,36 @@ struct Explanation: Sendable {
         }
     }
 
-    /// For a terminal.
+    private static func of(_ code: ReasonCode) -> Explanation {
+        let entry = code.entry
+        return Explanation(
+            name: code.rawValue,
+            lines: [
+                ("what happened", entry.happened), ("status", "\(entry.status)"), ("log level", "\(entry.level)"),
+                ("visitor sees", entry.seen), ("do", entry.remedy),
+            ])
+    }
+
+    private static func of(_ finding: Finding) -> Explanation {
+        Explanation(
+            name: finding.rawValue,
+            lines: [
+                ("found by", "`bramley doctor`, which says what to do"), ("check", finding.check.rawValue),
+                ("state", finding.entry.state.rawValue), ("meaning", finding.entry.meaning),
+            ])
+    }
+
+    private static func of(_ family: MetricFamily) -> Explanation {
+        Explanation(
+            name: family.name,
+            lines: [("metric", family.kind.rawValue), ("meaning", family.help)]
+                + family.labels.map { ($0.name, $0.text) })
+    }
+
+    private static func of(_ key: ConfigurationKey) -> Explanation {
+        Explanation(name: key.name, lines: [("values", ConfigurationTable.values(key)), ("meaning", key.meaning)])
+    }
+
     var text: String {
         let printed = lines.filter { !$0.text.isEmpty }.map { label, text in
             "\n  \(label)\(String(repeating: " ", count: 15 - label.utf8.count))\(Self.plain(text))"
@@ -41,42 +68,6 @@ struct Explanation: Sendable {
     }
 }
 
-extension ReasonCode {
-    fileprivate var explanation: Explanation {
-        Explanation(
-            name: rawValue,
-            lines: [
-                ("what happened", entry.happened), ("status", "\(entry.status)"), ("log level", "\(entry.level)"),
-                ("visitor sees", entry.seen), ("do", entry.remedy),
-            ])
-    }
-}
-
-extension Finding {
-    fileprivate var explanation: Explanation {
-        Explanation(
-            name: rawValue,
-            lines: [
-                ("found by", "`bramley doctor`, which says what to do"), ("check", check.rawValue),
-                ("state", entry.state.rawValue), ("meaning", entry.meaning),
-            ])
-    }
-}
-
-extension MetricFamily {
-    fileprivate var explanation: Explanation {
-        Explanation(
-            name: name, lines: [("metric", kind.rawValue), ("meaning", help)] + labels.map { ($0.name, $0.text) })
-    }
-}
-
 extension MetricFamily.Label {
-    /// Its values, or what describes them.
     var text: String { described ?? values.map { $0.isEmpty ? "empty" : "`\($0)`" }.joined(separator: ", ") }
-}
-
-extension ConfigurationKey {
-    fileprivate var explanation: Explanation {
-        Explanation(name: name, lines: [("values", ConfigurationTable.values(self)), ("meaning", meaning)])
-    }
 }

@@ -1,5 +1,4 @@
 extension ReferencePage {
-    /// What stands above the tables.
     var preface: String {
         switch self {
         case .failures: Self.failuresPreface
@@ -10,15 +9,13 @@ extension ReferencePage {
     }
 
     private static let failuresPreface = """
-        Why a request was refused: `reason` in the log, `code` in a [problem document](api.md#errors), and the \
-        [audit log](../operate/audit-log.md) for people Apple has verified. Codes are stable; `detail` says more. \
-        [Background jobs](../operate/jobs.md) and [the certificate](../operate/network.md#certificate-errors) have \
-        reasons of their own.
+        Why a request was refused: `reason` in the log and, once Apple has verified the person, in the [audit \
+        log](../operate/audit-log.md); `code` in a [problem document](api.md#errors). Codes are stable; `detail` says \
+        more. [Background jobs](../operate/jobs.md) and [the certificate](../operate/network.md#certificate-errors) \
+        have their own codes.
 
-        To find a visitor's line, search the log for the error number on their page: `error_id`, in a problem \
-        document `errorID`. Pages that explain themselves (cancelled, waiting, switched off, not allowed, too often) \
-        have none, nor do `debug` cases. [`bramley explain stale_state`](../operate/commands.md#explain-a-name) also \
-        says what the visitor sees.
+        [Troubleshooting](../operate/troubleshooting.md#why-was-this-person-refused) leads from a visitor's error \
+        number to its code.
         """
 
     private static let doctorPreface = """
@@ -39,17 +36,16 @@ extension ReferencePage {
         ```
 
         Run it beside the server, as its user, after the first start, after changes to proxy, certificate, key or \
-        DNS, and when something is wrong. It exits 1 if anything is `wrong`. Each finding comes with its next step.
+        DNS, and when something is wrong. It exits 1 if anything is `wrong`.
 
         - `--json` prints `{"isHealthy", "items": [{"check", "state", "finding", "about", "detail", "nextStep"}]}`.
         - `--alive` only asks the server beside it for `/healthz`: a container's health check.
 
-        It asks Apple for its keys, to redeem a made-up code, and for an access token of the scope `user.migration`; \
-        and `publicURL` as a visitor and as Apple would, with a `Bramley-Doctor` header that only the holder of the \
-        sealing key can make.
+        It asks Apple for its keys, to redeem a made-up code, and for a token of scope `user.migration`; and \
+        `publicURL` as a visitor and as Apple would, with a `Bramley-Doctor` header made with the sealing key.
 
-        It sees the public address from where it runs; if DNS or firewall may differ, run it elsewhere too, with \
-        configuration and sealing key. It cannot see the portal: [sign in once](../start/getting-started.md#6-sign-in).
+        Run it also where DNS or firewall differ, with configuration and sealing key. It cannot see the portal: [sign \
+        in once](../start/getting-started.md#6-sign-in).
 
         Names of checks and findings are stable. A finding is `wrong`, unless the table says *unsure*.
         """
@@ -61,26 +57,21 @@ extension ReferencePage {
         curl -s http://127.0.0.1:9090/metrics
         ```
 
-        ```
-        # TYPE bramley_sessions gauge
-        bramley_sessions 1204
-        ```
-
         Use it with [prometheus.yml](../operate/prometheus.yml), [alerts.yml](../operate/alerts.yml) and their \
         [runbook](../operate/incidents.md), and [grafana-dashboard.json](../operate/grafana-dashboard.json).
 
-        - Names of counters end in `_total`; they start at 0 with the process: use `rate` and `increase`. What is not \
-        a histogram either is a gauge.
-        - Labels hold no names, addresses, ids, client IDs or hosts. Unknown routes, methods and statuses are `other`.
-        - Requests show only what occurred, other counters every value from the start. Invalid HTTP counts as \
-        `other`, without a duration.
+        - Counters end in `_total` and start at 0 with the process: use `rate` and `increase`. The rest are gauges and \
+        histograms.
+        - Labels hold no names, addresses, ids, client IDs or hosts. Unknown routes, methods and statuses are `other`, \
+        as is invalid HTTP, which has no duration.
+        - Requests show only what occurred, other counters every value from the start.
         - Sessions, credentials and queues are counted at most every 15 seconds. Every server of one database reports \
         the same: use `max`, not `sum`.
         - Each scrape makes a durable write, and reports it in `bramley_ready`.
         """
 
     private static let logLinesPreface = """
-        By level, but for messages that speak for themselves. Each [line](../operate/operating.md#log) has the \
-        fields that stand here in code; `cause`, `detail` or `reason` say why.
+        Messages that need an explanation, by level. Names in code are fields of the \
+        [line](../operate/operating.md#log); `cause`, `detail` or `reason` say why.
         """
 }

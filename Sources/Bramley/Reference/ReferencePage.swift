@@ -11,7 +11,7 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         """
         # \(title)
 
-        <!-- Written by `bramley explain --reference \(rawValue)`; a test compares this page with the program. -->
+        <!-- Written by `bramley explain --reference \(rawValue)`. -->
 
         \(preface)
 
@@ -32,15 +32,13 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         switch self {
         case .failures: Self.table(["Code", "Status", "What happened", "Do"], ReasonCode.allCases.map(Self.row))
         case .doctor: Self.table(["Check", "Finding", "Meaning"], Self.findings)
-        case .metrics:
-            Self.sections(Metric.groups.map { ($0.title, ["Metric", "Meaning"], $0.metrics.map(Self.row)) })
+        case .metrics: Self.sections(Metric.groups.map { ($0.title, ["Metric", "Meaning"], $0.metrics.map(Self.row)) })
         case .logLines:
             Self.sections(
-                LogMessage.groups.map { ($0.level.rawValue, ["Message", "Meaning"], $0.messages.compactMap(Self.row)) })
+                LogMessage.groups.map { ($0.level.rawValue, ["Message", "Meaning"], $0.messages.compactMap(Self.row)) }
+                    .filter { !$0.rows.isEmpty })
         }
     }
-
-    // MARK: Tables
 
     private typealias Section = (title: String, columns: [String], rows: [[String]])
 
@@ -52,8 +50,6 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         let head = "| \(columns.joined(separator: " | ")) |\n|\(columns.map { _ in "---|" }.joined())\n"
         return head + rows.map { "| \($0.joined(separator: " | ")) |\n" }.joined()
     }
-
-    // MARK: Rows
 
     private static func row(_ code: ReasonCode) -> [String] {
         let (entry, remedy) = (code.entry, code.entry.remedy)
@@ -71,7 +67,6 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         return texts.isEmpty ? nil : [entry.messages.joined(separator: "<br>"), texts.joined(separator: " ")]
     }
 
-    /// A check is named once.
     private static var findings: [[String]] {
         var last: Diagnosis.Check?
         return Finding.allCases.map { finding in

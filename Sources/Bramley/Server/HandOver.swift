@@ -7,11 +7,9 @@ internal import Synchronization
 struct ProgramStart: Sendable {
     /// The program's path: the file that exists at the hand-over is started, not the one at the start.
     let path: String
-    /// With the program's name first.
     let arguments: [String]
     let environment: [String: String]
 
-    /// - Parameter environment: this process's.
     init(environment: [String: String]) {
         arguments = CommandLine.arguments
         let name = arguments.first ?? ""
@@ -29,13 +27,10 @@ enum Inheritance {
     static let redirects = "redirects"
     /// The descriptor that holds the lock on the data directory.
     static let lock = "lock"
-    /// The connection between the two.
     static let predecessor = "predecessor"
 }
 
-/// SIGUSR2: starts the program again with this process's listening sockets and lock, and ends when the new one serves.
-/// If it fails to serve, nothing has changed.
-final class HandOver: Sendable {
+extension PreparedServer {
     /// How long the successor may take to serve, in milliseconds.
     private static let patience: Int64 = 60_000
     /// How often it is checked, in milliseconds.
@@ -43,38 +38,30 @@ final class HandOver: Sendable {
     /// How long connections may take to send the one more request they may make, in milliseconds.
     private static let idleTime: Int64 = 10_000
 
-    private let server: PreparedServer
-    private let program: ProgramStart
-    private let notices: ServiceNotices
-    private let logger: Logger
-    /// A successor was started and has not failed.
-    private let isUnderWay = Atomic(false)
-
-    init(_ server: PreparedServer, program: ProgramStart, notices: ServiceNotices, logger: Logger) {
-        self.server = server
-        self.program = program
-        self.notices = notices
-        self.logger = logger
-    }
-
-    /// Begins it, on the first loop. Does nothing while one is in progress.
-    func begin() {
-        guard let loop = server.parts.group.loops.first,
-            isUnderWay.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+    /// SIGUSR2: starts the program again with this process's sockets and lock, and ends when the new one serves. Begins
+    /// on the first loop, and does nothing while one is in progress.
+    func handOver(to program: ProgramStart) {
+        guard let loop = parts.group.loops.first,
+            isHandingOver.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
         else { return }
         loop.spawn {
-            guard let process = await self.startSuccessor(on: loop) else {
-                return self.isUnderWay.store(false, ordering: .relaxed)
+            guard let process = await self.start(program, on: loop) else {
+                return self.isHandingOver.store(false, ordering: .relaxed)
             }
             await self.leave(to: process, on: loop)
         }
     }
 
     /// - Returns: the ID of the process that now serves; nil when none does.
-    private func startSuccessor(on loop: EventLoop) async -> Int32? {
+    private func start(_ program: ProgramStart, on loop: EventLoop) async -> Int32? {
+        func fail(_ cause: String) {
+            logger.error(
+                "new process not ready; this one keeps serving",
+                metadata: ["cause": .string(cause), "program": .string(program.path)])
+        }
         logger.info("handing over", metadata: ["program": .string(program.path)])
         do throws(SystemError) {
-            let successor = try server.withInheritance { descriptors throws(SystemError) in
+            let successor = try withInheritance { descriptors throws(SystemError) in
                 var environment = program.environment
                 // It was for this process.
                 environment["WATCHDOG_PID"] = nil
@@ -95,16 +82,15 @@ final class HandOver: Sendable {
         }
     }
 
-    /// Waits until the successor serves.
     /// - Returns: why it does not; nil when it does.
     private func wait(for successor: Successor, on loop: EventLoop) async -> String? {
         let limit = loop.now.adding(milliseconds: Self.patience)
         while true {
-            if successor.connection.listen() == .said { return nil }
+            if successor.connection.listen() == true { return nil }
             if let ending = successor.ending() { return "it ended: \(ending)" }
             guard loop.now < limit else {
                 await successor.abandon(on: loop)
-                return "it did not serve within \(Self.patience / 1000) s"
+                return "it was not ready within \(Self.patience / 1000) s"
             }
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else {
                 await successor.abandon(on: loop)
@@ -113,20 +99,14 @@ final class HandOver: Sendable {
         }
     }
 
-    private func fail(_ cause: String) {
-        logger.error(
-            "new process not ready; this one keeps serving",
-            metadata: ["cause": .string(cause), "program": .string(program.path)])
-    }
-
     /// Leaves everything to the successor, answers once more on each connection, and ends.
     private func leave(to process: Int32, on loop: EventLoop) async {
         logger.info("handed over", metadata: ["process": "\(process)"])
-        server.retire()
-        let limit = loop.now.adding(milliseconds: min(Self.idleTime, server.drainTimeout))
-        while server.parts.admission.total > 0, loop.now < limit {
+        retire()
+        let limit = loop.now.adding(milliseconds: min(Self.idleTime, drainTimeout))
+        while parts.admission.total > 0, loop.now < limit {
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else { return }
         }
-        server.stop(abortAfter: server.drainTimeout)
+        stop(abortAfter: drainTimeout)
     }
 }

@@ -1,19 +1,14 @@
+internal import Coding
 internal import Logging
 internal import Sockets
 
-/// The sockets that a server listens on, as far as they are bound.
 struct Listeners {
-    /// One for each loop.
     var visitors: BoundSockets?
     var admin: BoundSockets?
-    /// One for each loop.
     var redirects: BoundSockets?
 }
 
-// MARK: Inherited
-
 extension Listeners {
-    /// The inherited descriptors, for `serve`.
     static func descriptors(_ environment: [String: String]) throws(CommandFailure) -> InheritedDescriptors {
         do throws(InheritedDescriptors.Refusal) {
             return try InheritedDescriptors(environment: environment)
@@ -22,8 +17,7 @@ extension Listeners {
         }
     }
 
-    /// Takes over what another process has left open for this one, by name. Missing ones must be bound by the caller;
-    /// an address that differs from the configuration's is used unchanged, and logged.
+    /// Takes over what another process has left open. Missing ones must be bound by the caller.
     init(
         consuming inherited: inout InheritedDescriptors, loops: Int, _ configuration: Configuration, logger: Logger
     ) throws(CommandFailure) {
@@ -45,17 +39,14 @@ extension Listeners {
         Self.compare(visitors, server.listener, "server.host and server.port", logger)
         Self.compare(admin, configuration.admin, "admin.host and admin.port", logger)
         if let port = server.redirectPort {
-            Self.compare(
-                redirects, SocketAddress(ip: server.listener.ip, port: port), "server.redirectPort", logger)
+            Self.compare(redirects, SocketAddress(ip: server.listener.ip, port: port), "server.redirectPort", logger)
         } else if redirects != nil {
             logger.warning("inherited socket closed: server.redirectPort is not set")
             redirects = nil
         }
     }
 
-    private static func compare(
-        _ sockets: BoundSockets?, _ wanted: SocketAddress, _ keys: String, _ logger: Logger
-    ) {
+    private static func compare(_ sockets: BoundSockets?, _ wanted: SocketAddress, _ keys: String, _ logger: Logger) {
         guard let address = sockets?.address, address != wanted else { return }
         logger.warning(
             "inherited socket used instead of the configured address",
@@ -65,8 +56,6 @@ extension Listeners {
             ])
     }
 
-    // MARK: Bound here
-
     static func bindRedirects(_ configuration: Configuration, count: Int) throws(CommandFailure) -> BoundSockets? {
         let server = configuration.server
         guard let port = server.redirectPort else { return nil }
@@ -74,10 +63,8 @@ extension Listeners {
     }
 
     static func bind(_ address: SocketAddress, _ keys: String, count: Int) throws(CommandFailure) -> BoundSockets {
-        do {
-            return try BoundSockets(address: address, count: count)
-        } catch {
-            throw CommandFailure("\(keys): \(address.ip):\(address.port) cannot be listened on: \(error).")
+        try translating(try BoundSockets(address: address, count: count)) { (error: SystemError) in
+            CommandFailure("\(keys): \(address.ip):\(address.port) cannot be listened on: \(error).")
         }
     }
 }

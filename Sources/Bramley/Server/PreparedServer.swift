@@ -9,11 +9,7 @@ internal import Synchronization
 internal import Web
 
 /// A server with an open database and bound addresses: runs its parts, on every loop, until it is stopped.
-///
-/// `Server.run` makes one for the machine's own clock and stops it on a signal; other users provide sockets, clock or
-/// randomness, and run and stop it.
 final class PreparedServer: ServiceLifecycle.Service {
-    /// Which listener a connection came through.
     private enum Door {
         static let visitors = 0
         static let admin = 1
@@ -25,26 +21,22 @@ final class PreparedServer: ServiceLifecycle.Service {
     private let admin: BoundSockets
     /// Redirects visitors to https; nil when `server.redirectPort` is not set.
     private let redirects: BoundSockets?
-    private let notices: ServiceNotices
+    let notices: ServiceNotices
     /// A previous server, which is told that this one serves.
     private let predecessor: Mutex<ProcessConnection?>
-    /// The number of loops with all their listeners.
     private let serving = Atomic(0)
+    /// A successor was started and has not failed.
+    let isHandingOver = Atomic(false)
     /// Why a loop could not serve: the first that failed.
     private let failure = Mutex<CommandFailure?>(nil)
 
-    /// The address for visitors, and that of the admin listener.
     var address: SocketAddress { visitors.address }
     var adminAddress: SocketAddress { admin.address }
     /// Milliseconds for requests in flight after a stop.
     var drainTimeout: Int64 { Int64(parts.configuration.server.drainTimeout) * 1000 }
-    private var logger: Logger { parts.runtime.logger }
+    var logger: Logger { parts.runtime.logger }
 
-    /// - Parameters:
-    ///   - bound: sockets to use; those that are missing are inherited or bound to the configured addresses.
-    ///   - inherited: left by the service manager or the previous server.
-    ///   - notices: for the service manager.
-    /// - Throws: `CommandFailure` or an error with one line for the operator. Then nothing is left open.
+    /// - Parameter bound: sockets to use; missing ones are inherited or bound. When it throws, nothing is left open.
     init(
         _ parts: ServerParts, bound: Listeners = Listeners(), inherited: consuming InheritedDescriptors,
         predecessor: ProcessConnection? = nil, notices: ServiceNotices
@@ -55,8 +47,7 @@ final class PreparedServer: ServiceLifecycle.Service {
         do {
             let configuration = parts.configuration
             let loops = parts.group.loops.count
-            let left = try Listeners(
-                consuming: &inherited, loops: loops, configuration, logger: parts.runtime.logger)
+            let left = try Listeners(consuming: &inherited, loops: loops, configuration, logger: parts.runtime.logger)
             visitors =
                 try bound.visitors ?? left.visitors
                 ?? Listeners.bind(configuration.server.listener, "server.host and server.port", count: loops)
@@ -72,19 +63,6 @@ final class PreparedServer: ServiceLifecycle.Service {
         }
     }
 
-    /// Over sockets that are bound already.
-    convenience init(
-        configuration: Configuration, readFrom input: ConfigurationInput, bound: Listeners, runtime: Runtime
-    ) throws {
-        var inherited = InheritedDescriptors()
-        let parts = try ServerParts.open(configuration, readFrom: input, inherited: &inherited, runtime: runtime)
-        try self.init(
-            parts, bound: bound, inherited: inherited,
-            notices: ServiceNotices(environment: [:], logger: runtime.logger))
-    }
-
-    /// Serves on every loop until a stop, and returns when every connection has ended.
-    /// - Throws: `CommandFailure` when a loop could not serve, which also stops the others.
     func run() async throws {
         try await withGracefulShutdownHandler {
             try await parts.group.run { loop in await self.serve(on: loop) }
@@ -94,7 +72,6 @@ final class PreparedServer: ServiceLifecycle.Service {
         }
     }
 
-    /// Stops accepting; work in flight may take this long.
     func stop(abortAfter milliseconds: Int64) {
         logger.info("draining")
         notices.stopping()
@@ -102,12 +79,7 @@ final class PreparedServer: ServiceLifecycle.Service {
         parts.group.beginDrain(abortAfter: milliseconds)
     }
 
-    /// Checkpoints and closes the database. Call it after `run` has returned.
-    func close() {
-        parts.database.close()
-    }
-
-    // MARK: Serving
+    func close() { parts.database.close() }
 
     private func serve(on loop: EventLoop) async {
         // Stopped before it began.
@@ -149,14 +121,11 @@ final class PreparedServer: ServiceLifecycle.Service {
         }
     }
 
-    /// Every listener accepts.
     private func reportReady() {
         let configuration = parts.configuration
         var metadata: Logger.Metadata = [
-            "address": "\(address.ip):\(address.port)",
-            "admin": "\(adminAddress.ip):\(adminAddress.port)",
-            "publicURL": .string(configuration.web.publicURL.absolute),
-            "tls": "\(configuration.server.tls != nil)",
+            "address": "\(address.ip):\(address.port)", "admin": "\(adminAddress.ip):\(adminAddress.port)",
+            "publicURL": .string(configuration.web.publicURL.absolute), "tls": "\(configuration.server.tls != nil)",
         ]
         if let redirects { metadata["redirects"] = "\(redirects.address.ip):\(redirects.address.port)" }
         logger.info("listening", metadata: metadata)
@@ -167,7 +136,7 @@ final class PreparedServer: ServiceLifecycle.Service {
         loop.spawn { [self] in
             predecessor.signal()
             // A process that has ended cannot answer, and need not.
-            while predecessor.listen() == .nothing {
+            while predecessor.listen() == false {
                 guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }
             }
             // The service belongs to this process.
@@ -176,8 +145,6 @@ final class PreparedServer: ServiceLifecycle.Service {
             await parts.stampSealingKey()
         }
     }
-
-    // MARK: Hand-over
 
     /// Calls `body` with the descriptors that a successor inherits, by name, which stay open during the call.
     func withInheritance<Result: Sendable>(

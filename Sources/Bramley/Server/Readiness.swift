@@ -10,32 +10,28 @@ struct Readiness: Sendable {
     let base: ServerBase
     let signingKeys: SigningKeys
     let secrets: ClientSecretMint
-    /// Nil: plain HTTP.
     let certificate: CertificateReload?
     let notifications: Notifications
 
     private var database: Database { base.database }
 
     /// Whoever asks gives up soon: a server that cannot answer in time is not ready either.
-    func examine() async -> [HealthCheck] {
-        await StorePatience.within(.seconds(1)) { await examineAll() }
-    }
+    func examine() async -> [HealthCheck] { await StorePatience.within(.seconds(1)) { await examineAll() } }
 
     private func examineAll() async -> [HealthCheck] {
-        var checks = [HealthCheck("draining", problem: base.draining.isSet ? "draining" : nil)]
         let now = base.runtime.clock.now()
-        checks.append(await storage(at: now))
-        checks.append(
+        var checks = [
+            HealthCheck("draining", problem: base.draining.isSet ? "draining" : nil), await storage(at: now),
             await check(
                 "sealing_key", otherwise: "a newer sealing key than this server's is in use: restart it",
-                database.store.sealingKeyFits))
-        checks.append(
+                database.store.sealingKeyFits),
             await check(
                 "schema", otherwise: "a newer Bramley has changed the database: update this server",
-                database.store.schemaFits))
+                database.store.schemaFits),
+        ]
         if database.store.isShared {
             let problem = Doctor.clockProblem(database.store.clockDifference)
-            checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
+            checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both machines" }))
         }
         if let check = await signing(at: now) { checks.append(check) }
         checks.append(appleKey())
@@ -69,7 +65,7 @@ struct Readiness: Sendable {
 
     private func storage(_ error: StoreError) -> HealthCheck {
         let advice = StoreReport.advice(for: error, isShared: database.store.isShared)
-        return HealthCheck("storage", problem: "the database does not take writes: \(error.text); \(advice)")
+        return HealthCheck("storage", problem: "the database does not accept writes: \(error.text); \(advice)")
     }
 
     private func check(
@@ -82,14 +78,13 @@ struct Readiness: Sendable {
         }
     }
 
-    /// Nil: nothing is signed.
     private func signing(at now: Timestamp) async -> HealthCheck? {
         do {
             let algorithms = try await signingKeys.algorithmsInUse()
             for algorithm in algorithms { _ = try await signingKeys.signer(algorithm, at: now) }
             return algorithms.isEmpty ? nil : HealthCheck("signing_keys")
         } catch {
-            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error)")
+            return HealthCheck("signing_keys", problem: "no signing key for assertions or ID tokens: \(error)")
         }
     }
 
@@ -98,7 +93,7 @@ struct Readiness: Sendable {
             _ = try secrets.secret(for: ClientID(base.configuration.apple.servicesID))
             return HealthCheck("apple_key")
         } catch {
-            return HealthCheck("apple_key", problem: "Apple's key does not sign: \(error)")
+            return HealthCheck("apple_key", problem: "the Apple key cannot sign: \(error)")
         }
     }
 }

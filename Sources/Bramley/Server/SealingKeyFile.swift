@@ -1,3 +1,4 @@
+internal import Coding
 internal import Crypto
 internal import Sockets
 internal import Storage
@@ -41,14 +42,16 @@ enum SealingKeyFile {
         guard configuration.storage.postgres == nil else {
             return ConfigurationProblem(
                 key: "secrets.sealingKeyFile", fault: "\(path.quoted) does not exist.",
-                remedy: "All servers of one database need the same sealing key: `openssl rand -hex 32` makes one.")
+                remedy:
+                    "All servers that share a database need the same sealing key. Create one with `openssl rand -hex 32`."
+            )
         }
         return ConfigurationProblem(
             key: "secrets.sealingKeyFile",
             fault:
-                "\(path.quoted) does not exist, and the database in \(configuration.storage.directory.quoted) was made "
+                "\(path.quoted) does not exist, but the database in \(configuration.storage.directory.quoted) was created "
                 + "with it.",
-            remedy: "Restore the key from a backup: a new one could not open what is stored.")
+            remedy: "Restore the key from a backup; a new key could not open the stored data.")
     }
 
     /// Never creates one: for a database that was made with it.
@@ -59,8 +62,8 @@ enum SealingKeyFile {
         case .file(let path):
             throw CommandFailure(
                 """
-                The sealing key \(path) is missing: put back first the one that belongs to the backup. A new key could \
-                open nothing of what is in it.
+                The sealing key \(path) is missing. First restore the one that belongs to the backup; a new key could \
+                not open the data in it.
                 """)
         }
     }
@@ -72,16 +75,13 @@ enum SealingKeyFile {
     }
 
     private static func read(_ path: String) throws(CommandFailure) -> SecretBytes {
-        let text: String
-        do {
-            let bytes = try GuardedFile.read(path, maximumBytes: 4096).bytes(at: path, without: 0o066)
-            text = String(decoding: bytes, as: UTF8.self)
-        } catch {
-            throw CommandFailure("The sealing key \(path) \(error.fault)")
+        let bytes = try translating(try GuardedFile.read(path, maximumBytes: 4096).bytes(at: path, without: 0o066)) {
+            (error: InputFlaw) in CommandFailure("The sealing key \(path) \(error.fault)")
         }
+        let text = String(decoding: bytes, as: UTF8.self)
         guard let key = SealingKeyText.parse(text) else {
             throw CommandFailure(
-                "The sealing key \(path) does not hold 64 hexadecimal digits: it \(SealingKeyText.flaw(in: text)). "
+                "The sealing key \(path) does not contain 64 hexadecimal digits: it \(SealingKeyText.flaw(in: text)). "
                     + "Restore it from a backup.")
         }
         return key

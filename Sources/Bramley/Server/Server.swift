@@ -8,12 +8,7 @@ internal import UnixSignals
 enum Server {
     /// Runs until SIGTERM or SIGINT. SIGHUP reloads the Apple keys, the access rules and the certificate. SIGUSR2 hands
     /// over to another process of the program.
-    /// - Parameters:
-    ///   - input: the sources of `configuration`.
-    ///   - program: what a successor is started from.
-    ///   - lostLogLines: returns the number of log lines lost since the start.
-    /// - Throws: `CommandFailure` with one line for the operator, also when a loop could not serve and everything was
-    ///   shut down.
+    /// - Parameter lostLogLines: returns the number of log lines lost since the start.
     static func run(
         configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, runtime: Runtime,
         lostLogLines: @escaping @Sendable () -> Int
@@ -31,7 +26,6 @@ enum Server {
         // Not earlier: what comes before may take minutes, and a signal may end it without harm.
         StopSignals.remember()
         let server = try PreparedServer(parts, inherited: inherited, predecessor: predecessor, notices: notices)
-        let handOver = HandOver(server, program: program, notices: notices, logger: logger)
         defer { server.close() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
@@ -41,7 +35,7 @@ enum Server {
                     // It ends by itself when a stop was requested before the group handled stops.
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: SignalService(signals: signals) { signal in
-                            guard signal == .sighup else { return handOver.begin() }
+                            guard signal == .sighup else { return server.handOver(to: program) }
                             notices.reloading()
                             parts.reload.reload()
                             notices.reloaded()

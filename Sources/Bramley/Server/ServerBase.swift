@@ -1,5 +1,6 @@
 internal import Accounts
 internal import AppleID
+internal import Coding
 internal import Crypto
 internal import HTTP
 internal import HTTPTypes
@@ -17,7 +18,7 @@ struct ServerBase: Sendable {
     let database: Database
     let draining = DrainingFlag()
 
-    /// Apple, with what it tells about its keys kept in the database.
+    /// Apple, whose keys are stored in the database.
     func provider() throws -> AppleIdentityProvider {
         let transport = HTTPClient(
             group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
@@ -30,10 +31,10 @@ struct ServerBase: Sendable {
     /// The TLS of visitors' connections. Nil: they are plain.
     func acceptor() throws -> TLSAcceptor? {
         guard let tls = configuration.server.tls else { return nil }
-        do throws(TLSConfigurationError) {
-            return try TLSAcceptor(certificate: tls.certificate, privateKey: Array(tls.privateKey.reveal().utf8))
-        } catch {
-            throw CommandFailure("server.certificateFile and server.privateKeyFile: \(error).")
+        return try translating(
+            try TLSAcceptor(certificate: tls.certificate, privateKey: Array(tls.privateKey.reveal().utf8))
+        ) { (error: TLSConfigurationError) in
+            CommandFailure("server.certificateFile and server.privateKeyFile: \(error).")
         }
     }
 
@@ -68,7 +69,6 @@ struct ServerBase: Sendable {
             database: database, keys: keys, keyring: keyring, runtime: shared)
     }
 
-    /// What the operator's page shows. Nil without `operator.groups`.
     func console(_ report: OperatorReport?, _ input: ConfigurationInput) -> OperatorConsole? {
         report.map { report in
             OperatorConsole(
@@ -105,9 +105,7 @@ extension Configuration {
         try AppleConfiguration(apple, redirectURI: web.publicURL.callbackURL)
     }
 
-    /// - Parameter refusalFields: for answers that the server sends without a handler.
-    /// - Parameter tls: nil for a plain listener.
-    /// - Parameter memory: nil for its own. What peers make us keep is counted once for all ports.
+    /// - Parameter memory: what peers make us keep is counted once for all ports.
     func http(refusalFields: HTTPFields, tls: TLSAcceptor?, memory: MemoryBudget? = nil) -> HTTPServerConfiguration {
         HTTPServerConfiguration {
             $0.limits = server.limits.wire

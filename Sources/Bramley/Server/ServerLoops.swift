@@ -1,7 +1,6 @@
 internal import Coding
 internal import HTTP
 internal import HTTPTypes
-internal import Logging
 internal import Sockets
 internal import Storage
 internal import Web
@@ -13,7 +12,7 @@ extension ServerParts {
         let web = configuration.web
         let fastPath = try VerifyFastPath(
             configuration: web, directory: database, rules: reload.rules,
-            issuer: assertions, memory: web.sessions.cacheMemory / group.loops.count)
+            issuer: assertions, memory: web.sessionCacheMemory / group.loops.count)
         return HTTPLoop(
             loop: loop, configuration: visitorSettings, handler: application,
             immediate: VerifyResponder(
@@ -33,16 +32,12 @@ extension ServerParts {
     func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
         HTTPLoop(
             loop: loop, configuration: HTTPServerConfiguration { $0.memory = MemoryBudget(bytes: 1 << 20) },
-            handler: admin,
-            wallClock: wallClock, logger: runtime.logger)
+            handler: admin, wallClock: wallClock, logger: runtime.logger)
     }
 
-    private var wallClock: @Sendable () -> Int64 {
-        { [clock = runtime.clock] in clock.now().milliseconds }
-    }
+    private var wallClock: @Sendable () -> Int64 { { [clock = runtime.clock] in clock.now().milliseconds } }
 }
 
-/// The synchronous answer to `/auth/verify`, for the HTTP server.
 final class VerifyResponder: ImmediateResponder {
     private let fastPath: VerifyFastPath
     private let trustedProxies: TrustedProxies
@@ -76,10 +71,8 @@ final class VerifyResponder: ImmediateResponder {
     }
 }
 
-/// The plain port: redirects to the same path with TLS, on publicURL's host, whatever host the request names. It serves
-/// nothing else.
-///
-/// 301 for GET and HEAD, which every client knows; 308 for the rest, which keeps the method (RFC 9110 §15.4.9). No
+/// The plain port: redirects to the same path with TLS, on publicURL's host, whatever host the request names: by 301
+/// for GET and HEAD, which every client knows, else by 308, which keeps the method (RFC 9110 §15.4.9). No
 /// Strict-Transport-Security: it would have no effect here (RFC 6797 §7.2).
 struct RedirectHandler: RequestHandler {
     /// `https://id.example.com`, with the port if it is not 443.
@@ -87,8 +80,7 @@ struct RedirectHandler: RequestHandler {
 
     /// Also of the answers that the server sends by itself.
     static let fields: HTTPFields = [
-        .contentSecurityPolicy: "default-src 'none'; frame-ancestors 'none'",
-        .xContentTypeOptions: "nosniff",
+        .contentSecurityPolicy: "default-src 'none'; frame-ancestors 'none'", .xContentTypeOptions: "nosniff",
     ]
 
     func respond(to request: ServerRequest) async -> ServerResponse {

@@ -24,7 +24,6 @@ final class ServerParts: Sendable {
     let signIn: SignIn
     let webhookDispatcher: WebhookDispatcher
     let webhookSecrets: [WebhookSecretFile]
-    /// Nil without `operator.groups`.
     let operatorReport: OperatorReport?
     let visitorSettings: HTTPServerConfiguration
     let redirectSettings: HTTPServerConfiguration
@@ -38,7 +37,6 @@ final class ServerParts: Sendable {
     var configuration: Configuration { base.configuration }
     var runtime: Runtime { base.runtime }
 
-    /// - Parameter lock: on the data directory.
     init(
         _ base: ServerBase, lock: consuming FileLock, input: ConfigurationInput,
         lostLogLines: @escaping @Sendable () -> Int
@@ -52,8 +50,7 @@ final class ServerParts: Sendable {
         provider = try base.provider()
         let acceptor = try base.acceptor()
         reload = OperatorReload(base, input, secrets: provider.secrets, certificate: base.certificateReload(acceptor))
-        revocations = AppleRevocations(
-            database: database, provider: provider, keyring: keyring, runtime: runtime)
+        revocations = AppleRevocations(database: database, provider: provider, keyring: keyring, runtime: runtime)
         credentialChecks = CredentialChecks(
             database: database, provider: provider, keyring: keyring,
             rate: configuration.server.limits.credentialChecks, runtime: runtime)
@@ -106,8 +103,7 @@ final class ServerParts: Sendable {
             proof: { InspectionPass.answer(to: $0, with: keyring, at: runtime.clock.now()) })
     }
 
-    /// Called once the previous server has left the service to this one: the database now belongs to this one's sealing
-    /// key.
+    /// Called once the previous server has left the service to this one: the database belongs to its sealing key.
     func stampSealingKey() async {
         do throws(StoreError) {
             try await database.store.stampSealingKey(at: runtime.clock.now())
@@ -121,13 +117,8 @@ final class ServerParts: Sendable {
 
 // From a configuration to the parts of a server: the data directory is locked, and its database opened.
 extension ServerParts {
-    /// May take minutes. Until it returns, nothing has changed for a server that still runs.
-    /// - Parameters:
-    ///   - input: the sources of `configuration`, from which Apple's keys are read again.
-    ///   - inherited: may have a previous server's lock.
-    ///   - isSuccessor: whether that server still serves: nothing it uses is changed.
-    ///   - lostLogLines: returns the number of log lines lost since the start.
-    /// - Throws: `CommandFailure` or an error with one line for the operator. Then nothing is left open.
+    /// May take minutes. Until it returns, nothing has changed for a server that still runs; when it throws, nothing is
+    /// left open. `isSuccessor`: that server still serves, so nothing it uses is changed.
     static func open(
         _ configuration: Configuration, readFrom input: ConfigurationInput,
         inherited: inout InheritedDescriptors, isSuccessor: Bool = false, runtime: Runtime,
@@ -142,13 +133,15 @@ extension ServerParts {
         let path = directory + "/serve.lock"
         let lock =
             try inherited.consumeLock(Inheritance.lock, of: path)
-            ?? FileLock.taking(
-                path, orSay: "Another bramley serve is running on the data directory \(directory).")
+            ?? FileLock.taking(path, orSay: "Another bramley serve is running on the data directory \(directory).")
         let isOnSQLite = configuration.storage.postgres == nil
-        if isOnSQLite { try finishRestore(directory, runtime.logger) }
+        let database = Store.path(in: directory)
+        if isOnSQLite, PendingRestore.isWaiting(for: database) {
+            try PendingRestore.finish(directory, RestoreLock.exclusive(directory))
+            runtime.logger.notice("interrupted restore completed", metadata: ["file": .string(database)])
+        }
         let keyring = try SealingKeyFile.load(configuration.database, random: runtime.random)
-        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup. PostgreSQL has its
-        // own.
+        // A successor refuses a database that lacks a step. PostgreSQL has its own backups.
         if !isSuccessor, isOnSQLite {
             try backUpBeforeMigration(
                 configuration.database.databaseOptions(for: .server).store, keyring: keyring, runtime: runtime)
@@ -160,12 +153,5 @@ extension ServerParts {
                 options: configuration.database.databaseOptions(for: isSuccessor ? .successor : .server),
                 keyring: keyring, runtime: runtime))
         return try ServerParts(base, lock: lock, input: input, lostLogLines: lostLogLines)
-    }
-
-    private static func finishRestore(_ directory: String, _ logger: Logger) throws(CommandFailure) {
-        let path = Store.path(in: directory)
-        guard PendingRestore.isWaiting(for: path) else { return }
-        try PendingRestore.finish(directory, RestoreLock.exclusive(directory))
-        logger.notice("interrupted restore completed", metadata: ["file": .string(path)])
     }
 }

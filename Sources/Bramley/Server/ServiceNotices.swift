@@ -19,15 +19,12 @@ final class ServiceNotices: Sendable {
     /// The number of loops that have turned since the last watchdog signal.
     private let turned = Atomic(0)
 
-    /// - Parameters:
-    ///   - environment: uses `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    ///   - isSilent: until `speak`, since the previous process still speaks for the service.
+    /// - Parameter isSilent: until `speak`, since the previous process still speaks for the service.
     init(environment: [String: String], isSilent: Bool = false, logger: Logger) {
         let name = environment["NOTIFY_SOCKET"]
         socket = name.flatMap { NotifySocket($0) }
         if let name, socket == nil {
-            logger.warning(
-                "NOTIFY_SOCKET is not a usable socket address", metadata: ["value": .string(name)])
+            logger.warning("NOTIFY_SOCKET is not a usable socket address", metadata: ["value": .string(name)])
         }
         let isMeant = environment["WATCHDOG_PID"].map { $0 == "\(NotifySocket.process)" } ?? true
         watchdogInterval = environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 && isMeant ? $0 : nil }
@@ -35,30 +32,17 @@ final class ServiceNotices: Sendable {
         state = Mutex(State(isSilent: isSilent))
     }
 
-    /// Every listener accepts, and the configuration is in use.
-    func ready(_ status: String) {
-        send("READY=1\nMAINPID=\(NotifySocket.process)\nSTATUS=\(status)")
-    }
+    func ready(_ status: String) { send("READY=1\nMAINPID=\(NotifySocket.process)\nSTATUS=\(status)") }
 
     func reloading() {
-        send(
-            "RELOADING=1\nMONOTONIC_USEC=\(NotifySocket.monotonicMicroseconds)\nSTATUS=Reading the keys again",
-            isLasting: false)
+        send("RELOADING=1\nMONOTONIC_USEC=\(NotifySocket.monotonicMicroseconds)\nSTATUS=Reloading", isLasting: false)
     }
 
-    /// Sends the status again.
-    func reloaded() {
-        send(state.withLock { $0.last }, isLasting: false)
-    }
+    func reloaded() { send(state.withLock { $0.last }, isLasting: false) }
 
-    func stopping() {
-        send("STOPPING=1\nSTATUS=Finishing what is in flight")
-    }
+    func stopping() { send("STOPPING=1\nSTATUS=Finishing requests in flight") }
 
-    /// Sends a watchdog signal.
-    private func alive() {
-        send("WATCHDOG=1", isLasting: false)
-    }
+    private func alive() { send("WATCHDOG=1", isLasting: false) }
 
     /// From now on another process is the service, and speaks for it.
     func handOver(to process: Int32) {
@@ -88,8 +72,7 @@ final class ServiceNotices: Sendable {
         }
     }
 
-    /// Watchdog signals, twice per interval, for as long as every loop turns: when one hangs, another must not report
-    /// that all is well. Ends when the loop drains.
+    /// Watchdog signals, twice per interval, for as long as every loop turns: others must not hide one that hangs.
     func watch(_ group: EventLoopGroup, on loop: EventLoop) {
         guard let interval = watchdogInterval else { return }
         let pause = max(interval / 2000, 1)

@@ -29,7 +29,7 @@ struct WebhookTransport: WebhookSender {
     }
 
     func send(_ request: WebhookRequest) async -> WebhookAnswer {
-        guard let url = ClientURL(request.url) else { return .failure("no address") }
+        guard let url = ClientURL(request.url) else { return .failure("invalid address") }
         var fields: HTTPFields = [.contentType: "application/json"]
         for (name, value) in request.fields {
             guard let name = HTTPField.Name(name) else { continue }
@@ -40,7 +40,7 @@ struct WebhookTransport: WebhookSender {
     }
 
     func send(logoutToken: Secret, to address: LogoutAddress) async -> WebhookAnswer {
-        guard let url = ClientURL(address.uri) else { return .failure("no address") }
+        guard let url = ClientURL(address.uri) else { return .failure("invalid address") }
         // Compact serialization: nothing in it needs escapes.
         return await post(
             Array("logout_token=\(logoutToken.reveal())".utf8), [.contentType: "application/x-www-form-urlencoded"],
@@ -67,17 +67,16 @@ struct WebhookTransport: WebhookSender {
 }
 
 extension HTTPClientError {
-    /// Why an application's endpoint did not answer, for the operator. Contains nothing of what was sent, and of the
-    /// answer only how it was invalid.
+    /// Why an application's endpoint did not answer. Contains nothing of what was sent.
     fileprivate var reason: String {
         switch self {
         case .unknownHost: "the name does not resolve"
-        case .inside: "the address is not public, and came by the API"
+        case .inside: "the address is not public but was registered through the API"
         case .connect: "no connection"
         case .tls(let detail): "TLS: \(detail.prefix(120))"
         case .timeout: "timeout"
-        case .closed: "closed before the answer was whole"
-        case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
+        case .closed: "closed before the answer was complete"
+        case .malformed(let detail): "not an HTTP answer: \(detail.prefix(120))"
         case .tooLarge: "the answer is too long"
         case .proxy(let failure): "proxy: \(failure)"
         }

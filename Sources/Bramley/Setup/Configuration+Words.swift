@@ -10,12 +10,12 @@ extension Configuration {
         }
         guard url.isSecure, !url.isForTests else {
             return [
-                "Apple accepts neither http nor a host such as \(url.host). For the real Apple, publicURL has to be a",
-                "public https address; to try things out, let apple.endpoint name a simulated Apple.",
+                "Apple accepts neither http nor a host such as \(url.host). For the real Apple, publicURL must be a",
+                "public https address; to try things out, set apple.endpoint to a simulated Apple.",
             ]
         }
         return [
-            "Paste into Apple's portal, https://developer.apple.com/account/resources:",
+            "Enter in Apple's portal, https://developer.apple.com/account/resources:",
             "",
             "  Identifiers, Services IDs, \(apple.servicesID), Sign in with Apple, Configure:",
             "    Domains and Subdomains    \(url.host)",
@@ -24,8 +24,8 @@ extension Configuration {
             "    Server-to-Server Notification Endpoint",
             "                              \(url.notificationURL)",
             "  Services, Sign in with Apple for Email Communication, Configure:",
-            "    Register the domains and addresses your site writes from, if it writes to people who hide theirs.",
-            "    Apple's relay refuses all others. Bramley itself sends no e-mail.",
+            "    If your site sends e-mail, register the domains and addresses it sends from. To people who hide",
+            "    their address, Apple's relay delivers only e-mail from those. Bramley itself sends no e-mail.",
         ]
     }
 
@@ -36,11 +36,11 @@ extension Configuration {
         let serve = output.isOfPackage ? "sudo systemctl enable --now bramley" : "bramley serve\(config)"
         let first =
             apple.isSimulated
-            ? "Start the simulated Apple: apple-simulator --help." : "Enter the values above in Apple's portal."
+            ? "Start the simulated Apple (see apple-simulator --help)." : "Enter the values above in Apple's portal."
         let doctor = (output.isOfPackage ? "sudo -u bramley " : "") + "bramley doctor\(config)"
         let login = web.publicURL.origin + web.publicURL.path("/login")
         return [
-            "", "Three things are left:",
+            "", "Three steps remain:",
             "  1. \(first)",
             "  2. Start the server: \(serve)",
             "  3. Sign in at \(login), then check everything: \(doctor)",

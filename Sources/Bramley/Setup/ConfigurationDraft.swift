@@ -6,9 +6,7 @@ struct ConfigurationDraft {
     /// Flags that are not a question of `init`: any other key, or a mistake that the loader reports.
     private let others: [String]
 
-    init(others: [String] = []) {
-        self.others = others
-    }
+    init(others: [String] = []) { self.others = others }
 
     subscript(key: String) -> String? {
         get { texts[key] }
@@ -36,8 +34,7 @@ struct ConfigurationDraft {
         }
     }
 
-    /// The configuration file: groups and keys in the order of the table. Answers name files relative to the working
-    /// directory; the file names them relative to its own folder.
+    /// Answers name files relative to the working directory; the file names them relative to its own folder.
     func document(at path: String) -> JSONObject {
         let folder = ConfigurationFolder(of: path)
         let values = ConfigurationLoader.judge(flags: flags).values
@@ -61,8 +58,6 @@ struct ConfigurationDraft {
         object[name] = .object(group)
     }
 
-    // MARK: what follows from answers
-
     private var address: WebAddress? { try? WebAddress.parse(texts["publicURL"] ?? "") }
     var host: String? { address?.host }
     var isSecure: Bool { address?.scheme == "https" }
@@ -73,9 +68,7 @@ struct ConfigurationDraft {
         }
         return !WebAddress.isPublicSuffix(String(address.host[address.host.index(after: dot)...]))
     }
-    /// Whether Bramley itself has the certificate.
     var hasCertificate: Bool { texts["server.certificateFile"]?.isEmpty == false }
 
-    /// The key ID in the name of the key's file.
     var keyIDOfFile: String? { texts["apple.privateKeyFile"].flatMap { AppleKeyFile.keyID(inNameOf: $0) } }
 }

@@ -2,7 +2,6 @@ import Coding
 import FoundationEssentials
 import Sockets
 
-/// Writes the result of `bramley init`: the configuration and, next to it, its schema.
 struct ConfigurationOutput {
     let path: String
     let replacesFiles: Bool
@@ -39,12 +38,12 @@ struct ConfigurationOutput {
     /// Before anything is asked: whether writing can succeed at all.
     func check() throws(CommandFailure) {
         if path == schemaPath {
-            throw CommandFailure("\(path.quoted) is the name of the schema. Name another file with --output.")
+            throw CommandFailure("\(path.quoted) is reserved for the schema. Choose another file with --output.")
         }
-        if isDirectory(path) { throw CommandFailure("\(path.quoted) is a directory. Name a file with --output.") }
+        if isDirectory(path) { throw CommandFailure("\(path.quoted) is a directory. Choose a file with --output.") }
         let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         guard isDirectory(directory) else {
-            throw CommandFailure("The directory \(directory.quoted) does not exist. Make it first.")
+            throw CommandFailure("The directory \(directory.quoted) does not exist. Create it first.")
         }
         if replacesFiles { return }
         if GuardedFile.exists(path), !isBlank { throw alreadyThere(path) }
@@ -54,8 +53,7 @@ struct ConfigurationOutput {
     /// Whether it is the package's: its service reads only what is in that folder, and writes only its own data.
     var isOfPackage: Bool { path == ConfigurationLoader.systemPath }
 
-    /// Copies the key file next to the configuration, for the same readers. The service cannot read home directories.
-    /// - Returns: the path of the copy; nil when the file is already there.
+    /// Copies the key file next to the configuration: the service cannot read home directories. Nil if it is there.
     func copyKey(_ key: String) throws(CommandFailure) -> String? {
         let (source, folder) = (URL(filePath: key).standardizedFileURL, URL(filePath: path).deletingLastPathComponent())
         let copy = folder.appending(path: source.lastPathComponent).path
@@ -89,10 +87,7 @@ struct ConfigurationOutput {
     }
 
     private var holdsSchema: Bool {
-        guard let file = try? GuardedFile.read(schemaPath, maximumBytes: GivenValues.maximumFileBytes) else {
-            return false
-        }
-        return file.bytes == schema
+        (try? GuardedFile.read(schemaPath, maximumBytes: GivenValues.maximumFileBytes))?.bytes == schema
     }
 
     private func write(_ bytes: [UInt8], to path: String, mode: UInt32) throws(CommandFailure) {
@@ -112,7 +107,7 @@ struct ConfigurationOutput {
 
     private func alreadyThere(_ path: String) -> CommandFailure {
         CommandFailure(
-            "\(path.quoted) exists, and was left as it is. Name another with --output, or replace it with --force.")
+            "\(path.quoted) already exists and was not changed. Choose another with --output, or pass --force.")
     }
 
     private func isDirectory(_ path: String) -> Bool {

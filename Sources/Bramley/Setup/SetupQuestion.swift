@@ -8,7 +8,7 @@ extension InitCommand {
         let open = SetupQuestion.all.filter { draft[$0.key.name] == nil }
         guard !open.isEmpty else { return }
         say(
-            "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C ends this, and nothing is written."
+            "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C quits without writing anything."
         )
         let keyFiles = Self.keyFiles()
         for question in open where question.isAsked(draft) { try ask(question, &draft, keyFiles) }
@@ -22,7 +22,7 @@ extension InitCommand {
         Self.write("\n")
         say(key.plainMeaning)
         if case .choice(let words) = key.type { say("One of \(words.joined(separator: ", ")).") }
-        if key.type == .list { say("Separate several by commas; write none for none.") }
+        if key.type == .list { say("Separate values with commas; write none for an empty list.") }
         while true {
             let offer = question.offer(draft, keyFiles)
             Self.write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
@@ -62,11 +62,9 @@ struct SetupQuestion: Sendable {
     let key: ConfigurationKey
     /// `--team-id`; the table's own `--apple-team-id` is accepted as well.
     let flag: String
-    /// What the flag gives.
     let option: any KeyPath<InitCommand, String?> & Sendable
     /// By the answers so far and the key files in the working directory; nil when Enter alone is not an answer.
     let offer: @Sendable (ConfigurationDraft, [String]) -> Offer?
-    /// Whether the answers so far make it a question at all.
     let isAsked: @Sendable (ConfigurationDraft) -> Bool
     /// Why Enter alone is not an answer, though the configuration could do without; nil when it may be omitted.
     let need: String?
@@ -88,8 +86,7 @@ struct SetupQuestion: Sendable {
         self.offer = offer
     }
 
-    /// In the order asked. A required key without a default is a decision: nothing is offered for it, except what
-    /// Apple's key file tells.
+    /// In the order asked. Nothing is offered for a required key without a default, except what Apple's key file tells.
     static let all: [SetupQuestion] = [
         SetupQuestion("publicURL", "--public-url", \.publicURL),
         SetupQuestion("apple.servicesID", "--services-id", \.servicesID),
@@ -97,43 +94,36 @@ struct SetupQuestion: Sendable {
         SetupQuestion("apple.privateKeyFile", "--private-key-file", \.privateKeyFile) { _, keyFiles in
             keyFiles.count == 1 ? (keyFiles[0], keyFiles[0]) : nil
         },
-        SetupQuestion("apple.keyID", "--key-id", \.keyID) { draft, _ in
-            draft.keyIDOfFile.map { ($0, $0) }
-        },
+        SetupQuestion("apple.keyID", "--key-id", \.keyID) { draft, _ in draft.keyIDOfFile.map { ($0, $0) } },
         SetupQuestion(
             "apple.bundleIDs", "--bundle-ids", \.bundleIDs,
             need: """
-                Required. In Apple's portal: Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
-                primary App ID, and Identifiers, App IDs its bundle ID. Without it, people who stop using your site at \
-                Apple stay signed in. To go on without, write none.
+                Required. In Apple's portal, Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
+                primary App ID; Identifiers, App IDs shows its bundle ID. Without it, people who stop using your site \
+                at Apple stay signed in. To continue without it, write none.
                 """),
         SetupQuestion("apple.scopes", "--scopes", \.scopes) { _, _ in ("name, email", "name,email") },
         SetupQuestion("access.signUp", "--sign-up", \.signUp),
         SetupQuestion("site.name", "--site-name", \.siteName) { draft, _ in
             (draft.host ?? "the host of publicURL", nil)
         },
-        SetupQuestion("server.certificateFile", "--certificate-file", \.certificateFile) { _, _ in
-            ("none: a proxy in front holds it", nil)
-        } isAsked: {
-            $0.isSecure
-        },
+        SetupQuestion(
+            "server.certificateFile", "--certificate-file", \.certificateFile,
+            offer: { _, _ in ("none: a proxy has it", nil) }, isAsked: { $0.isSecure }),
         SetupQuestion(
             "server.privateKeyFile", "--certificate-key-file", \.certificateKeyFile, isAsked: { $0.hasCertificate }),
         SetupQuestion("server.trustedProxies", "--trusted-proxies", \.trustedProxies) { draft, _ in
             // A site with TLS that does not have the certificate has a proxy in front, most often on the same machine.
-            draft.isSecure && !draft.hasCertificate
-                ? ("127.0.0.1", "127.0.0.1") : ("none", nil)
+            draft.isSecure && !draft.hasCertificate ? ("127.0.0.1", "127.0.0.1") : ("none", nil)
         },
-        SetupQuestion("sessions.cookieDomain", "--cookie-domain", \.cookieDomain) { draft, _ in
-            ("none: \(draft.host ?? "publicURL's host") only", nil)
-        } isAsked: {
-            $0.hasParentDomain
-        },
+        SetupQuestion(
+            "sessions.cookieDomain", "--cookie-domain", \.cookieDomain,
+            offer: { draft, _ in ("none: \(draft.host ?? "publicURL's host") only", nil) },
+            isAsked: { $0.hasParentDomain }),
         SetupQuestion("login.allowedReturnOrigins", "--return-origins", \.returnOrigins) { _, _ in ("none", nil) },
     ].compactMap { $0 }
 
-    /// The key's text for what a person typed: lists separated by commas or blanks, `none` for the empty one; nil omits
-    /// the key, like Enter.
+    /// Lists are separated by commas or blanks, `none` is the empty one; nil omits the key, like Enter.
     func text(ofAnswer answer: String, offer: Offer?) -> String? {
         guard key.type == .list else {
             if let offer, offer.text == nil, answer == "none" { return nil }

@@ -6,7 +6,6 @@ internal import Sockets
 
 /// A command's output: results on standard output, remarks on standard error.
 enum CommandOutput {
-    /// The style of tables on standard output.
     static var tableStyle: TextTable.Style {
         guard StandardStream.output.isTerminal else { return .piped }
         let environment = ProcessInfo.processInfo.environment
@@ -15,8 +14,7 @@ enum CommandOutput {
         return .terminal(width: StandardStream.output.columns ?? 80, bold: !isPlain)
     }
 
-    /// - Throws: `ExitCode.success` when the reader has closed the output (`… | head`); `CommandFailure` for a full disk
-    ///   and similar.
+    /// - Throws: `ExitCode.success` when the reader has closed the output (`… | head`), else `CommandFailure`.
     static func write(_ bytes: [UInt8]) throws {
         do {
             try StandardStream.output.write(bytes)
@@ -26,55 +24,37 @@ enum CommandOutput {
         }
     }
 
-    static func line(_ text: String) throws {
-        try write(Array((text + "\n").utf8))
-    }
+    static func line(_ text: String) throws { try write(Array((text + "\n").utf8)) }
 
-    static func table(_ table: TextTable) throws {
-        try write(Array(table.render(tableStyle).utf8))
-    }
+    static func table(_ table: TextTable) throws { try write(Array(table.render(tableStyle).utf8)) }
 
-    /// A list.
-    /// - Parameter empty: said to a person when there is nothing in it.
     static func table<Item>(_ columns: [CommandColumn<Item>], _ items: [Item], empty: String) throws {
         try table(TextTable(columns, items, tableStyle))
         if items.isEmpty { hint(empty) }
     }
 
-    /// One JSON document on one line.
     static func json(_ body: (inout JSONWriter) -> Void) throws {
         var writer = JSONWriter(reserving: 1024)
         body(&writer)
         try write(writer.bytes + [UInt8(ascii: "\n")])
     }
 
-    /// One thing, a field a line.
     static func fields<Item>(of item: Item, _ fields: [Field<Item>], separator: String = ",") throws {
         try rows(fields.map { ($0.name, $0.value(item).shown(tableStyle, separator: separator)) })
     }
 
-    /// Names and what they have.
     static func rows(_ rows: [(name: String, text: String?)]) throws {
         try table(TextTable([.init(""), .init("")], rows: rows.map { [$0.name, $0.text] }))
     }
 
     /// A list in the API's form: `items`, and `next` for `--after`, or null.
     static func jsonList<Item>(_ items: [Item], next: String? = nil, _ fields: [Field<Item>]) throws {
-        try json { writer in
-            writer.beginObject()
-            writer.name("items")
-            writer.beginArray()
-            for item in items { writer.write(item, fields) }
-            writer.endArray()
-            writer.member("next", next)
-            writer.endObject()
-        }
+        let objects = items.map { item in fields.map { ($0.name, $0.value(item)) } }
+        try json { $0.write([("items", .objects(objects)), ("next", .text(next))]) }
     }
 
     /// A remark besides the result; made safe for a terminal.
-    static func remark(_ text: String) {
-        StandardError().write(Array((TerminalText.safe(text) + "\n").utf8))
-    }
+    static func remark(_ text: String) { StandardError().write(Array((TerminalText.safe(text) + "\n").utf8)) }
 
     /// A remark only for people: not written when standard output goes into a file or a pipe.
     static func hint(_ text: String) {
@@ -102,7 +82,6 @@ extension Timestamp {
     }
 }
 
-/// Quantities in words.
 enum Quantity {
     /// `812 bytes`, `12 KiB`, `3.4 MiB`.
     static func bytes(_ count: Int) -> String {
@@ -112,10 +91,7 @@ enum Quantity {
         return "\(count / size).\(count % size * 10 / size) \(unit)"
     }
 
-    /// `0.4 s`
-    static func seconds(_ milliseconds: Int) -> String {
-        "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
-    }
+    static func seconds(_ milliseconds: Int) -> String { "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s" }
 
     /// `1 user`, `1,234 users`
     static func count(_ count: Int, _ unit: String) -> String {

@@ -1,55 +1,32 @@
 internal import Sockets
 import Synchronization
 
-/// The progress of a command that takes longer than a second: one line on standard error, only on a terminal, updated
-/// in place and removed at the end. Nothing is written into a file or a pipe.
+/// The progress of a command that takes more than a second: a line on a terminal's standard error, removed at its end.
 struct ProgressLine {
-    /// Before the line is shown.
     private static let patience = Duration.seconds(1)
-    /// Between two updates.
     private static let interval = Duration.milliseconds(100)
 
-    private enum Form {
-        /// What is counted, and how many there are.
-        case count(unit: String, total: Int?)
-        /// What is being done, where the progress is unknown.
-        case words(String)
-    }
-
     private let isShown = StandardStream.error.isTerminal
-    private let form: Form
+    private let text: @Sendable (_ count: Int, _ done: Int, _ elapsed: Duration, _ columns: Int) -> String
     private let startedAt = ContinuousClock.now
     private var drawnAt: ContinuousClock.Instant?
 
-    /// - Parameters:
-    ///   - total: bytes of the input, or the number of items; nil when unknown.
-    ///   - unit: the unit in words.
+    /// - Parameter total: bytes of the input, or the number of items; nil when unknown.
     init(total: Int?, unit: String = "lines") {
-        form = .count(unit: unit, total: total)
+        text = { Self.text(count: $0, done: $1, total: total, unit: unit, elapsed: $2, columns: $3) }
     }
 
-    /// - Parameter words: what is being done, such as `reading the copy back`.
-    init(_ words: String) {
-        form = .words(words)
-    }
+    init(_ words: String) { text = { Self.text(words, elapsed: $2, columns: $3) } }
 
-    /// - Parameters:
-    ///   - count: items done.
-    ///   - done: how much of the total that is.
+    /// - Parameter done: how much of the total that is.
     mutating func update(count: Int = 0, done: Int = 0) {
         let now = ContinuousClock.now
         guard isShown, now - startedAt >= Self.patience, drawnAt.map({ now - $0 >= Self.interval }) ?? true else {
             return
         }
         drawnAt = now
-        let (elapsed, columns) = (now - startedAt, StandardStream.error.columns ?? 80)
-        let text =
-            switch form {
-            case .count(let unit, let total):
-                Self.text(count: count, done: done, total: total, unit: unit, elapsed: elapsed, columns: columns)
-            case .words(let words): Self.text(words, elapsed: elapsed, columns: columns)
-            }
-        StandardError().write(Array("\r\(text)\u{1B}[K".utf8))
+        let line = text(count, done, now - startedAt, StandardStream.error.columns ?? 80)
+        StandardError().write(Array("\r\(line)\u{1B}[K".utf8))
     }
 
     /// Removes the line, so that something else can be written in its place.
@@ -75,16 +52,13 @@ struct ProgressLine {
         return try await body(progress)
     }
 
-    /// How much is done of what takes long.
     final class Progress: Sendable {
         private let done = Atomic(0)
         var count: Int { done.load(ordering: .relaxed) }
         func add(_ more: Int) { done.add(more, ordering: .relaxed) }
     }
 
-    private static func show(
-        _ words: String, _ counted: ProgressLine? = nil, _ progress: Progress = Progress()
-    ) async {
+    private static func show(_ words: String, _ counted: ProgressLine? = nil, _ progress: Progress = Progress()) async {
         guard StandardStream.error.isTerminal else { return }
         var (line, counted) = (ProgressLine(words), counted)
         while (try? await Task.sleep(for: interval)) != nil {
@@ -115,7 +89,7 @@ struct ProgressLine {
         return "[\(String(repeating: "#", count: filled))\(String(repeating: " ", count: width - filled))] \(words)"
     }
 
-    /// `reading the copy back  0:02`, at most `columns - 1` wide.
+    /// `verifying the copy  0:02`, at most `columns - 1` wide.
     static func text(_ words: String, elapsed: Duration, columns: Int) -> String {
         String("\(words)  \(clock(Int(elapsed / .seconds(1))))".prefix(columns - 1))
     }

@@ -1,9 +1,7 @@
 /// Text for a terminal: made safe, and its width in columns.
 package enum TerminalText {
-    /// The text without anything that controls a terminal, starts a line, changes the reading direction or hides: each
-    /// such scalar is written as `\uXXXX` or `\u{XXXXX}`.
-    ///
-    /// The joiners U+200C and U+200D stay: Persian and Indic names need them.
+    /// The text with `\uXXXX` or `\u{XXXXX}` for what controls a terminal, starts a line, hides, or changes the reading
+    /// direction. The joiners U+200C and U+200D stay: Persian and Indic names need them.
     package static func safe(_ text: String) -> String {
         let escaped = LogEscaping.escaped(text)
         guard escaped.unicodeScalars.contains(where: isHidden) else { return escaped }
@@ -23,11 +21,8 @@ package enum TerminalText {
         return scalar != "\u{200C}" && scalar != "\u{200D}"
     }
 
-    /// The width of a safe text in columns, as terminals count: two for East Asian wide characters and emoji, none for
-    /// combining marks, one for the rest.
-    package static func width(_ text: String) -> Int {
-        text.unicodeScalars.reduce(0) { $0 + width(of: $1) }
-    }
+    /// The columns of a safe text: two for East Asian wide characters and emoji, none for combining marks, else one.
+    package static func width(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width(of: $1) } }
 
     static func width(of scalar: Unicode.Scalar) -> Int {
         let value = scalar.value
@@ -69,8 +64,7 @@ package enum TerminalText {
         return columns > 0 ? result + "…" : ""
     }
 
-    /// A safe text between two left-to-right marks if any of it is right-to-left, so that a terminal that reorders such
-    /// text reorders nothing around it.
+    /// Between two left-to-right marks if any of it is right-to-left, so that a terminal reorders nothing around it.
     package static func fenced(_ text: String) -> String {
         text.unicodeScalars.contains { isRightToLeft($0.value) } ? "\u{200E}\(text)\u{200E}" : text
     }
@@ -82,8 +76,7 @@ package enum TerminalText {
         }
     }
 
-    /// The text broken between words so that its lines fit; further lines are indented to the first word. A wider word,
-    /// such as an address, stays whole.
+    /// Broken between words; further lines are indented to the first word. A wider word, as an address, stays whole.
     package static func wrapped(_ text: String, to columns: Int) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             guard width(String(line)) > columns else { return String(line) }

@@ -1,4 +1,3 @@
-/// Rows for a person at a terminal, or for the next program in a pipe.
 package struct TextTable: Sendable {
     package struct Column: Sendable {
         package var title: String
@@ -21,7 +20,6 @@ package struct TextTable: Sendable {
         case piped
     }
 
-    /// A flexible column is not cut below this.
     static let narrowest = 8
     /// If that is not enough, no column is cut below this: a letter or two, and the sign that it was cut.
     static let least = 4
@@ -64,8 +62,7 @@ package struct TextTable: Sendable {
         return text
     }
 
-    /// Cuts columns, the widest first, until the line fits or nothing more can be done: optional ones before the
-    /// others, and each kind in steps, so that names stay readable as long as possible. None is omitted.
+    /// Cuts columns, the widest first, until the line fits: optional ones before others, so that names stay readable.
     private func fit(_ natural: [Int], into width: Int) -> [Int] {
         var widths = natural
         var excess = max(0, widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width)

@@ -2,8 +2,7 @@ internal import Accounts
 internal import Coding
 internal import Sockets
 
-/// Imports the lines of an export made elsewhere: first checks all of them, then writes, one batch per transaction. The
-/// same file twice changes nothing.
+/// Imports the lines of an export made elsewhere: checks all of them, then writes. The same file twice changes nothing.
 struct TransferAdoption {
     struct Report: Hashable, Sendable {
         /// The people of the lines, except those who have already moved.
@@ -11,7 +10,6 @@ struct TransferAdoption {
         var lines = 0
         var alreadyMoved = 0
         var refused = 0
-        /// The team of the lines, if it is not this configuration's.
         var otherTarget: TeamID?
     }
 
@@ -22,25 +20,24 @@ struct TransferAdoption {
         var subject: AppleSubject
     }
 
-    private let place: OperatorDatabase
+    private let context: OperatorDatabase
     private let skipsRefused: Bool
     private let reader: LineReader
     private var report = Report()
     private var bar: ProgressLine
-    /// The valid lines.
     private var entries: [Entry] = []
     private var byOrigin: [Origin: Entry] = [:]
     private var byName: [TransferSubject: Entry] = [:]
 
     /// - Parameter skipsRefused: continues with the other lines, if there are any.
-    init(_ file: InputFile, place: OperatorDatabase, skipsRefused: Bool) {
-        self.place = place
+    init(_ file: InputFile, context: OperatorDatabase, skipsRefused: Bool) {
+        self.context = context
         self.skipsRefused = skipsRefused
         reader = LineReader(file)
         bar = ProgressLine(total: file.size)
     }
 
-    /// - Throws: `CommandFailure` when nobody may be moved by this file, and nothing was written, or when a signal comes.
+    /// - Throws: `CommandFailure` when the file is refused, so nothing was written, or when a signal comes.
     mutating func run() async throws -> Report {
         defer { bar.clear() }
         var pending: [Entry] = []
@@ -73,7 +70,6 @@ struct TransferAdoption {
         }
     }
 
-    /// - Returns: nil for an empty or invalid line.
     private mutating func read(_ line: LineReader.Line) -> Entry? {
         if line.isBlank { return nil }
         report.lines += 1
@@ -90,13 +86,12 @@ struct TransferAdoption {
         }
     }
 
-    /// Compares it with this configuration, and with the lines before it.
     private mutating func check(_ entry: Entry) throws(InputFlaw) {
         let line = entry.line
-        guard line.recipient == place.team else {
+        guard line.recipient == context.team else {
             report.otherTarget = line.recipient
             throw InputFlaw(
-                "target is \(line.recipient.rawValue), and this configuration belongs to team \(place.team.rawValue)")
+                "target is \(line.recipient.rawValue), but this configuration belongs to team \(context.team.rawValue)")
         }
         let origin = Origin(team: line.sender, subject: line.subject)
         let known = [byOrigin[origin], byName[line.transferSubject]].compactMap(\.self)
@@ -109,17 +104,16 @@ struct TransferAdoption {
 
     private mutating func adopt(_ batch: inout [Entry], isRehearsal: Bool) async throws {
         guard !batch.isEmpty else { return }
-        let results = try await place.database.adopt(
-            batch.map(\.line), to: place.team, isRehearsal: isRehearsal, at: place.now)
+        let results = try await context.database.adopt(
+            batch.map(\.line), to: context.team, isRehearsal: isRehearsal, at: context.now)
         for (entry, result) in zip(batch, results) {
             switch result {
             case .adopted(let person), .known(let person):
                 if isRehearsal { entries.append(entry) } else { report.people.append(person) }
-            case .alreadyMoved:
-                if isRehearsal { entries.append(entry) } else { report.alreadyMoved += 1 }
-            case .unknownPerson: refuse(entry.number, "nobody here has this appleSubject of that team")
+            case .alreadyMoved: if isRehearsal { entries.append(entry) } else { report.alreadyMoved += 1 }
+            case .unknownPerson: refuse(entry.number, "no user has this appleSubject in that team")
             case .contradiction:
-                refuse(entry.number, "another transferSubject, or another person, is known here for it")
+                refuse(entry.number, "conflicts with another transferSubject or person in the database")
             }
         }
         batch.removeAll(keepingCapacity: true)
@@ -127,17 +121,14 @@ struct TransferAdoption {
 
     /// A file with one wrong line may be the wrong file.
     private func judge() throws(CommandFailure) {
-        guard report.lines > 0 else {
-            throw CommandFailure("The file names no one: no one was moved.")
-        }
+        guard report.lines > 0 else { throw CommandFailure("The file lists nobody, so nobody was moved.") }
         guard report.refused > 0 else { return }
         let isAll = report.refused == report.lines
         if skipsRefused, !isAll { return }
-        var text = "\(report.refused) of \(report.lines) lines are refused, each for its reason above. Nobody was moved"
-        text += isAll ? "." : "; --skip-refused moves the people of the other lines."
-        if let target = report.otherTarget {
-            text += " " + TransferCommand.Import.advice(for: target)
-        }
+        var text =
+            "\(report.refused) of \(report.lines) lines were refused, each for the reason above. Nobody was moved"
+        text += isAll ? "." : "; --skip-refused moves the people on the other lines."
+        if let target = report.otherTarget { text += " " + TransferCommand.Import.advice(for: target) }
         throw CommandFailure(text)
     }
 
@@ -152,7 +143,6 @@ struct TransferAdoption {
 extension TransferLine {
     private static let members = ["team", "appleSubject", "target", "transferSubject"]
 
-    /// With its line end.
     var encoded: [UInt8] {
         var writer = JSONWriter()
         writer.write([
@@ -164,7 +154,7 @@ extension TransferLine {
 
     init(parsing bytes: [UInt8]) throws(InputFlaw) {
         let object = try LineFields.object(parsing: bytes, depth: 2)
-        let fields = try LineFields(object, names: Self.members) { "\($0) is not a member of a transfer" }
+        let fields = try LineFields(object, names: Self.members) { "\($0) is not a known member" }
         func text(_ name: String) throws(InputFlaw) -> String {
             guard let text = fields.object[name]?.stringValue else { throw InputFlaw("\(name) is missing") }
             try LineFields.checkToken(text, name, longest: ImportLine.longestSubject)

@@ -5,24 +5,20 @@ internal import Sockets
 internal import Storage
 
 extension OperatorDatabase {
-    /// One transfer at a time on a database: two would ask Apple about everybody twice. On one machine the lock goes with
-    /// the process, however that ends; on PostgreSQL a lease, kept up meanwhile, ends soon after it.
-    /// - Parameter work: what the command is, for whoever finds the lock taken.
-    /// - Throws: with the name of the holder, when there is one.
+    /// One transfer at a time on a database: two would ask Apple about everybody twice. It ends with the process.
     func transferring<Value>(_ work: String, _ body: () async throws -> Value) async throws -> Value {
         let path = configuration.storage.directory + "/transfer.lock"
         let held = try FileLock.taking(
             path,
-            orSay: "Another transfer is under way on this database\(Self.word(in: path)). Run this again afterwards.")
+            orSay: "Another transfer is running on this database\(Self.word(in: path)). Run this again afterwards.")
         defer { extendLifetime(held) }
         let start = now.rfc3339
-        // Where there is no room for it, the lock holds all the same.
+        // Without space on the disk, the lock still holds.
         try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(start)" }
         guard database.store.isShared else { return try await body() }
         let holder = Hexadecimal.encode(random.bytes(16))
         guard try await database.holdLease(.transfer, holder: holder, seconds: Self.leaseLength, at: now) else {
-            throw CommandFailure(
-                "Another machine has a transfer under way on this database. Run this again afterwards.")
+            throw CommandFailure("Another machine is running a transfer on this database. Run this again afterwards.")
         }
         // Ended and awaited when this returns.
         async let _: Void = keepLease(of: holder)

@@ -3,9 +3,7 @@ internal import AppleID
 internal import Sockets
 
 extension OperatorDatabase {
-    /// Asks Apple about each person, in one direction of a transfer: with a loop of its own and a bar, until all are
-    /// asked about or a signal comes.
-    /// - Parameter total: people to ask about.
+    /// Asks Apple about each person, in one direction of a transfer, until all are asked about or a signal comes.
     func ask<Step: TransferStep>(
         _ input: ConfigurationInput, rate: Int, total: Int,
         _ step: @escaping @Sendable (AppleIdentityProvider) -> Step
@@ -38,19 +36,19 @@ extension TransferEnd {
     func check() throws(CommandFailure) {
         switch self {
         case .complete: return
-        case .interrupted: throw CommandFailure("Interrupted. Run it again to continue: what was done is kept.")
+        case .interrupted: throw CommandFailure("Interrupted. Run it again to continue; completed work is kept.")
         case .clientRefused(let text):
             throw CommandFailure(
-                "Apple refuses us (\(text)). The team, the key and the client ID must be of one team, and the client must "
-                    + "be allowed to use Sign in with Apple.")
+                "Apple rejected our client credentials (\(text)). The key and the client ID must belong to the configured "
+                    + "team, and the client must have Sign in with Apple enabled.")
         case .unavailable(let text):
-            throw CommandFailure("Apple does not answer (\(text)). Run it again later to continue.")
+            throw CommandFailure("Apple did not answer (\(text)). Run it again later to continue.")
         case .everyoneRefused(let text):
             throw CommandFailure(
                 """
-                Apple refused everybody it was asked about (\(text)) and has accepted nobody so far, which need not be about \
-                them: is the other team right, has it accepted the app, and is that less than 60 days ago? Nothing was \
-                written. Run it again when that is fixed; add --again for those who were refused in earlier runs. If all \
+                Apple has refused everybody so far (\(text)). The transfer itself may be the cause: check that the other \
+                team is correct, that it has accepted the app, and that it did so less than 60 days ago. Nothing was \
+                written. Run this again after fixing the cause; add --again for people refused in earlier runs. If all \
                 of them have withdrawn their consent, there is nobody to move.
                 """)
         }

@@ -10,7 +10,6 @@ package final class Histogram: Sendable {
     package enum Unit: Sendable {
         /// Kept in nanoseconds, shown in seconds.
         case seconds
-        /// Shown as recorded.
         case count
     }
 
@@ -53,7 +52,6 @@ package final class Histogram: Sendable {
     }
 }
 
-/// The content of a histogram at one time.
 package struct HistogramReading: Hashable, Sendable {
     package let unit: Histogram.Unit
     package let bounds: [Int64]
@@ -103,8 +101,7 @@ package final class Counter: Sendable {
     package func increment() { count.wrappingAdd(1, ordering: .relaxed) }
 }
 
-/// One counter for each value of an enumeration, or for each pair of two. All exist from the start, so no peer can add
-/// any.
+/// One counter for each pair of values of two enumerations, all from the start: no peer can add any.
 package struct CounterGrid<
     Row: CaseIterable & Hashable & Sendable, Column: CaseIterable & Hashable & Sendable
 >: Sendable {

@@ -6,7 +6,6 @@ package struct MetricsText: ~Copyable {
 
     package init() { bytes.reserveCapacity(32_768) }
 
-    /// The whole page.
     package consuming func finish() -> [UInt8] { bytes }
 
     /// Begins a family; following samples belong to it.
@@ -112,9 +111,7 @@ package struct MetricFamily: Hashable, Sendable {
             self.described = described
         }
 
-        package init(_ name: String, described: String) {
-            self.init(name, [], described: described)
-        }
+        package init(_ name: String, described: String) { self.init(name, [], described: described) }
     }
 
     package let name: String

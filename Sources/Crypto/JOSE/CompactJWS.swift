@@ -2,14 +2,12 @@ package import Coding
 
 /// A signed token in compact form (RFC 7515 §7.1), parsed and not yet verified: nothing in it is trusted.
 package struct CompactJWS: Sendable {
-    /// The default size limit of a token in bytes.
     package static let defaultMaximumBytes = 16_384
 
     /// The protected header. It may contain `jwk`, `jku`, `x5u`, `x5c` and similar; they are never used.
     package let header: JSONObject
     /// The claimed `alg`: only compared with the one allowed algorithm, never used to choose one.
     package let algorithm: String?
-    /// `kid`.
     package let keyID: String?
     package let payload: [UInt8]
     package let signature: [UInt8]
@@ -21,9 +19,7 @@ package struct CompactJWS: Sendable {
     /// Refused: other than three non-empty parts; non-canonical base64url; a header that is not strict JSON (including
     /// duplicate members) or not an object; `alg` or `kid` that is not a string; `crit` (RFC 7515 §4.1.11: none is
     /// understood here); `b64` other than true (RFC 7797); `typ` unless absent or `JWT` in any case (RFC 7519 §5.1).
-    package static func parse(
-        _ text: String, maximumBytes: Int = defaultMaximumBytes
-    ) throws(JOSEError) -> CompactJWS {
+    package static func parse(_ text: String, maximumBytes: Int = defaultMaximumBytes) throws(JOSEError) -> CompactJWS {
         guard text.utf8.count <= maximumBytes else { throw .tooLarge(limit: maximumBytes) }
         let bytes = Array(text.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
@@ -88,12 +84,9 @@ package enum RS256 {
     }
 }
 
-/// Why a token or a key set was refused. Texts are for the log; none contains a part of the token other than a kid or
-/// alg.
+/// Why a token or a key set was refused. For the log: no part of the token but its kid or alg.
 package enum JOSEError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Longer than allowed, in bytes.
     case tooLarge(limit: Int)
-    /// Not three non-empty parts between dots (RFC 7515 §7.1).
     case notCompact
     case notBase64URL(part: String)
     case notJSON(part: String, JSONError)

@@ -7,9 +7,7 @@ package struct JWK: Sendable {
 
     package let object: JSONObject
 
-    package init(_ object: JSONObject) {
-        self.object = object
-    }
+    package init(_ object: JSONObject) { self.object = object }
 
     /// - Throws: `.notJSON` or `.wrongShape`.
     package static func parse(_ bytes: [UInt8]) throws(JOSEError) -> JWK {
@@ -22,20 +20,14 @@ package struct JWK: Sendable {
         return text
     }
 
-    var holdsSecret: Bool {
-        Self.secretMembers.contains { object[$0] != nil }
-    }
+    var holdsSecret: Bool { Self.secretMembers.contains { object[$0] != nil } }
 
     /// The key for RS256, if this is one.
     package func rs256Key() throws(JOSEError) -> RSAPublicKey {
         try require(type: "RSA", algorithm: "RS256")
         let modulus = try unsignedInteger("n")
         let exponent = try unsignedInteger("e")
-        do {
-            return try RSAPublicKey(modulus: modulus, exponent: exponent)
-        } catch {
-            throw .unusableKey(error.description)
-        }
+        return try translating(try RSAPublicKey(modulus: modulus, exponent: exponent), Self.unusable)
     }
 
     /// The key for ES256, if this is one.
@@ -53,12 +45,10 @@ package struct JWK: Sendable {
         guard object["crv"] == .string(name) else { throw .unusableKey("crv is not \(name)") }
         let x = try octets("x")
         let y = try octets("y")
-        do {
-            return try ECPublicKey(curve: curve, x: x, y: y)
-        } catch {
-            throw .unusableKey(error.description)
-        }
+        return try translating(try ECPublicKey(curve: curve, x: x, y: y), Self.unusable)
     }
+
+    private static func unusable(_ error: KeyError) -> JOSEError { .unusableKey(error.description) }
 
     /// The members a key must have, or may omit, to verify signatures of `algorithm`.
     private func require(type: String, algorithm: String) throws(JOSEError) {
@@ -85,11 +75,8 @@ package struct JWK: Sendable {
         guard bytes[0] != 0 else { throw .unusableKey("\(name) has a leading zero octet") }
         return bytes
     }
-}
 
-extension JWK {
-    /// The key's thumbprint (RFC 7638): SHA-256, in base64url, of the required members of its type, in order and
-    /// without whitespace.
+    /// The key's thumbprint (RFC 7638): SHA-256, in base64url, of the required members of its type.
     ///
     /// - Returns: nil for an unknown `kty`, or when a required member is absent or not a string.
     package var thumbprint: String? {

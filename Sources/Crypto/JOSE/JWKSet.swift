@@ -5,7 +5,6 @@ package import Coding
 /// The whole set is refused for two keys with one kid, since a token could mean either, and for a secret member, since
 /// whoever publishes one has a broken set. Keys unusable for RS256 are skipped, for whatever reason (RFC 7517 §5).
 package struct JWKSet: Sendable {
-    /// The size limit of a set in bytes.
     package static let maximumBytes = 262_144
     /// Apple publishes 3 to 5 at a time. Each key costs work to build.
     package static let maximumKeys = 64
@@ -44,7 +43,5 @@ package struct JWKSet: Sendable {
     }
 
     /// The key with exactly this kid. A token without a kid has none: keys are never tried one after another.
-    package func key(for keyID: String) -> RSAPublicKey? {
-        rs256Keys.first { $0.keyID.isExactly(keyID) }?.key
-    }
+    package func key(for keyID: String) -> RSAPublicKey? { rs256Keys.first { $0.keyID.isExactly(keyID) }?.key }
 }

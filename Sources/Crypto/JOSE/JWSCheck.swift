@@ -13,12 +13,7 @@ package enum JWSCheck {
         package var isValid: Bool { self == .valid }
 
         /// `OK`, or `FAIL` and why.
-        package var line: String {
-            switch self {
-            case .valid: "OK"
-            case .invalid(let error): "FAIL: \(error)"
-            }
-        }
+        package var line: String { if case .invalid(let error) = self { "FAIL: \(error)" } else { "OK" } }
     }
 
     /// The values of `--algorithm`.
@@ -44,14 +39,9 @@ package enum JWSCheck {
         let key = try key(for: jws, in: keyFile)
         switch algorithm {
         case "RS256": try RS256.verify(jws, with: key.rs256Key())
-        case "ES256":
-            guard try key.es256Key().verifyES256(signature: jws.signature, message: jws.signingInput) else {
-                throw .badSignature
-            }
-        case "ES512":
-            guard try key.es512Key().verify(signature: jws.signature, message: jws.signingInput) else {
-                throw .badSignature
-            }
+        case "ES256", "ES512":
+            let key = try algorithm == "ES256" ? key.es256Key().key : key.es512Key()
+            guard key.verify(signature: jws.signature, message: jws.signingInput) else { throw .badSignature }
         default: throw .algorithm(algorithm)
         }
     }
@@ -68,10 +58,8 @@ package enum JWSCheck {
             guard let only = set.keys.first, set.keys.count == 1 else { throw .unknownKey(nil) }
             return only
         }
-        guard let key = set.keys.first(where: { $0.keyID?.isExactly(wanted) == true }) else {
-            throw .unknownKey(wanted)
-        }
-        return key
+        if let key = set.keys.first(where: { $0.keyID?.isExactly(wanted) == true }) { return key }
+        throw .unknownKey(wanted)
     }
 
     private static func trimmed(_ input: [UInt8]) -> ArraySlice<UInt8> {

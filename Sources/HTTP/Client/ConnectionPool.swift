@@ -13,14 +13,6 @@ final class ConnectionPool: @unchecked Sendable {
         var proxy: ProxyServer?
         /// What the connection's address was held to: one made for an operator's address may lead inside.
         var reach: Reach
-
-        init(_ url: ClientURL, reach: Reach, proxy: ProxyServer?) {
-            self.proxy = proxy
-            self.reach = reach
-            isSecure = url.isSecure
-            host = url.host
-            port = url.port
-        }
     }
 
     /// The most connections kept per origin, and for how long in milliseconds. As many as sign-ins are likely to run at
@@ -31,9 +23,7 @@ final class ConnectionPool: @unchecked Sendable {
     let loop: EventLoop
     private var idle: [Origin: [SocketStream]] = [:]
 
-    init(loop: EventLoop) {
-        self.loop = loop
-    }
+    init(loop: EventLoop) { self.loop = loop }
 
     /// A connection that, as far as we know, is still open and silent.
     func acquire(_ origin: Origin) -> SocketStream? {
@@ -63,9 +53,7 @@ final class ClientTLS: Sendable {
     private let made = Mutex<TLSContext?>(nil)
     private let make: @Sendable () throws(StreamError) -> TLSContext
 
-    init(_ make: @escaping @Sendable () throws(StreamError) -> TLSContext) {
-        self.make = make
-    }
+    init(_ make: @escaping @Sendable () throws(StreamError) -> TLSContext) { self.make = make }
 
     /// The same context each time. After a failure the next caller tries again.
     func context() throws(StreamError) -> TLSContext {

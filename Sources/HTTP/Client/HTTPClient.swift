@@ -38,9 +38,7 @@ package final class HTTPClient: HTTPTransport {
     }
 
     package func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
-        if let pool = pools.first(where: { $0.loop.isOnLoop }) {
-            return try await exchange(request, on: pool)
-        }
+        if let pool = pools.first(where: { $0.loop.isOnLoop }) { return try await exchange(request, on: pool) }
         // Called off the loops (by a command or a test): borrow the first loop.
         let pool = pools[0]
         let result = await withTaskExecutorPreference(pool.loop) {
@@ -52,8 +50,9 @@ package final class HTTPClient: HTTPTransport {
     private func exchange(
         _ request: ClientRequest, on pool: ConnectionPool
     ) async throws(HTTPClientError) -> ClientResponse {
+        let url = request.url
         let origin = ConnectionPool.Origin(
-            request.url, reach: request.reach, proxy: proxy.server(for: request.url))
+            isSecure: url.isSecure, host: url.host, port: url.port, proxy: proxy.server(for: url), reach: request.reach)
         let stream = try await deliver(
             request, on: pool, origin, deadline: Deadline.now.adding(milliseconds: request.timeout))
         return try await receive(request, from: stream, pool, origin)
@@ -63,34 +62,20 @@ package final class HTTPClient: HTTPTransport {
     private func deliver(
         _ request: ClientRequest, on pool: ConnectionPool, _ origin: ConnectionPool.Origin, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
+        let bytes = try serialize(request)
         while let kept = pool.acquire(origin) {
             kept.setDeadline(deadline)
-            if try await send(request, over: kept) == nil { return kept }
+            if await write(bytes, to: kept) == nil { return kept }
             // A live connection accepted not a single byte: the only case in which sending again is not a repetition.
             kept.close()
         }
         let stream = try await connect(
             request.url, within: request.reach, through: origin.proxy, on: pool.loop, deadline: deadline)
-        if let error = try await send(request, over: stream) {
+        if let error = await write(bytes, to: stream) {
             stream.close()
             throw Self.failure(error)
         }
         return stream
-    }
-
-    /// - Returns: why it could not be sent completely; nil when it was.
-    /// - Throws: `.malformed` for a request that cannot be written; the stream is then closed.
-    private func send(
-        _ request: ClientRequest, over stream: SocketStream
-    ) async throws(HTTPClientError) -> StreamError? {
-        let bytes: [UInt8]
-        do {
-            bytes = try serialize(request)
-        } catch {
-            stream.close()
-            throw error
-        }
-        return await write(bytes, to: stream)
     }
 
     /// - Returns: why they could not be written completely; nil when they were.
@@ -112,8 +97,7 @@ package final class HTTPClient: HTTPTransport {
             try await examine(url, within: reach, on: loop, deadline: deadline)
             stream = try await openTunnel(to: url, through: proxy, on: loop, deadline: deadline)
         } else {
-            stream = try await self.connect(
-                to: url.host, port: url.port, within: reach, on: loop, deadline: deadline)
+            stream = try await self.connect(to: url.host, port: url.port, within: reach, on: loop, deadline: deadline)
         }
         guard url.isSecure else { return stream }
         do {
@@ -239,20 +223,17 @@ struct ResponseReader {
         return response
     }
 
-    /// Status and fields.
     mutating func readHead() async throws(HTTPClientError) -> ClientResponse {
         var parser = ResponseParser(limits: limits, isHead: isHead)
         while true {
-            do {
-                if let length = try parser.parse(input.storage.span.extracting(input.range)) {
-                    defer { input.consume(length) }
-                    head = parser.head
-                    return ClientResponse(
-                        status: HTTPResponse.Status(code: head.status),
-                        fields: head.makeFields(input.storage.span.extracting(input.range)))
-                }
-            } catch {
-                throw Self.failure(error)
+            let length = try await translating(
+                try parser.parse(input.storage.span.extracting(input.range)), Self.failure)
+            if let length {
+                defer { input.consume(length) }
+                head = parser.head
+                return ClientResponse(
+                    status: HTTPResponse.Status(code: head.status),
+                    fields: head.makeFields(input.storage.span.extracting(input.range)))
             }
             guard try await fill() else { throw .closed }
         }
@@ -262,11 +243,7 @@ struct ResponseReader {
         var decoder = BodyDecoder(framing: framing, limits: limits)
         var body: [UInt8] = []
         while true {
-            do {
-                try input.decode(with: &decoder, into: &body)
-            } catch {
-                throw Self.failure(error)
-            }
+            try await translating(try input.decode(with: &decoder, into: &body), Self.failure)
             if decoder.isComplete { return body }
             if let cut, body.count > cut {
                 wasCut = true
@@ -279,11 +256,7 @@ struct ResponseReader {
     }
 
     private mutating func fill() async throws(HTTPClientError) -> Bool {
-        do {
-            return try await input.fill(from: stream) > 0
-        } catch {
-            throw HTTPClient.failure(error)
-        }
+        try await translating(try await input.fill(from: stream) > 0, HTTPClient.failure)
     }
 
     private static func failure(_ error: WireError) -> HTTPClientError {

@@ -26,10 +26,8 @@ package struct ClientRequest: Sendable {
     package var timeout: Int64
     /// The largest decoded content accepted, in bytes.
     package var maximumBodySize: Int
-    /// Cuts off content beyond `maximumBodySize`, and the connection, without an error: for callers that only need the
-    /// status.
+    /// Cuts off longer content, and the connection, without an error: for callers that only need the status.
     package var cutsLongBody = false
-    /// Which addresses it may be sent to.
     package var reach = Reach.anywhere
 
     package init(
@@ -60,8 +58,7 @@ package struct ClientURL: Hashable, Sendable {
         self.target = target
     }
 
-    /// Parses `https://host[:port][/path][?query]`; nil for anything else: other schemes, user information, a fragment,
-    /// an invalid port.
+    /// Parses `https://host[:port][/path][?query]`; nil for another scheme, user information, a fragment, a bad port.
     package init?(_ text: String) {
         guard let url = AbsoluteURL(text), !url.authority.contains("@"), !url.rest.contains("#"),
             let (name, portText) = url.hostAndPort
@@ -101,65 +98,49 @@ package struct ClientResponse: Sendable {
     }
 }
 
-package enum HTTPClientError: Error, Hashable, Sendable {
-    /// The name does not resolve.
+package enum HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible {
     case unknownHost(String)
     /// The host has no address that the request's `reach` admits.
     case inside
-    /// No address accepted the connection.
     case connect(String)
-    /// The handshake failed: certificate, host name, protocol version.
     case tls(String)
     case timeout
-    /// Closed before the response was complete.
     case closed
-    /// Not HTTP/1.1 by RFC 9112.
     case malformed(String)
     /// Head or content larger than the limit.
     case tooLarge
     /// The proxy opened no tunnel; the request was not sent.
     case proxy(TunnelFailure)
-}
 
-/// Why a proxy opened no tunnel (CONNECT, RFC 9110 §9.3.6).
-package enum TunnelFailure: Hashable, Sendable {
-    /// The proxy's name does not resolve.
-    case unknownHost(String)
-    /// No address of the proxy accepted the connection.
-    case connect(String)
-    /// It answered with this status: 407 when it wants credentials, 502 or 504 when it did not reach the server, or
-    /// others.
-    case refused(Int)
-    /// No complete answer within the request's time.
-    case timeout
-    /// Closed instead of an answer.
-    case closed
-    /// The answer is not HTTP.
-    case malformed(String)
-    /// The answer's head is larger than we read.
-    case tooLarge
-    /// Bytes after its answer, before we sent any to the server: they cannot be the server's, which speaks second.
-    case earlyBytes
-}
-
-extension HTTPClientError: CustomStringConvertible {
     /// What went wrong, for the operator, as the end of a sentence.
     package var description: String {
         switch self {
         case .unknownHost(let name): "the name \(name) does not resolve"
-        case .inside: "the host has no public address, and others are not for addresses that came by the API"
+        case .inside: "the host has no public address, and the address was registered through the API"
         case .connect(let cause): "no connection: \(cause)"
         case .tls(let cause): "TLS failed: \(cause)"
-        case .timeout: "no whole answer in time"
-        case .closed: "the connection was closed before the answer was whole"
-        case .malformed(let cause): "no HTTP: \(cause)"
+        case .timeout: "no complete answer in time"
+        case .closed: "the connection was closed before the answer was complete"
+        case .malformed(let cause): "not an HTTP answer: \(cause)"
         case .tooLarge: "the answer is too long"
         case .proxy(let failure): "\(failure)"
         }
     }
 }
 
-extension TunnelFailure: CustomStringConvertible {
+/// Why a proxy opened no tunnel (CONNECT, RFC 9110 §9.3.6).
+package enum TunnelFailure: Hashable, Sendable, CustomStringConvertible {
+    case unknownHost(String)
+    case connect(String)
+    /// It answered with this status: 407 when it wants credentials, 502 or 504 when it did not reach the server.
+    case refused(Int)
+    case timeout
+    case closed
+    case malformed(String)
+    case tooLarge
+    /// Bytes after its answer, before we sent any to the server: they cannot be the server's, which speaks second.
+    case earlyBytes
+
     package var description: String {
         switch self {
         case .unknownHost(let name): "the proxy's name \(name) does not resolve"

@@ -2,7 +2,7 @@ internal import Coding
 internal import Sockets
 
 /// A proxy that opens tunnels: `http://[user[:password]@]host[:port]`, without TLS to it.
-package struct ProxyServer: Hashable, Sendable {
+package struct ProxyServer: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
     let credentials: ProxyCredentials?
@@ -12,9 +12,7 @@ package struct ProxyServer: Hashable, Sendable {
         self.port = port
         self.credentials = credentials
     }
-}
 
-extension ProxyServer: CustomStringConvertible {
     /// `host:port`; never the credentials.
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
@@ -28,13 +26,10 @@ package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     /// - Parameters:
     ///   - user: contains no colon (RFC 7617 §2).
     ///   - password: may be empty.
-    package init(user: [UInt8], password: [UInt8]) {
-        userAndPassword = user + [ASCII.colon] + password
-    }
+    package init(user: [UInt8], password: [UInt8]) { userAndPassword = user + [ASCII.colon] + password }
 
     /// The value of `Proxy-Authorization`: `Basic` and base64 (RFC 7617 §2).
     var field: String { "Basic " + Base64.encode(userAndPassword) }
-
     package var description: String { "<redacted>" }
     package var debugDescription: String { "<redacted>" }
     package var customMirror: Mirror { Mirror(self, children: []) }
@@ -42,8 +37,7 @@ package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, Cu
 
 /// Which destinations the client reaches through a proxy, by the convention of `HTTPS_PROXY` and `NO_PROXY`.
 ///
-/// Only `https` goes through a tunnel. There is no proxy for `http`, whose requests a proxy would read, and
-/// `HTTP_PROXY` is ignored.
+/// Only `https` goes through a tunnel. `HTTP_PROXY` is ignored: a proxy would read requests by `http`.
 package struct ProxySettings: Hashable, Sendable {
     package let server: ProxyServer?
     package let exceptions: ProxyExceptions
@@ -56,8 +50,7 @@ package struct ProxySettings: Hashable, Sendable {
         self.exceptions = exceptions
     }
 
-    /// Reads `https_proxy` or `HTTPS_PROXY`, and `no_proxy` or `NO_PROXY`, lower case first. An empty variable counts
-    /// as unset.
+    /// Reads `https_proxy` or `HTTPS_PROXY`, and `no_proxy` or `NO_PROXY`, lower case first; empty is unset.
     package init(environment: [String: String]) throws(ProxySettingsError) {
         func value(_ name: String) -> (name: String, text: String)? {
             for name in [name, name.uppercased()] {

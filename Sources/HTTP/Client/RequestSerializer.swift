@@ -2,8 +2,7 @@ package import HTTPTypes
 
 /// Appends requests to a buffer (RFC 9112 §3): the client's side.
 package enum RequestSerializer {
-    /// Appends request line, `Host`, fields and the empty line; appends nothing on an error. Cookies become one line,
-    /// in the place of the first.
+    /// Appends request line, `Host`, fields and the empty line; nothing on an error. Cookies become one line.
     /// - Parameters:
     ///   - target: origin-form, percent-encoded.
     ///   - host: the value of `Host`: the port unless it is the scheme's default.
@@ -18,9 +17,7 @@ package enum RequestSerializer {
             throw .malformed("request: target")
         }
         let hostBytes = Array(host.utf8)
-        guard HostSyntax.isValid(hostBytes.span, 0..<hostBytes.count) else {
-            throw .malformed("request: host")
-        }
+        guard HostSyntax.isValid(hostBytes.span, 0..<hostBytes.count) else { throw .malformed("request: host") }
         let start = output.count
         output.append(contentsOf: method.rawValue.utf8)
         output.append(ASCII.space)

@@ -29,8 +29,7 @@ extension HTTPClient {
         guard var head = connectHead(url, proxy) else { throw .malformed("the host is none") }
         defer { head.wipe() }
         if let error = await write(head, to: stream) { throw Self.failure(error) }
-        // Read like the answer to HEAD: whatever its fields say, a tunnel's answer has no content, and a refusal's
-        // content is not read.
+        // Read like the answer to HEAD: a tunnel's answer has no content, and a refusal's is not read.
         var reader = ResponseReader(stream, isHead: true, limits: WireLimits())
         defer { reader.end() }
         let status = try await reader.readHead().status.code

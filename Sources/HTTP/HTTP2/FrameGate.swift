@@ -52,11 +52,21 @@ struct FrameGate: Sendable {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     /// A DATA frame with less content than this costs a token.
     private static let smallData = 16
+    /// Enough for a browser that closes a page of a hundred requests ten times in a row.
+    private static let maximumTokens = 1000
+    private static let tokensPerSecond: Int64 = 33
 
     private let limits: HTTP2Limits
     private var place = Place.preface(matched: 0)
     private var collected: [UInt8] = []
-    private var patience = PatienceBudget()
+    /// How much a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM:
+    /// a token bucket that refills slowly with time, and with every request served.
+    ///
+    /// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames cost one token each, as do WINDOW_UPDATE, nearly empty DATA
+    /// frames, HEADERS for a stream that is reset or no longer accepted, and every stream that we must reset for a fault
+    /// of the peer (CVE-2023-44487, CVE-2025-8671, CVE-2019-9511 to 9518).
+    private var tokens = Self.maximumTokens
+    private var refilledAt: Deadline?
     private var continuations = 0
     /// Nonzero while CONTINUATION frames of that stream are expected.
     private(set) var openBlock: UInt32 = 0
@@ -96,7 +106,6 @@ struct FrameGate: Sendable {
         return false
     }
 
-    /// What to pass on next.
     struct Segment {
         /// The number of bytes consumed.
         var used: Int
@@ -135,20 +144,31 @@ struct FrameGate: Sendable {
             try judge(now: now, state: state)
             index += payload(available: range.upperBound - index)
             return Segment(used: index - range.lowerBound, header: header, range: start..<index)
-        case .payload:
-            index += payload(available: range.upperBound - index)
+        case .payload: index += payload(available: range.upperBound - index)
         }
         return Segment(used: index - range.lowerBound, range: range.lowerBound..<index)
     }
 
     /// Charges for a fault of the peer that made us reset a stream, or similar.
     mutating func charge(_ cost: Int, at now: Deadline) throws(HTTP2Failure) {
-        guard patience.charge(cost, at: now) else {
-            throw HTTP2Failure(.enhanceYourCalm, "too many frames that bring nothing")
-        }
+        refill(at: now)
+        tokens -= cost
+        guard tokens >= 0 else { throw HTTP2Failure(.enhanceYourCalm, "too many frames that bring nothing") }
     }
 
-    mutating func credit(_ gain: Int) { patience.credit(gain) }
+    mutating func credit(_ gain: Int) { tokens = min(Self.maximumTokens, tokens + gain) }
+
+    private mutating func refill(at now: Deadline) {
+        guard let last = refilledAt else {
+            refilledAt = now
+            return
+        }
+        let step = 1_000_000_000 / Self.tokensPerSecond
+        let gained = (now.nanoseconds - last.nanoseconds) / step
+        guard gained > 0 else { return }
+        refilledAt = Deadline(nanoseconds: last.nanoseconds + gained * step)
+        credit(Int(min(gained, Int64(Self.maximumTokens))))
+    }
 
     private mutating func readHeader() {
         let length = Int(collected[0]) << 16 | Int(collected[1]) << 8 | Int(collected[2])
@@ -178,8 +198,7 @@ struct FrameGate: Sendable {
 
     private mutating func judge(now: Deadline, state: (UInt32) -> StreamState) throws(HTTP2Failure) {
         switch current.kind {
-        case FrameHeader.Kind.headers:
-            try judgeHeaders(now: now, state: state)
+        case FrameHeader.Kind.headers: try judgeHeaders(now: now, state: state)
         case FrameHeader.Kind.continuation:
             continuations += 1
             // CVE-2024-27316 and similar.
@@ -199,8 +218,7 @@ struct FrameGate: Sendable {
             // RFC 9113 §6.3: nghttp2 ignores these frames entirely when priorities are disabled.
             guard current.stream != 0 else { throw HTTP2Failure(.protocolError, "PRIORITY on stream 0") }
             try charge(1, at: now)
-        default:
-            try charge(1, at: now)
+        default: try charge(1, at: now)
         }
     }
 
@@ -227,10 +245,7 @@ struct FrameGate: Sendable {
 
     /// RFC 9113 §5.1: frames after the end of a stream are an error, unless only we have ended it.
     private func judgeData(_ state: StreamState) throws(HTTP2Failure) {
-        switch state {
-        case .open, .ignored: return
-        case .closed, .skipped: throw HTTP2Failure(.streamClosed, "DATA on a closed stream")
-        }
+        if state == .closed || state == .skipped { throw HTTP2Failure(.streamClosed, "DATA on a closed stream") }
     }
 }
 
@@ -246,7 +261,7 @@ struct HTTP2Failure: Error, Hashable, Sendable {
     }
 }
 
-/// Why a stream or a connection ends (RFC 9113 §7).
+/// Why we end a stream or a connection (RFC 9113 §7).
 package enum HTTP2ErrorCode: UInt32, Hashable, Sendable {
     case noError = 0x0
     case protocolError = 0x1
@@ -254,12 +269,7 @@ package enum HTTP2ErrorCode: UInt32, Hashable, Sendable {
     case flowControlError = 0x3
     case settingsTimeout = 0x4
     case streamClosed = 0x5
-    case frameSizeError = 0x6
     case refusedStream = 0x7
     case cancel = 0x8
-    case compressionError = 0x9
-    case connectError = 0xa
     case enhanceYourCalm = 0xb
-    case inadequateSecurity = 0xc
-    case http11Required = 0xd
 }

@@ -2,8 +2,7 @@ internal import CNghttp2
 
 /// The callbacks of nghttp2: each records what happened in the session and returns.
 ///
-/// Invariant of every `session(of:)`: the user data is the `HTTP2Session` that owns the nghttp2 session and outlives
-/// it.
+/// Invariant of every `session(of:)`: the user data is the `HTTP2Session`, which outlives nghttp2's.
 enum HTTP2Callbacks {
     static func set(on callbacks: OpaquePointer) {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
@@ -52,8 +51,7 @@ enum HTTP2Callbacks {
             guard let frame = unsafe frame, let session = unsafe HTTP2Callbacks.session(of: user) else { return 0 }
             let header = unsafe frame.pointee.hd
             switch header.type {
-            case FrameHeader.Kind.resetStream:
-                session.recordIgnored(header.stream_id)
+            case FrameHeader.Kind.resetStream: session.recordIgnored(header.stream_id)
             case FrameHeader.Kind.data, FrameHeader.Kind.headers:
                 // For what a peer receives, it may send window updates.
                 if header.type == FrameHeader.Kind.data { session.gains += 2 }
@@ -84,12 +82,9 @@ enum HTTP2Callbacks {
         switch header.type {
         case FrameHeader.Kind.headers:
             let isRequest = unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
-            session.events.append(
-                isRequest
-                    ? .request(stream: header.stream_id, ends: ends)
-                    : .trailers(stream: header.stream_id, ends: ends))
-        case FrameHeader.Kind.data where ends:
-            session.events.append(.ended(stream: header.stream_id))
+            let id = header.stream_id
+            session.events.append(isRequest ? .request(stream: id, ends: ends) : .trailers(stream: id, ends: ends))
+        case FrameHeader.Kind.data where ends: session.events.append(.ended(stream: header.stream_id))
         case FrameHeader.Kind.ping where header.flags & FrameHeader.acknowledge != 0:
             session.events.append(.pingAcknowledged)
         default: break

@@ -37,8 +37,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private var turn = 0
     /// Storage for events between two calls.
     private var spare: [HTTP2Session.Event] = []
-    /// The peer sends nothing more: output that waits for a window waits in vain, output that waits for the socket does
-    /// not.
+    /// The peer sends nothing more: output waits for a window in vain, but not for the socket.
     var peerHasEnded = false
     var isDead = false
 
@@ -67,9 +66,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     var timeouts: ServerTimeouts { server.configuration.timeouts }
 
-    func deadline(after milliseconds: Int64) -> Deadline {
-        stream.loop.now.adding(milliseconds: milliseconds)
-    }
+    func deadline(after milliseconds: Int64) -> Deadline { stream.loop.now.adding(milliseconds: milliseconds) }
 
     func run() async {
         stream.hearsOfDraining = true
@@ -180,8 +177,7 @@ final class HTTP2Connection: @unchecked Sendable {
         keptBlock = kept
     }
 
-    /// Counts answers that wait for the socket after their requests are done. They are not refused; the next request
-    /// finds less room.
+    /// Counts answers that wait for the socket. They are not refused; the next request finds less room.
     private func countQueue() {
         let frames = isWriting ? session.queuedFrames : 0
         if frames > limits.queuedFrames {
@@ -235,27 +231,21 @@ final class HTTP2Connection: @unchecked Sendable {
             turn += 1
             idleSince = stream.loop.now
             if let request = acceptRequest(id, ends: ends) { start(request, &group) }
-        case .content(let id, let range):
-            acceptContent(id, input, range)
+        case .content(let id, let range): acceptContent(id, input, range)
         case .ended(let id):
             if let stream = streams[id] { finishRequest(stream, &group) }
-        case .trailers(let id, let ends):
-            acceptTrailers(id, ends: ends, &group)
-        case .closed, .answeredEarly, .drained, .pingAcknowledged:
-            settle(event)
+        case .trailers(let id, let ends): acceptTrailers(id, ends: ends, &group)
+        case .closed, .answeredEarly, .drained, .pingAcknowledged: settle(event)
         }
     }
 
-    /// Records what happened to output.
     private func settle(_ event: HTTP2Session.Event) {
         switch event {
         case .closed(let id):
             idleSince = stream.loop.now
             if let stream = streams.removeValue(forKey: id) { close(stream) }
-        case .answeredEarly(let id):
-            discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil))
-        case .drained(let id):
-            streams[id]?.wake()
+        case .answeredEarly(let id): discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil))
+        case .drained(let id): streams[id]?.wake()
         case .pingAcknowledged:
             if hasAnnouncedShutdown { finishShutdown() }
         default: break
@@ -275,7 +265,6 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.wake()
     }
 
-    /// The stream's request is no longer kept.
     func release(_ stream: HTTP2Stream) {
         stream.body.wipe()
         account.release(stream.kept)
@@ -297,10 +286,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing more will be read or sent.
-    private var isFinished: Bool {
-        output.isEmpty && !isWriting && session.isOver
-    }
+    private var isFinished: Bool { output.isEmpty && !isWriting && session.isOver }
 
     private func end() -> Ending {
         if let failure = session.failure {
@@ -313,7 +299,6 @@ final class HTTP2Connection: @unchecked Sendable {
     // MARK: Writing
 
     private enum Progress {
-        /// Nothing is left to send.
         case done
         /// A batch was sent; others get their turn.
         case more

@@ -29,9 +29,7 @@ extension HTTP2Connection {
         if isIdle { update(idleSince.adding(milliseconds: timeouts.idle)) }
     }
 
-    private var isIdle: Bool {
-        streams.isEmpty && running == 0 && output.isEmpty && frameDeadline == .never
-    }
+    private var isIdle: Bool { streams.isEmpty && running == 0 && output.isEmpty && frameDeadline == .never }
 
     /// Does what is due, and sets the next deadline.
     func expire() {

@@ -13,7 +13,6 @@ struct HTTP2Limits: Hashable, Sendable {
     var connectionWindow: Int
     /// `SETTINGS_MAX_HEADER_LIST_SIZE`, as advice: the enforced size is that of the head in HTTP/1.1.
     var headerList: Int
-    /// CONTINUATION frames after one HEADERS.
     var continuations = 8
     /// Entries in one SETTINGS frame.
     var settings = 32
@@ -29,43 +28,5 @@ struct HTTP2Limits: Hashable, Sendable {
         streamWindow = max(65_535, min(wire.body + 1, 1 << 20))
         connectionWindow = min(max(1 << 20, 2 * wire.body), 1 << 30)
         headerList = wire.requestLine + wire.headerBlock
-    }
-}
-
-/// How much a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM: a
-/// token bucket that refills slowly with time, and with every request served.
-///
-/// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames cost one token each, as do WINDOW_UPDATE, nearly empty DATA
-/// frames, HEADERS for a stream that is reset or no longer accepted, and every stream that we must reset for a fault of
-/// the peer (CVE-2023-44487, CVE-2025-8671, CVE-2019-9511 to 9518).
-struct PatienceBudget: Sendable {
-    /// Enough for a browser that closes a page of a hundred requests ten times in a row.
-    static let capacity = 1000
-    static let refillPerSecond: Int64 = 33
-
-    private var tokens = Self.capacity
-    private var refilledAt: Deadline?
-
-    /// Takes tokens; false when there are none left.
-    mutating func charge(_ cost: Int, at now: Deadline) -> Bool {
-        refill(at: now)
-        tokens -= cost
-        return tokens >= 0
-    }
-
-    mutating func credit(_ gain: Int) {
-        tokens = min(Self.capacity, tokens + gain)
-    }
-
-    private mutating func refill(at now: Deadline) {
-        guard let last = refilledAt else {
-            refilledAt = now
-            return
-        }
-        let step = 1_000_000_000 / Self.refillPerSecond
-        let gained = (now.nanoseconds - last.nanoseconds) / step
-        guard gained > 0 else { return }
-        refilledAt = Deadline(nanoseconds: last.nanoseconds + gained * step)
-        credit(Int(min(gained, Int64(Self.capacity))))
     }
 }

@@ -131,7 +131,6 @@ extension HTTP2Connection {
         if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }
     }
 
-    /// False when there is no room for it.
     private func append(_ content: ArraySlice<UInt8>, to stream: HTTP2Stream) -> Bool {
         let before = stream.body.capacity
         if before == 0 {

@@ -78,9 +78,7 @@ extension HTTP2Connection {
         update(stream.deadline)
     }
 
-    private func stream(
-        _ produce: @Sendable (BodyWriter) async throws -> Void, on stream: HTTP2Stream
-    ) async {
+    private func stream(_ produce: @Sendable (BodyWriter) async throws -> Void, on stream: HTTP2Stream) async {
         do {
             try await produce(BodyWriter { [self] bytes in try await write(bytes, on: stream) })
         } catch {

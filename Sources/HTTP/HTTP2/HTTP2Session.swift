@@ -1,4 +1,5 @@
 internal import CNghttp2
+internal import Coding
 internal import Sockets
 
 /// The server's side of one HTTP/2 connection, sans-I/O: bytes in, events out; frames to send are pulled as bytes.
@@ -62,9 +63,7 @@ internal import Sockets
         submitSettings()
     }
 
-    deinit {
-        unsafe nghttp2_session_del(session)
-    }
+    deinit { unsafe nghttp2_session_del(session) }
 
     private static func makeSession(_ limits: HTTP2Limits) -> OpaquePointer? {
         var callbacks: OpaquePointer?
@@ -175,16 +174,12 @@ internal import Sockets
     /// The bytes of GOAWAY (RFC 9113 §6.8), for when nghttp2 must not be called.
     private static func goAway(last: UInt32, _ code: HTTP2ErrorCode) -> [UInt8] {
         var frame: [UInt8] = [0, 0, 8, FrameHeader.Kind.goAway, 0, 0, 0, 0, 0]
-        for word in [last, code.rawValue] {
-            for shift: UInt32 in [24, 16, 8, 0] { frame.append(UInt8(truncatingIfNeeded: word >> shift)) }
-        }
+        for word in [last, code.rawValue] { frame += [UInt8](bigEndian: word) }
         return frame
     }
 
     /// Nothing more is read: an error was sent or received, or the last stream after a GOAWAY has ended.
-    var isOver: Bool {
-        unsafe failure != nil || isBroken || nghttp2_session_want_read(session) == 0
-    }
+    var isOver: Bool { unsafe failure != nil || isBroken || nghttp2_session_want_read(session) == 0 }
 
     /// Frames that wait to be pulled: bounds what a peer that does not read makes us keep.
     var queuedFrames: Int { isBroken ? 0 : unsafe nghttp2_session_get_outbound_queue_size(session) }
@@ -262,7 +257,6 @@ internal import Sockets
         }
     }
 
-    /// More content is available, or its end.
     func resume(_ stream: Int32) {
         guard !isBroken else { return }
         _ = unsafe nghttp2_session_resume_data(session, stream)
@@ -347,9 +341,7 @@ struct RecentStreams {
     private var numbers: [UInt32] = []
     private var next = 0
 
-    init(capacity: Int) {
-        self.capacity = capacity
-    }
+    init(capacity: Int) { self.capacity = capacity }
 
     mutating func insert(_ number: UInt32) {
         if numbers.count < capacity {

@@ -1,8 +1,7 @@
 internal import HTTPTypes
 internal import Sockets
 
-/// One request that is not answered at once, from its head to the last byte of its response. Belongs to the loop of its
-/// connection.
+/// One request that is not answered at once, until its response is sent. Belongs to its connection's loop.
 final class HTTP2Stream {
     let id: Int32
     /// Until a handler has it.
@@ -85,9 +84,7 @@ final class HTTP2Stream {
 final class OutgoingContent {
     private var bytes: [UInt8]
     private var start = 0
-    /// Nothing more will be appended.
     private(set) var isFinished: Bool
-    /// Bytes the session has taken so far.
     private(set) var taken = 0
 
     init(_ bytes: [UInt8] = [], isFinished: Bool = false) {
@@ -96,7 +93,6 @@ final class OutgoingContent {
     }
 
     var pending: Int { bytes.count - start }
-    /// The session has taken all of it.
     var isDone: Bool { isFinished && pending == 0 }
 
     func append(_ more: [UInt8]) {
@@ -110,7 +106,6 @@ final class OutgoingContent {
 
     func finish() { isFinished = true }
 
-    /// Passes on at most `count` bytes.
     func read(upTo count: Int, _ copy: (Span<UInt8>) -> Void) -> Int {
         let end = start + min(count, pending)
         copy(bytes.span.extracting(start..<end))

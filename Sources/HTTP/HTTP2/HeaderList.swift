@@ -34,8 +34,7 @@ struct HeaderList {
         bytes.append(contentsOf: name.utf8)
         let middle = bytes.count
         bytes.append(contentsOf: value.utf8)
-        entries.append(
-            Entry(name: start..<middle, value: middle..<bytes.count, isSecret: name == "set-cookie"))
+        entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isSecret: name == "set-cookie"))
     }
 
     mutating func append(_ name: String, _ value: [UInt8]) {
@@ -53,8 +52,7 @@ struct HeaderList {
             case "date", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade",
                 "proxy-connection":
                 continue
-            case let name:
-                append(name, field.value)
+            case let name: append(name, field.value)
             }
         }
     }
@@ -98,15 +96,12 @@ final class HTTP2Workspace {
     private static let kept = 64
 
     var parser: RequestParser
-    /// The fields of the current response.
     var list = HeaderList()
     /// What an `ImmediateResponder` wrote.
     var scratch: [UInt8] = []
     private(set) var storages: [RequestAssembler.Storage] = []
 
-    init(limits: WireLimits) {
-        parser = RequestParser(limits: limits)
-    }
+    init(limits: WireLimits) { parser = RequestParser(limits: limits) }
 
     func acquire() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
 

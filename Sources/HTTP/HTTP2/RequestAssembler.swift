@@ -16,7 +16,6 @@ struct RequestAssembler: Sendable {
     private let limits: WireLimits
     private(set) var failure: Failure?
     private var head: [UInt8] = []
-    /// The fields of a trailer section.
     private(set) var trailers = HTTPFields()
     /// The size of the list as RFC 9113 §6.5.2 counts it, however much of it was kept.
     private(set) var listSize = 0
@@ -33,9 +32,7 @@ struct RequestAssembler: Sendable {
     /// The size of the trailer section in HTTP/1.1.
     private(set) var trailerBytes = 2
 
-    init(limits: WireLimits) {
-        self.limits = limits
-    }
+    init(limits: WireLimits) { self.limits = limits }
 
     mutating func begin(trailers isTrailers: Bool) {
         self.isTrailers = isTrailers
@@ -95,7 +92,6 @@ struct RequestAssembler: Sendable {
         return Storage(head: head, pseudo: pseudo, cookies: cookies)
     }
 
-    /// Adds one field line, in the order sent.
     mutating func add(name: Span<UInt8>, value: Span<UInt8>) {
         listSize += name.count + value.count + 32
         guard failure == nil else { return }
@@ -131,7 +127,6 @@ struct RequestAssembler: Sendable {
         head = storage
     }
 
-    /// The list is complete.
     mutating func finish() throws(Failure) {
         if let failure { throw failure }
         guard !isTrailers else { return }
@@ -290,14 +285,11 @@ struct RequestAssembler: Sendable {
             if equalsExactly(name, 0..<name.count, "proxy-connection") {
                 throw .malformed("field about the connection")
             }
-        default:
-            return
+        default: return
         }
     }
 
-    private mutating func append(_ text: String) {
-        head.append(contentsOf: text.utf8)
-    }
+    private mutating func append(_ text: String) { head.append(contentsOf: text.utf8) }
 
     private func append(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
         output.append(addingCapacity: bytes.count) { (target: inout OutputSpan<UInt8>) in
@@ -307,12 +299,8 @@ struct RequestAssembler: Sendable {
 
     private func equalFolded(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
-        for index in left.indices where Self.folded(left[index]) != Self.folded(right[index]) { return false }
+        for index in left.indices where ASCII.folded(left[index]) != ASCII.folded(right[index]) { return false }
         return true
-    }
-
-    private static func folded(_ byte: UInt8) -> UInt8 {
-        byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
     }
 }
 

@@ -3,7 +3,6 @@ package import HTTPTypes
 
 /// A validator of a representation (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
-    /// The text between the quotation marks.
     package var opaque: String
     package var isWeak: Bool
 
@@ -20,11 +19,9 @@ package struct EntityTag: Hashable, Sendable {
         isWeak = false
     }
 
-    /// The value for the `ETag` field.
     package var fieldValue: String { (isWeak ? "W/\"" : "\"") + opaque + "\"" }
 
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaque == other.opaque }
-
     package func matchesStrongly(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 }
 
@@ -40,8 +37,7 @@ package enum ConditionalRequest {
     }
 
     /// - Parameters:
-    ///   - lastModified: seconds since 1970; nil when unknown, so that conditions by date are ignored (RFC 9110
-    ///     §13.1.3, §13.1.4).
+    ///   - lastModified: seconds since 1970; nil ignores conditions by date (RFC 9110 §13.1.3, §13.1.4).
     ///   - now: seconds since 1970, for the two-digit years of one date form.
     package static func evaluate(
         method: HTTPRequest.Method, fields: HTTPFields, eTag: EntityTag, lastModified: Int64? = nil, now: Int64 = 0

@@ -48,7 +48,6 @@ package struct HTTPServerConfiguration: Sendable {
 
     package init(_ change: (inout HTTPServerConfiguration) throws -> Void) rethrows { try change(&self) }
 
-    /// What the server answers by itself, without a handler.
     func refusal(_ status: HTTPResponse.Status) -> ServerResponse {
         if var page = largeHeadPage, status == .uriTooLong || status == .requestHeaderFieldsTooLarge {
             page.status = status
@@ -82,8 +81,7 @@ package protocol ImmediateResponder: AnyObject {
 
 /// The HTTP/1.1 side of one loop: its connections share a date, a responder and a configuration.
 ///
-/// Proof for `@unchecked Sendable`: touched only on the thread of `loop`; the reference travels only with tasks that
-/// prefer that loop.
+/// Proof for `@unchecked Sendable`: touched only on `loop`'s thread; it travels only with tasks that prefer that loop.
 package final class HTTPLoop: @unchecked Sendable {
     package let loop: EventLoop
     let configuration: HTTPServerConfiguration
@@ -125,14 +123,9 @@ package final class HTTPLoop: @unchecked Sendable {
         configuration.tls == nil ? configuration.timeouts.header : configuration.timeouts.handshake
     }
 
-    /// Serves one connection until it ends or is parked.
     package func serve(_ stream: SocketStream) async {
-        if configuration.proxyProtocol && !stream.isIntroduced {
-            guard await introduce(stream) else { return }
-        }
-        if let acceptor = configuration.tls, !stream.isSecure {
-            guard await secure(stream, with: acceptor) else { return }
-        }
+        if configuration.proxyProtocol && !stream.isIntroduced, await !introduce(stream) { return }
+        if let acceptor = configuration.tls, !stream.isSecure, await !secure(stream, with: acceptor) { return }
         if stream.applicationProtocol == .http2 { return await serveHTTP2(stream) }
         let connection = ServerConnection(stream, on: self)
         await connection.run()
@@ -146,7 +139,6 @@ package final class HTTPLoop: @unchecked Sendable {
         metrics?.http2Finished()
     }
 
-    /// Closes so that the peer can read our last response.
     func linger(_ stream: SocketStream) async {
         let timeouts = configuration.timeouts
         await stream.lingeringClose(

@@ -6,9 +6,7 @@ struct InputBuffer {
     private var start = 0
     private var end = 0
 
-    init(_ storage: [UInt8]) {
-        self.storage = storage
-    }
+    init(_ storage: [UInt8]) { self.storage = storage }
 
     var isEmpty: Bool { start == end }
 
@@ -24,8 +22,7 @@ struct InputBuffer {
         }
     }
 
-    /// Moves buffered content of a message to `body`. No copy stays here: a buffer moves from connection to connection,
-    /// and content may be a token.
+    /// Moves buffered content of a message to `body`, and erases it here: a buffer is reused, and it may be a token.
     mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
         let used = try decoder.decode(storage.span.extracting(range), into: &body)
         let place = start..<(start + used)

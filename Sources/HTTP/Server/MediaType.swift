@@ -6,16 +6,8 @@ package enum MediaType {
     package static func essence(of fields: HTTPFields) -> String? {
         let values = fields[values: .contentType]
         guard values.count == 1 else { return nil }
-        var essence: [UInt8] = []
-        for byte in values[0].utf8 {
-            switch byte {
-            case UInt8(ascii: ";"): return essence.isEmpty ? nil : String(decoding: essence, as: UTF8.self)
-            case UInt8(ascii: " "), UInt8(ascii: "\t"): continue
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): essence.append(byte | 0x20)
-            default: essence.append(byte)
-            }
-        }
-        return essence.isEmpty ? nil : String(decoding: essence, as: UTF8.self)
+        let essence = values[0].utf8.prefix { $0 != ASCII.semicolon }.filter { !ByteClass.isBlank($0) }
+        return essence.isEmpty ? nil : String(decoding: essence.map(ASCII.folded), as: UTF8.self)
     }
 
     /// By file name extension, with the charset where text needs one.

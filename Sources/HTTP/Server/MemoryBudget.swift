@@ -7,8 +7,7 @@ internal import Synchronization
 ///
 /// One address may use a quarter of it, so that it cannot take everybody else's room.
 package final class MemoryBudget: Sendable {
-    /// Each connection's own allowance, in bytes: a usual request and its answer. The number of connections bounds
-    /// their sum.
+    /// Each connection's own allowance, in bytes: a usual request and its answer.
     package static let free = 16_384
     /// The default, in bytes: 48 of the largest contents allowed by default.
     package static let standard = 24 << 20
@@ -23,7 +22,6 @@ package final class MemoryBudget: Sendable {
     private let account: Mutex<Account>
     private let bytes: Int
 
-    /// - Parameter bytes: the whole budget.
     package init(bytes: Int = MemoryBudget.standard) {
         self.bytes = bytes
         account = Mutex(Account(left: bytes))
@@ -86,9 +84,7 @@ final class MemoryAccount {
         self.address = address?.subscriber
     }
 
-    deinit {
-        if held > 0 { budget.release(held, of: address) }
-    }
+    deinit { if held > 0 { budget.release(held, of: address) } }
 
     /// The size of a request's fields as strings: each is three, and has entries in two arrays.
     static func size(ofHead bytes: Int, fields: Int) -> Int { 1024 + bytes + 192 * fields }
@@ -116,7 +112,6 @@ final class MemoryAccount {
         return true
     }
 
-    /// The bytes are no longer kept.
     func release(_ count: Int) {
         size -= count
         // Do not return every byte that is needed again soon.

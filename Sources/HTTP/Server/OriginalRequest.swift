@@ -7,8 +7,7 @@ package struct OriginalRequest: Hashable, Sendable {
     package enum Style: String, Sendable, CaseIterable {
         /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`: Caddy, Traefik.
         case forwarded
-        /// `X-Original-URL` (absolute, or only path and query), or `X-Original-URI` instead, and `X-Original-Method`:
-        /// nginx.
+        /// `X-Original-URL` or `X-Original-URI` (absolute, or path and query), and `X-Original-Method`: nginx.
         case original
 
         /// The fields that name the site, the address and the method.
@@ -102,9 +101,7 @@ package struct OriginalRequest: Hashable, Sendable {
     }
 
     /// - Parameter name: of the field, for the log.
-    private static func single(
-        _ known: KnownField, _ name: String, _ fields: HTTPFields
-    ) throws(Refusal) -> String? {
+    private static func single(_ known: KnownField, _ name: String, _ fields: HTTPFields) throws(Refusal) -> String? {
         let values = fields[values: known.name]
         guard values.count <= 1 else { throw .duplicated(name) }
         return values.first

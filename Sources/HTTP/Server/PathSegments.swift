@@ -36,9 +36,7 @@ package enum PathSegments {
         index += 1
         if byte == ASCII.percent {
             guard let escaped = PercentEncoding.escapedByte(in: bytes.span, at: index - 1), escaped != ASCII.slash
-            else {
-                throw .malformedPath
-            }
+            else { throw .malformedPath }
             byte = escaped
             index += 2
         }

@@ -16,22 +16,19 @@ package final class RateLimiter: Sendable {
 
     /// Takes a token if there is one.
     /// - Parameter now: milliseconds of a monotonic clock.
-    /// - Returns: nil when there was one; otherwise whole seconds until there is, at least 1: the value of
-    ///   `Retry-After`.
+    /// - Returns: nil when there was one; otherwise the value of `Retry-After`: whole seconds, at least 1.
     package func consume(_ client: IPAddress, now: Int64) -> Int? {
         table.withLock { $0.consume(client.subscriber, now: now) }
     }
 
-    /// Clients remembered now.
     package var count: Int { table.withLock { $0.count } }
 }
 
 /// The buckets in the order of their last use: a dictionary finds them, a doubly linked list in an array orders them.
 private struct BucketTable {
-    private struct Entry {
+    fileprivate struct Entry {
         var key: IPAddress
-        /// When the bucket will be full again: this one time is the whole state of a token bucket. A past time means
-        /// full.
+        /// When the bucket will be full again: the whole state of a token bucket. A past time means full.
         var fullAt: Int64
         var newer: Int
         var older: Int
@@ -39,19 +36,13 @@ private struct BucketTable {
 
     private static let none = -1
 
-    private let burst: Int
-    private let interval: Int64
-    private let capacity: Int
-    private var indices: [IPAddress: Int] = [:]
-    private var entries: [Entry] = []
-    private var newest = none
-    private var oldest = none
-
-    init(burst: Int, interval: Int64, capacity: Int) {
-        self.burst = burst
-        self.interval = interval
-        self.capacity = capacity
-    }
+    let burst: Int
+    let interval: Int64
+    let capacity: Int
+    fileprivate var indices: [IPAddress: Int] = [:]
+    fileprivate var entries: [Entry] = []
+    fileprivate var newest = none
+    fileprivate var oldest = none
 
     var count: Int { entries.count }
 

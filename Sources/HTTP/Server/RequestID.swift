@@ -3,7 +3,6 @@ package import HTTPTypes
 /// Identifies the log lines and the answer of one request: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, which need no
 /// escaping in a log line, a field or a document.
 package struct RequestID: Hashable, Sendable, CustomStringConvertible {
-    /// The most characters one has.
     package static let maximumCount = 128
 
     /// The field in which a proxy names it, and every answer has it.
@@ -16,7 +15,6 @@ package struct RequestID: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { text }
 
-    /// Nil for an invalid text.
     package init?(_ text: String) {
         guard (1...Self.maximumCount).contains(text.utf8.count), text.utf8.allSatisfy(Self.isSafe) else { return nil }
         self.text = text

@@ -12,13 +12,9 @@ package final class RequestMetrics: Sendable {
     package static let other = "other"
     /// Requests that only the fast path answers are counted there.
     private static var methods: [HTTPRequest.Method] { Router.methods }
-
-    /// The values of the method label.
     package static var methodNames: [String] { methods.map(\.rawValue) + [other] }
-    /// The values of the status label.
     package static var statusNames: [String] { StatusCounts.statuses.map { String($0) } + [other] }
 
-    /// The routes of one pattern.
     private struct Pattern: Sendable {
         var pattern: String
         /// By method; nil where none is registered.
@@ -138,15 +134,11 @@ package final class ImmediateMetrics: Sendable {
     let pattern: String
     let durations = Histogram(.seconds, bounds: HistogramBounds.work)
 
-    fileprivate init(_ pattern: String) {
-        self.pattern = pattern
-    }
+    fileprivate init(_ pattern: String) { self.pattern = pattern }
 
     /// Counts an answer. Measured from when the loop learnt of its input, so that waiting behind others shows; that
     /// time is known, so the clock is read only once.
-    package func count(since wake: Deadline) {
-        durations.record(Deadline.now.nanoseconds &- wake.nanoseconds)
-    }
+    package func count(since wake: Deadline) { durations.record(Deadline.now.nanoseconds &- wake.nanoseconds) }
 }
 
 /// Responses of one pattern and method, by status.
@@ -159,9 +151,7 @@ private final class StatusCounts: Sendable {
 
     private let counts: InlineArray<40, Atomic<Int>>
 
-    init() {
-        counts = InlineArray { _ in Atomic<Int>(0) }
-    }
+    init() { counts = InlineArray { _ in Atomic<Int>(0) } }
 
     func increment(_ status: Int) {
         let place = Self.statuses.firstIndex(of: status) ?? Self.statuses.count

@@ -4,9 +4,7 @@ package import HTTPTypes
 package struct PathParameters: Hashable, Sendable {
     private var values: [String: String] = [:]
 
-    package init(_ values: [String: String] = [:]) {
-        self.values = values
-    }
+    package init(_ values: [String: String] = [:]) { self.values = values }
 
     package subscript(name: String) -> String? { values[name] }
 }
@@ -23,11 +21,8 @@ package struct Route: Sendable {
     package let handler: RouteHandler
 }
 
-/// Why no route answers.
 package enum RoutingFailure: Error, Hashable, Sendable {
-    /// 400.
     case malformedPath
-    /// 404.
     case notFound
     /// 405; the value of `Allow`.
     case methodNotAllowed(allow: String)
@@ -56,15 +51,8 @@ package enum RouteMatch: Sendable {
     case options(allow: String)
     case failure(RoutingFailure)
 
-    /// Nil when there is none.
-    package var route: Route? {
-        if case .route(let route, _) = self { route } else { nil }
-    }
-
-    /// The route's name in logs; nil when there is none.
-    package var pattern: String? {
-        if case .route(let route, _) = self { route.pattern } else { nil }
-    }
+    package var route: Route? { if case .route(let route, _) = self { route } else { nil } }
+    package var pattern: String? { if case .route(let route, _) = self { route.pattern } else { nil } }
 }
 
 /// Finds the handler for a method and a path. Built once at start, then only read.
@@ -72,7 +60,7 @@ package enum RouteMatch: Sendable {
 /// Patterns consist of literal segments, `{name}` for one segment, and `{name...}` at the end for one or more,
 /// separated by slashes. A literal takes precedence over `{name}`, and that over `{name...}`. The GET route also
 /// answers HEAD.
-package struct Router: Sendable {
+package struct Router: Sendable, RequestHandler {
     private struct Node: Sendable {
         var literals: [String: Int] = [:]
         var parameter: Int?
@@ -107,9 +95,7 @@ package struct Router: Sendable {
     /// Registers a route.
     /// - Precondition: `pattern` begins with a slash, has no empty segment (but may be `/`), repeats no parameter, and
     ///   the method and pattern are not registered yet. Patterns are fixed in our source.
-    package mutating func add(
-        _ method: HTTPRequest.Method, _ pattern: String, handler: @escaping RouteHandler
-    ) {
+    package mutating func add(_ method: HTTPRequest.Method, _ pattern: String, handler: @escaping RouteHandler) {
         precondition(pattern.hasPrefix("/"), "a route pattern begins with a slash")
         precondition(Self.methods.contains(method), "not a method of RFC 9110")
         var node = 0
@@ -135,9 +121,7 @@ package struct Router: Sendable {
     /// Finds the route for a method and a path that is still encoded.
     package func match(_ method: HTTPRequest.Method, path: String) -> RouteMatch {
         guard Self.methods.contains(method) else { return .failure(.unknownMethod) }
-        if path == "*" {
-            return method == .options ? .options(allow: allow(routes)) : .failure(.malformedPath)
-        }
+        if path == "*" { return method == .options ? .options(allow: allow(routes)) : .failure(.malformedPath) }
         let segments: [String]
         do {
             // The base path itself is served with and without its final slash.
@@ -168,8 +152,7 @@ package struct Router: Sendable {
 
     private func isBaseRoot(_ path: String) -> Bool {
         !base.isEmpty && path.hasSuffix("/")
-            && path.split(separator: "/", omittingEmptySubsequences: false).count
-                == base.count + 2
+            && path.split(separator: "/", omittingEmptySubsequences: false).count == base.count + 2
     }
 
     private mutating func child(of node: Int, _ kind: SegmentKind) -> Int {
@@ -223,9 +206,7 @@ package struct Router: Sendable {
             method == .options || registered.contains(method) || (method == .head && registered.contains(.get))
         }.map(\.rawValue).joined(separator: ", ")
     }
-}
 
-extension Router: RequestHandler {
     package func respond(to request: ServerRequest) async -> ServerResponse {
         await respond(to: request, match(request.method, path: request.path))
     }
@@ -233,12 +214,9 @@ extension Router: RequestHandler {
     /// - Parameter match: this router's result for the request.
     package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
         switch match {
-        case .route(let route, let parameters):
-            return await route.handler(request, parameters)
-        case .options(let allow):
-            return ServerResponse(status: .noContent, fields: [.allow: allow])
-        case .failure(let reason):
-            return await failure(request, reason)
+        case .route(let route, let parameters): await route.handler(request, parameters)
+        case .options(let allow): ServerResponse(status: .noContent, fields: [.allow: allow])
+        case .failure(let reason): await failure(request, reason)
         }
     }
 }

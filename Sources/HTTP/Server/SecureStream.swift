@@ -23,7 +23,7 @@ extension HTTPLoop {
                 return false
             }
             // RFC 8446 §5.1: a handshake record begins with 22. A method begins with a letter.
-            if Self.isUpperCaseLetter(first) {
+            if (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first) {
                 acceptor.count(.failed, nil)
                 await refusePlain(stream)
                 return false
@@ -64,12 +64,7 @@ extension HTTPLoop {
         return Array(buffer.prefix(count))[...]
     }
 
-    private static func isUpperCaseLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-    }
-
-    /// The client speaks plain HTTP: answer in plain HTTP, since it would understand nothing else. The request is not
-    /// read.
+    /// The client speaks plain HTTP, and would understand no other answer. The request is not read.
     private func refusePlain(_ stream: SocketStream) async {
         logger.debug("handshake failed", metadata: ["reason": "plain HTTP"])
         var fields = configuration.refusalFields

@@ -63,12 +63,9 @@ final class ServerConnection {
             stream.isReused = true
             stream.setDeadline(deadline)
             stream.park()
-        case .close:
-            stream.close()
-        case .abandon:
-            stream.abandon()
-        case .linger:
-            await server.linger(stream)
+        case .close: stream.close()
+        case .abandon: stream.abandon()
+        case .linger: await server.linger(stream)
         }
     }
 
@@ -246,7 +243,6 @@ final class ServerConnection {
         stream.isReused || stream.isSecure || stream.deadline == .never ? nil : stream.deadline
     }
 
-    /// Waits for the first byte of the next request.
     private func waitForRequest() async throws(StreamError) -> Ending? {
         guard !stream.isReadable else { return nil }
         let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
@@ -275,7 +271,6 @@ final class ServerConnection {
     private enum BodyFailure: Error {
         case wire(WireError)
         case late
-        /// There is no more memory for the input.
         case noRoom
         case stream(StreamError)
     }
@@ -339,10 +334,7 @@ final class ServerConnection {
 
     // MARK: Writing
 
-    /// Passes the output to the kernel.
-    func flush() async throws(StreamError) {
-        try await flush(within: timeouts.write)
-    }
+    func flush() async throws(StreamError) { try await flush(within: timeouts.write) }
 
     /// - Parameter milliseconds: for all of it, however slowly it drains.
     private func flush(within milliseconds: Int64) async throws(StreamError) {
@@ -414,15 +406,12 @@ final class ServerConnection {
         try await flush()
     }
 
-    private func appendHead(
-        _ response: ServerResponse, framing: ResponseFraming, _ version: UInt8, _ stays: Bool
-    ) {
+    private func appendHead(_ response: ServerResponse, framing: ResponseFraming, _ version: UInt8, _ stays: Bool) {
         let refused = ResponseSerializer.appendHead(
             status: response.status, fields: response.fields, framing: framing, date: server.currentTime().date,
             connection: !stays ? .close : version == 0 ? .keepAliveHTTP10 : .keepAlive, into: &output)
         if refused > 0 {
-            server.logger.error(
-                "response fields with line breaks dropped", metadata: ["count": "\(refused)"])
+            server.logger.error("response fields with line breaks dropped", metadata: ["count": "\(refused)"])
         }
     }
 

@@ -9,7 +9,6 @@ package enum ProtocolVersion: Hashable, Sendable {
     case http11
     case http2
 
-    /// The spelling in messages and logs.
     package var text: String {
         switch self {
         case .http10: "HTTP/1.0"
@@ -29,15 +28,12 @@ package struct ServerRequest: Sendable {
     package var query: String?
     /// The decoded content, at most `limits.body` bytes.
     package var body: [UInt8]
-    /// Trailers, in order; never merged into `fields` (RFC 9110 §6.5.1), and without the names that `TrailerFields`
-    /// excludes.
+    /// Trailers, in order; never merged into `fields` (RFC 9110 §6.5.1); without those `TrailerFields` excludes.
     package var trailers = HTTPFields()
     package var version = ProtocolVersion.http11
-    /// The client: the peer of the socket, the address in its PROXY header, or what a trusted proxy said in
-    /// `X-Forwarded-For`.
+    /// The client: the peer of the socket, of its PROXY header, or of a trusted `X-Forwarded-For`.
     package var client: IPAddress
-    /// Whether the peer (of the socket, or from its PROXY header) is a trusted proxy, whose `X-Forwarded-*` may be
-    /// trusted.
+    /// Whether the peer (of the socket, or its PROXY header) is a proxy whose `X-Forwarded-*` may be trusted.
     package var isFromTrustedProxy: Bool
     /// Of the client, if it can be noticed.
     package var departure: Departure?
@@ -108,9 +104,7 @@ extension ServerRequest {
 final class HandedContent: Sendable {
     private let request: Mutex<ServerRequest?>
 
-    init(_ request: ServerRequest) {
-        self.request = Mutex(request)
-    }
+    init(_ request: ServerRequest) { self.request = Mutex(request) }
 
     func answer(by handler: any RequestHandler) async -> ServerResponse {
         guard var request = request.withLock({ $0.take() }) else { return ServerResponse(status: .internalServerError) }

@@ -27,12 +27,9 @@ package struct ServerResponse: Sendable {
 package struct BodyWriter {
     private let send: ([UInt8]) async throws -> Void
 
-    package init(_ send: @escaping ([UInt8]) async throws -> Void) {
-        self.send = send
-    }
+    package init(_ send: @escaping ([UInt8]) async throws -> Void) { self.send = send }
 
-    /// Sends one chunk; returns when it is in the kernel or in the connection's bounded output buffer, and others on the
-    /// loop had their turn.
+    /// Sends one chunk; returns when it is in the kernel or the bounded output buffer, and others had their turn.
     package func write(_ bytes: [UInt8]) async throws { try await send(bytes) }
 }
 

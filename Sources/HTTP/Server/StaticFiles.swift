@@ -54,9 +54,7 @@ package struct StaticFiles: Sendable {
     /// A HEAD gets the bytes as well: the server uses their length and does not send them.
     /// - Parameter now: seconds since 1970.
     package func respond(to request: ServerRequest, path: String, now: Int64) -> ServerResponse {
-        guard let entry = entries[path] else {
-            return ServerResponse(status: .notFound)
-        }
+        guard let entry = entries[path] else { return ServerResponse(status: .notFound) }
         guard request.method == .get || request.method == .head else {
             return ServerResponse(status: .methodNotAllowed, fields: [.allow: "GET, HEAD"])
         }
@@ -66,19 +64,16 @@ package struct StaticFiles: Sendable {
         var fields = entry.fields
         fields[.cacheControl] = isVersioned(request.query, entry.asset) ? Self.versionedCaching : Self.plainCaching
         switch outcome {
-        case .preconditionFailed:
-            return ServerResponse(status: .preconditionFailed)
+        case .preconditionFailed: return ServerResponse(status: .preconditionFailed)
         case .notModified:
             // RFC 9110 §15.4.5: the validators and the caching, nothing about the content.
             fields[.contentType] = nil
             return ServerResponse(status: .notModified, fields: fields)
-        case .proceed:
-            return ServerResponse(status: .ok, fields: fields, body: .bytes(entry.asset.bytes))
+        case .proceed: return ServerResponse(status: .ok, fields: fields, body: .bytes(entry.asset.bytes))
         }
     }
 
-    /// Only the current version: an old or future one, cached for a year, would be the wrong content under that name
-    /// during a deployment.
+    /// Only the current version: during a deployment another would be cached for a year under the wrong name.
     private func isVersioned(_ query: String?, _ asset: StaticAsset) -> Bool {
         guard let query else { return false }
         return query.split(separator: "&").contains { $0 == "v=" + asset.version }

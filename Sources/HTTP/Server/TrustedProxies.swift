@@ -1,20 +1,14 @@
 package import HTTPTypes
 package import Sockets
 
-/// The proxies that may name the client. Empty by default: then the peer of the socket is the client, whatever the
-/// fields say.
+/// The proxies that may name the client. Empty by default: then the peer of the socket is the client.
 package struct TrustedProxies: Hashable, Sendable {
     private let networks: [IPNetwork]
 
-    package init(_ networks: [IPNetwork] = []) {
-        self.networks = networks
-    }
+    package init(_ networks: [IPNetwork] = []) { self.networks = networks }
 
     /// Whether this peer may name the client.
-    package func contains(_ peer: IPAddress) -> Bool {
-        for network in networks where network.contains(peer) { return true }
-        return false
-    }
+    package func contains(_ peer: IPAddress) -> Bool { networks.contains { $0.contains(peer) } }
 
     /// The client's address: the peer, unless it is a trusted proxy; then the rightmost hop of `X-Forwarded-For` that
     /// is not a trusted proxy itself. The client may have made up the hops left of it. A hop that is not an address
@@ -70,11 +64,9 @@ package enum ClientDetail: String, Sendable, CaseIterable {
 
     package func text(of client: IPAddress) -> String? {
         switch self {
-        case .network:
-            if case .v4 = client { return IPNetwork(address: client, prefixLength: 24)?.description }
-            return IPNetwork(address: client, prefixLength: 48)?.description
-        case .address: return client.description
-        case .none: return nil
+        case .network: IPNetwork(address: client, prefixLength: client.bitWidth == 32 ? 24 : 48)?.description
+        case .address: client.description
+        case .none: nil
         }
     }
 }

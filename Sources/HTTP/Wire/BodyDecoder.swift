@@ -30,15 +30,12 @@ package struct BodyDecoder: Sendable {
     package init(framing: BodyFraming, limits: WireLimits = WireLimits()) {
         self.limits = limits
         switch framing {
-        case .none:
-            state = .complete
+        case .none: state = .complete
         case .length(let count):
             remaining = count
             state = count > 0 ? .length : .complete
-        case .chunked:
-            state = .sizeStart
-        case .untilClose:
-            state = .untilClose
+        case .chunked: state = .sizeStart
+        case .untilClose: state = .untilClose
         }
     }
 
@@ -57,10 +54,8 @@ package struct BodyDecoder: Sendable {
         var index = 0
         while index < input.count, state != .complete {
             switch state {
-            case .complete:
-                break
-            case .length, .data, .untilClose:
-                index += try consume(input, from: index, into: &output)
+            case .complete: break
+            case .length, .data, .untilClose: index += try consume(input, from: index, into: &output)
             case .sizeStart, .size, .sizeBlank, .extensions, .sizeLineFeed:
                 lineBytes += 1
                 guard lineBytes <= limits.chunkLine else { throw .chunkLineTooLong }
@@ -93,15 +88,11 @@ package struct BodyDecoder: Sendable {
         guard count <= limits.body - received else { throw .bodyTooLarge }
         received += count
         output.append(addingCapacity: count) { (target: inout OutputSpan<UInt8>) in
-            for index in start..<start + count {
-                target.append(input[index])
-            }
+            for index in start..<start + count { target.append(input[index]) }
         }
         if state != .untilClose {
             remaining -= count
-            if remaining == 0 {
-                state = state == .data ? .dataCarriageReturn : .complete
-            }
+            if remaining == 0 { state = state == .data ? .dataCarriageReturn : .complete }
         }
         return count
     }
@@ -199,26 +190,17 @@ struct ChunkExtensionScanner: Sendable {
     /// - Returns: whether it was the CR after a complete extension.
     mutating func read(_ byte: UInt8) throws(WireError) -> Bool {
         switch state {
-        case .name where ByteClass.token.contains(byte), .value where ByteClass.token.contains(byte):
-            break
-        case .nameStart where ByteClass.token.contains(byte):
-            state = .name
-        case .valueStart where ByteClass.token.contains(byte):
-            state = .value
-        case .nameStart where ByteClass.isBlank(byte), .valueStart where ByteClass.isBlank(byte):
-            break
-        case .valueStart where byte == ASCII.quote:
-            state = .quoted
-        case .quoted where byte == ASCII.quote:
-            state = .valueEnd
-        case .quoted where byte == ASCII.backslash:
-            state = .escaped
+        case .name where ByteClass.token.contains(byte), .value where ByteClass.token.contains(byte): break
+        case .nameStart where ByteClass.token.contains(byte): state = .name
+        case .valueStart where ByteClass.token.contains(byte): state = .value
+        case .nameStart where ByteClass.isBlank(byte), .valueStart where ByteClass.isBlank(byte): break
+        case .valueStart where byte == ASCII.quote: state = .quoted
+        case .quoted where byte == ASCII.quote: state = .valueEnd
+        case .quoted where byte == ASCII.backslash: state = .escaped
         case .quoted where ByteClass.isFieldValue(byte), .escaped where ByteClass.isFieldValue(byte):
             state = .quoted
-        case .name, .nameBlank, .value, .valueEnd, .valueBlank:
-            return try endWord(byte)
-        default:
-            throw Self.error(byte)
+        case .name, .nameBlank, .value, .valueEnd, .valueBlank: return try endWord(byte)
+        default: throw Self.error(byte)
         }
         return false
     }

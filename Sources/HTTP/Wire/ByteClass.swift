@@ -24,9 +24,7 @@ package struct ByteClass: Sendable {
 
     /// The bytes of a field value: HTAB, SP, visible ASCII and obs-text (RFC 9110 §5.5).
     @inline(__always)
-    package static func isFieldValue(_ byte: UInt8) -> Bool {
-        byte >= 0x20 ? byte != 0x7f : byte == 0x09
-    }
+    package static func isFieldValue(_ byte: UInt8) -> Bool { byte >= 0x20 ? byte != 0x7f : byte == 0x09 }
 
     /// SP or HTAB: whitespace inside a line.
     @inline(__always)
@@ -56,6 +54,9 @@ enum ASCII {
     static var backslash: UInt8 { 0x5c }
     static var rightBracket: UInt8 { 0x5d }
     static var delete: UInt8 { 0x7f }
+
+    /// In lower case, if it is a letter.
+    static func folded(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte }
 }
 
 /// Whether `range` of `bytes` spells `text`, which must be lower-case ASCII, in any case of `bytes`.

@@ -7,9 +7,7 @@ struct FieldSemantics: Sendable {
     private(set) var saysKeepAlive = false
 
     /// RFC 9112 §6.1 and §6.2: one Content-Length, one number, no list, not together with Transfer-Encoding.
-    mutating func recordContentLength(
-        _ bytes: Span<UInt8>, _ range: ByteRange, maximum: Int
-    ) throws(WireError) {
+    mutating func recordContentLength(_ bytes: Span<UInt8>, _ range: ByteRange, maximum: Int) throws(WireError) {
         guard !isChunked else { throw .contentLengthWithTransferEncoding }
         guard contentLength == nil else { throw .duplicateContentLength }
         guard !range.isEmpty else { throw .invalidContentLength }
@@ -66,9 +64,7 @@ struct FieldSemantics: Sendable {
     }
 
     /// RFC 9112 §9.3.
-    func keepAlive(minorVersion: UInt8) -> Bool {
-        !saysClose && (minorVersion > 0 || saysKeepAlive)
-    }
+    func keepAlive(minorVersion: UInt8) -> Bool { !saysClose && (minorVersion > 0 || saysKeepAlive) }
 }
 
 /// Iterates over a comma-separated list of tokens (RFC 9110 §5.6.1). Skips empty elements, as recipients must.
@@ -77,7 +73,6 @@ struct TokenList {
     private let end: Int
     /// False once an element was not a token.
     private(set) var isValid = true
-    /// Elements so far.
     private(set) var count = 0
 
     init(_ range: Range<Int>) {

@@ -14,8 +14,7 @@ package enum HTTPDate {
         return "\(days[moment.weekday]), \(date) \(time) GMT"
     }
 
-    /// Parses any of the three forms that a recipient must accept. The weekday must be valid, but need not be the right
-    /// one.
+    /// Parses any of the three forms that a recipient must accept. The weekday may be a wrong one.
     /// - Parameter now: decides the century of the two-digit years of RFC 850 (at most 50 years ahead).
     /// - Returns: nil for anything else, and for a date or time that does not exist.
     package static func parse(_ text: String, now: Int64) -> Int64? {
@@ -34,8 +33,7 @@ package enum HTTPDate {
         // asctime pads the day with a space: `Sun Nov  6 08:49:37 1994`.
         case 6 where days.contains(parts[0]) && parts[2].isEmpty && parts[3].utf8.count == 1:
             return seconds(day: "0" + parts[3], month: parts[1], year: parts[5], time: parts[4])
-        default:
-            return nil
+        default: return nil
         }
     }
 

@@ -123,9 +123,7 @@ struct FieldNameKey: Hashable, Sendable {
             second = Self.word(bytes, start &+ 8, min(start &+ 16, end))
             if count > 16 {
                 third = Self.word(bytes, start &+ 16, min(start &+ 24, end))
-                if count > 24 {
-                    fourth = Self.word(bytes, start &+ 24, min(start &+ 32, end))
-                }
+                if count > 24 { fourth = Self.word(bytes, start &+ 24, min(start &+ 32, end)) }
             }
         }
     }

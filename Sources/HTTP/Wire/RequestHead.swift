@@ -10,7 +10,6 @@ package enum RequestMethod: UInt8, Hashable, Sendable {
 /// How the content of a message ends (RFC 9112 §6.3).
 package enum BodyFraming: Hashable, Sendable {
     case none
-    /// Exactly this many bytes.
     case length(Int)
     case chunked
     /// When the connection closes; responses only.
@@ -23,13 +22,11 @@ package struct RequestHead: Sendable {
     package internal(set) var methodRange = ByteRange.empty
     /// The whole request target as sent.
     package internal(set) var target = ByteRange.empty
-    /// The path of the target, still percent-encoded. Empty for an absolute target without one, which means `/`, and
-    /// `*` for the asterisk-form.
+    /// The path of the target, still percent-encoded. Empty means `/`; `*` for the asterisk-form.
     package internal(set) var path = ByteRange.empty
     /// The part after the first `?`; nil when there is none.
     package internal(set) var query: ByteRange?
-    /// Host and port of the request: from an absolute target, otherwise the value of `Host`. Nil only when an HTTP/1.0
-    /// request names none.
+    /// Of an absolute target, otherwise of `Host`. Nil only when an HTTP/1.0 request names none.
     package internal(set) var authority: ByteRange?
     /// Whether the target is absolute and says `https`.
     package internal(set) var isForHTTPS = false
@@ -42,17 +39,13 @@ package struct RequestHead: Sendable {
     /// Whether the client waits for `100 Continue` before it sends the content (RFC 9110 §10.1.1).
     package internal(set) var expectsContinue = false
 
-    package init() {
-        fields.reserveCapacity(24)
-    }
+    package init() { fields.reserveCapacity(24) }
 
-    /// The first field of that name.
     package func first(_ known: KnownField) -> FieldRange? {
         for field in fields where field.known == known { return field }
         return nil
     }
 
-    /// The number of fields with that name.
     package func count(of known: KnownField) -> Int {
         var count = 0
         for field in fields where field.known == known { count += 1 }
@@ -71,9 +64,7 @@ package struct RequestHead: Sendable {
         keepAlive = true
         expectsContinue = false
     }
-}
 
-extension RequestHead {
     /// The request in HTTPTypes' terms. `Host` becomes the authority and is no longer a field; `:path` is the
     /// origin-form of the target (`*` for the asterisk-form), whichever form was sent.
     /// - Parameters:
@@ -83,18 +74,13 @@ extension RequestHead {
         var headerFields = HTTPFields()
         headerFields.reserveCapacity(fields.count)
         for field in fields where field.known != .host {
-            if let name = name(of: field, in: bytes) {
+            if let name = field.name(in: bytes) {
                 headerFields.append(HTTPField(name: name, value: field.value.string(in: bytes)))
             }
         }
         return HTTPRequest(
             method: httpMethod(in: bytes), scheme: scheme, authority: authority?.string(in: bytes),
             path: originForm(in: bytes), headerFields: headerFields)
-    }
-
-    /// The name of `field`; never nil for a field that the parser accepted.
-    package func name(of field: FieldRange, in bytes: Span<UInt8>) -> HTTPField.Name? {
-        field.known == .other ? HTTPField.Name(field.name.string(in: bytes)) : field.known.name
     }
 
     package func httpMethod(in bytes: Span<UInt8>) -> HTTPRequest.Method {
@@ -124,6 +110,13 @@ extension RequestHead {
     }
 }
 
+extension FieldRange {
+    /// The field's name; never nil for a field that a parser accepted.
+    func name(in bytes: Span<UInt8>) -> HTTPField.Name? {
+        known == .other ? HTTPField.Name(name.string(in: bytes)) : known.name
+    }
+}
+
 /// A half-open range in the bytes a head was parsed from.
 package struct ByteRange: Hashable, Sendable {
     package var start: UInt32
@@ -140,25 +133,18 @@ package struct ByteRange: Hashable, Sendable {
     package var count: Int { Int(end) - Int(start) }
     package var isEmpty: Bool { start == end }
     package var range: Range<Int> { Int(start)..<Int(end) }
-}
 
-extension ByteRange {
     /// Those bytes as text; invalid UTF-8 becomes U+FFFD.
     package func string(in bytes: Span<UInt8>) -> String {
         let part = bytes.extracting(range)
-        if let text = try? UTF8Span(validating: part) {
-            return String(copying: text)
-        }
+        if let text = try? UTF8Span(validating: part) { return String(copying: text) }
         return String(decoding: array(in: bytes), as: UTF8.self)
     }
 
-    /// A copy of those bytes.
     package func array(in bytes: Span<UInt8>) -> [UInt8] {
         let range = self.range
         return [UInt8](capacity: range.count) { output in
-            for index in range {
-                output.append(bytes[index])
-            }
+            for index in range { output.append(bytes[index]) }
         }
     }
 }

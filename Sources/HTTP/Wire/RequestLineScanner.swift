@@ -27,9 +27,7 @@ struct RequestLineScanner: Sendable {
     }
 
     /// Continues; fills `head` and returns true once the line is complete.
-    mutating func parse(
-        _ bytes: Span<UInt8>, maximum: Int, into head: inout RequestHead
-    ) throws(WireError) -> Bool {
+    mutating func parse(_ bytes: Span<UInt8>, maximum: Int, into head: inout RequestHead) throws(WireError) -> Bool {
         while position < bytes.count {
             let end = min(bytes.count, lineStart &+ maximum)
             guard position < end else { throw .requestLineTooLong }
@@ -177,9 +175,7 @@ struct RequestLineScanner: Sendable {
     }
 
     /// RFC 9112 §3.2.2: an absolute target is accepted, and its authority takes precedence.
-    private func finishAbsolute(
-        _ bytes: Span<UInt8>, _ pathEnd: Int, into head: inout RequestHead
-    ) throws(WireError) {
+    private func finishAbsolute(_ bytes: Span<UInt8>, _ pathEnd: Int, into head: inout RequestHead) throws(WireError) {
         var start = targetStart
         if pathEnd &- start > 7, equalsIgnoringCase(bytes, start..<start &+ 7, "http://") {
             start &+= 7
@@ -197,9 +193,7 @@ struct RequestLineScanner: Sendable {
     }
 
     /// Methods are case-sensitive (RFC 9110 §9.1).
-    private static func method(
-        _ bytes: Span<UInt8>, _ start: Int, _ end: Int
-    ) throws(WireError) -> RequestMethod {
+    private static func method(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) throws(WireError) -> RequestMethod {
         guard end &- start <= 8 else { return .other }
         var word: UInt64 = 0
         var index = start

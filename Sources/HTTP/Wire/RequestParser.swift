@@ -15,13 +15,10 @@ package struct RequestParser: Sendable {
     private var blockLimit = 0
     private var hasHost = false
     private var saysExpect = false
-    /// Valid after `parse` returned a length, until `reset`. Keep no copy across `reset`, or the storage cannot be
-    /// reused.
+    /// Valid after `parse` returned a length, until `reset`; a copy kept longer costs new storage.
     package private(set) var head = RequestHead()
 
-    package init(limits: WireLimits = WireLimits()) {
-        self.limits = limits
-    }
+    package init(limits: WireLimits = WireLimits()) { self.limits = limits }
 
     /// Continues parsing.
     /// - Parameter bytes: everything from the first byte of this request (or of the empty line before it).
@@ -43,8 +40,7 @@ package struct RequestParser: Sendable {
             case .end:
                 try finish()
                 phase = .complete
-            case .needsMore:
-                return nil
+            case .needsMore: return nil
             }
         }
         return scanner.position
@@ -68,19 +64,16 @@ package struct RequestParser: Sendable {
             hasHost = true
             // RFC 9112 §3.2.2: the authority of an absolute target wins over Host.
             if head.authority == nil { head.authority = field.value }
-        case .contentLength:
-            try semantics.recordContentLength(bytes, field.value, maximum: limits.body)
+        case .contentLength: try semantics.recordContentLength(bytes, field.value, maximum: limits.body)
         case .transferEncoding:
             try semantics.recordTransferEncoding(bytes, field.value, minorVersion: head.minorVersion)
-        case .connection:
-            try semantics.recordConnection(bytes, field.value)
+        case .connection: try semantics.recordConnection(bytes, field.value)
         case .expect:
             // RFC 9110 §10.1.1: HTTP/1.0 has no expectations.
             guard head.minorVersion > 0 else { return }
             guard equalsIgnoringCase(bytes, field.value.range, "100-continue") else { throw .unsupportedExpectation }
             saysExpect = true
-        default:
-            return
+        default: return
         }
     }
 

@@ -17,8 +17,7 @@ package struct ResponseHead: Sendable {
         var result = HTTPFields()
         result.reserveCapacity(fields.count)
         for field in fields {
-            let name = field.known == .other ? HTTPField.Name(field.name.string(in: bytes)) : field.known.name
-            if let name {
+            if let name = field.name(in: bytes) {
                 result.append(HTTPField(name: name, value: field.value.string(in: bytes)))
             }
         }
@@ -54,8 +53,7 @@ package struct ResponseParser: Sendable {
     }
 
     /// Continues parsing.
-    /// - Returns: the length of everything up to and including the empty line of the final head, or nil when more bytes
-    ///   are needed.
+    /// - Returns: the length up to the end of the final head; nil when more bytes are needed.
     package mutating func parse(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
         while phase != .complete {
             if phase == .statusLine {
@@ -69,10 +67,8 @@ package struct ResponseParser: Sendable {
                 guard head.fields.count < limits.fieldCount else { throw .tooManyFields }
                 head.fields.append(scanner.last)
                 try record(scanner.last, bytes)
-            case .end:
-                try finish()
-            case .needsMore:
-                return nil
+            case .end: try finish()
+            case .needsMore: return nil
             }
         }
         return scanner.position
@@ -89,10 +85,8 @@ package struct ResponseParser: Sendable {
             try semantics.recordContentLength(bytes, field.value, maximum: hasContent ? limits.body : .max)
         case .transferEncoding:
             try semantics.recordTransferEncoding(bytes, field.value, minorVersion: line.minorVersion)
-        case .connection:
-            try semantics.recordConnection(bytes, field.value)
-        default:
-            return
+        case .connection: try semantics.recordConnection(bytes, field.value)
+        default: return
         }
     }
 
@@ -188,6 +182,5 @@ struct StatusLineScanner: Sendable {
 }
 
 extension String.UTF8View {
-    /// The byte at `offset`, which must be in range.
     fileprivate subscript(at offset: Int) -> UInt8 { self[index(startIndex, offsetBy: offset)] }
 }

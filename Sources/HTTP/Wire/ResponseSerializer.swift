@@ -12,7 +12,6 @@ package enum ResponseFraming: Hashable, Sendable {
     case untilClose
 }
 
-/// What a response says about its connection.
 package enum ConnectionPersistence: Hashable, Sendable {
     /// Nothing: HTTP/1.1 stays open by default.
     case keepAlive
@@ -21,8 +20,7 @@ package enum ConnectionPersistence: Hashable, Sendable {
     case close
 }
 
-/// Appends responses to a buffer (RFC 9112 §4–§7). It alone sets framing, connection and date: such fields of a handler
-/// are left out.
+/// Appends responses to a buffer (RFC 9112 §4–§7). It alone sets framing, connection and date.
 package enum ResponseSerializer {
     /// Appends status line, fields and the empty line.
     /// - Parameter date: the value of `Date`, an IMF-fixdate.
@@ -42,14 +40,12 @@ package enum ResponseSerializer {
             if !appendField(field, into: &output) { refused += 1 }
         }
         switch framing {
-        case .none, .untilClose:
-            break
+        case .none, .untilClose: break
         case .length(let count):
             output.append(contentsOf: "Content-Length: ".utf8)
             Decimal.append(count, into: &output)
             output.append(contentsOf: "\r\n".utf8)
-        case .chunked:
-            output.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
+        case .chunked: output.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
         }
         switch connection {
         case .keepAlive: output.append(contentsOf: "\r\n".utf8)
@@ -73,7 +69,6 @@ package enum ResponseSerializer {
         output.append(contentsOf: "\r\n".utf8)
     }
 
-    /// Appends the end of chunked content.
     package static func appendLastChunk(into output: inout [UInt8]) {
         output.append(contentsOf: "0\r\n\r\n".utf8)
     }

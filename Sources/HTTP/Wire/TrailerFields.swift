@@ -38,10 +38,9 @@ extension BodyDecoder {
         // Never throws: the decoder accepted the same bytes, line by line.
         while case .field? = try? scanner.next(bytes, limit: bytes.count + 1) {
             let field = scanner.last
-            guard let name = HTTPField.Name(field.name.string(in: bytes)), TrailerFields.isAllowed(name) else {
-                continue
+            if let name = HTTPField.Name(field.name.string(in: bytes)), TrailerFields.isAllowed(name) {
+                fields.append(HTTPField(name: name, value: field.value.string(in: bytes)))
             }
-            fields.append(HTTPField(name: name, value: field.value.string(in: bytes)))
         }
         return fields
     }

@@ -51,9 +51,7 @@ package enum WireError: String, Error, Hashable, Sendable {
     case unexpectedSwitchingProtocols = "101 without an upgrade asked for"
     case tooManyInterimResponses = "too many interim responses"
     case endedEarly = "connection ended within the message"
-}
 
-extension WireError {
     package var reason: String { rawValue }
 
     /// The status of the answer before closing, for a request.

@@ -2,24 +2,19 @@ internal import Coding
 
 /// An IPv4 or IPv6 address, without port. Parsing and `normalized` turn an IPv4-mapped IPv6 address
 /// (`::ffff:192.0.2.1`) into its IPv4 address, so that one client has one spelling.
-package enum IPAddress: Hashable, Sendable {
+package enum IPAddress: Hashable, Sendable, CustomStringConvertible {
     /// Host byte order: 127.0.0.1 is `0x7F00_0001`.
     case v4(UInt32)
     /// The upper and lower eight octets, each big-endian.
     case v6(UInt64, UInt64)
-}
 
-extension IPAddress {
     /// The same address; an IPv4-mapped one (`::ffff:0:0/96`, RFC 4291 §2.5.5.2) as IPv4.
     package var normalized: IPAddress {
-        if case .v6(0, let low) = self, low >> 32 == 0xffff {
-            return .v4(UInt32(truncatingIfNeeded: low))
-        }
+        if case .v6(0, let low) = self, low >> 32 == 0xffff { return .v4(UInt32(truncatingIfNeeded: low)) }
         return self
     }
 
-    /// The subscriber, where addresses are counted: one subscriber has a whole IPv6 /64 and could use every address of
-    /// it.
+    /// The subscriber, where addresses are counted: one has a whole IPv6 /64.
     package var subscriber: IPAddress {
         switch normalized {
         case .v4(let value): .v4(value)
@@ -120,9 +115,7 @@ extension IPAddress {
         }
         // `::` stands for at least one group (RFC 5952 §4.2.2 asks writers for two; readers take one).
         guard gap == nil ? groups.count == 8 : groups.count <= 7 else { return nil }
-        if let gap {
-            groups.insert(contentsOf: repeatElement(0, count: 8 - groups.count), at: gap)
-        }
+        if let gap { groups.insert(contentsOf: repeatElement(0, count: 8 - groups.count), at: gap) }
         var high: UInt64 = 0
         var low: UInt64 = 0
         for position in 0..<4 {
@@ -131,19 +124,15 @@ extension IPAddress {
         }
         return (high, low)
     }
-}
 
-extension IPAddress: CustomStringConvertible {
     /// Dotted decimal, or the canonical form of RFC 5952: lower case, no leading zeros, `::` for the first longest run
     /// of at least two zero groups, dotted tail for IPv4-mapped addresses.
     package var description: String {
         switch self {
-        case .v4(let value):
-            return Self.dotted(value)
+        case .v4(let value): return Self.dotted(value)
         case .v6(0, let low) where low >> 32 == 0xffff:
             return "::ffff:" + Self.dotted(UInt32(truncatingIfNeeded: low))
-        case .v6(let high, let low):
-            return Self.compressed(high, low)
+        case .v6(let high, let low): return Self.compressed(high, low)
         }
     }
 
@@ -164,9 +153,7 @@ extension IPAddress: CustomStringConvertible {
             if end - start >= 2, end - start > best.count { best = start..<end }
             start = max(end, start + 1)
         }
-        let text = { (part: Range<Int>) in
-            part.map { String(groups[$0], radix: 16) }.joined(separator: ":")
-        }
+        let text = { (part: Range<Int>) in part.map { String(groups[$0], radix: 16) }.joined(separator: ":") }
         guard !best.isEmpty else { return text(0..<8) }
         return text(0..<best.lowerBound) + "::" + text(best.upperBound..<8)
     }

@@ -1,6 +1,5 @@
 /// A block of addresses: an address and the number of its leading bits that count (CIDR, RFC 4632 §3.1, RFC 4291 §2.3).
-package struct IPNetwork: Hashable, Sendable {
-    /// The first address of the block.
+package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     package let address: IPAddress
     /// 0...32 for IPv4, 0...128 for IPv6.
     package let prefixLength: Int
@@ -38,20 +37,12 @@ package struct IPNetwork: Hashable, Sendable {
         let candidate = other.normalized
         return candidate.bitWidth == address.bitWidth && candidate.masked(to: prefixLength) == address
     }
-}
 
-extension IPNetwork: CustomStringConvertible {
     package var description: String { "\(address)/\(prefixLength)" }
 }
 
 extension IPAddress {
-    /// 32 or 128.
-    package var bitWidth: Int {
-        switch self {
-        case .v4: 32
-        case .v6: 128
-        }
-    }
+    package var bitWidth: Int { if case .v4 = self { 32 } else { 128 } }
 
     /// The address with all but the first `length` bits cleared.
     /// - Parameter length: 0...`bitWidth`; more changes nothing.
@@ -66,9 +57,7 @@ extension IPAddress {
             return .v6(high & highMask, low & lowMask)
         }
     }
-}
 
-extension IPAddress {
     /// Whether this is an address of the internet, in use by somebody and the same from everywhere: not of this host, of
     /// a private network or a link, not reserved, and no such address in disguise (IANA's special-purpose registries,
     /// RFC 6890).
@@ -83,8 +72,7 @@ extension IPAddress {
         }
     }
 
-    /// The IPv4 address that a translator would send to: of the well-known prefix of NAT64, `64:ff9b::/96` (RFC 6052
-    /// §2.1).
+    /// The IPv4 address that a translator would send to: of NAT64's `64:ff9b::/96` (RFC 6052 §2.1).
     private var translated: IPAddress? {
         guard case .v6(0x0064_ff9b_0000_0000, let low) = self, low >> 32 == 0 else { return nil }
         return .v4(UInt32(truncatingIfNeeded: low))
@@ -94,8 +82,7 @@ extension IPAddress {
 /// Blocks of addresses that are nobody's on the internet.
 private enum SpecialPurpose {
     static let v4 = [
-        // "This network", private (RFC 1918), shared by a carrier (RFC 6598), loopback, link-local with the metadata
-        // services of clouds.
+        // "This network", private (RFC 1918), carriers (RFC 6598), loopback, link-local with clouds' metadata.
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
         // Protocol assignments, documentation, 6to4 relays, benchmarks.
         "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",

@@ -9,9 +9,7 @@ package final class Resolver: Sendable {
     private let maximum: Int
 
     /// - Parameter maximum: concurrent lookups; one more is refused.
-    package init(maximum: Int = 16) {
-        self.maximum = maximum
-    }
+    package init(maximum: Int = 16) { self.maximum = maximum }
 
     /// Both address families, in the system's order (RFC 6724); empty when the name does not resolve before `deadline`.
     /// A literal address is answered at once. Call it on the loop.
@@ -32,12 +30,16 @@ package final class Resolver: Sendable {
         }
         timer.setDeadline(deadline)
         let answer = Answer()
-        let lookup = Lookup(host: host, port: port) { [self] addresses in
+        let done: @Sendable ([SocketAddress]) -> Void = { [self] addresses in
             running.withLock { $0 -= 1 }
             answer.addresses.withLock { $0 = addresses }
             loop.execute { timer.cancel() }
         }
-        lookup.start()
+        do {
+            _ = pthread_detach(try SystemThread.start { done(Self.addresses(of: host, port: port)) })
+        } catch {
+            done([])
+        }
         _ = await timer.wait()
         return answer.addresses.withLock { $0 }
     }
@@ -46,65 +48,30 @@ package final class Resolver: Sendable {
         let addresses = Mutex<[SocketAddress]>([])
     }
 
-    /// One call of getaddrinfo and its waiter.
-    private final class Lookup: Sendable {
-        private let host: String
-        private let port: UInt16
-        private let done: @Sendable ([SocketAddress]) -> Void
-
-        init(host: String, port: UInt16, done: @escaping @Sendable ([SocketAddress]) -> Void) {
-            self.host = host
-            self.port = port
-            self.done = done
-        }
-
-        func start() {
-            var thread: pthread_t = 0
-            // Invariant: the retained reference is taken back exactly once: by the thread, or here when none was
-            // started.
-            let retained = unsafe Unmanaged.passRetained(self)
-            let code = unsafe pthread_create(
-                &thread, nil,
-                { argument in
-                    if let argument = unsafe argument {
-                        let lookup = unsafe Unmanaged<Lookup>.fromOpaque(argument).takeRetainedValue()
-                        lookup.done(Lookup.addresses(of: lookup.host, port: lookup.port))
-                    }
-                    return nil
-                }, retained.toOpaque())
-            if code == 0 {
-                _ = pthread_detach(thread)
-            } else {
-                unsafe retained.release()
-                done([])
-            }
-        }
-
-        private static func addresses(of host: String, port: UInt16) -> [SocketAddress] {
-            var hints = unsafe addrinfo()
-            unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-            unsafe hints.ai_family = AF_UNSPEC
-            var list: UnsafeMutablePointer<addrinfo>?
-            guard unsafe getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
-            defer { unsafe freeaddrinfo(list) }
-            var addresses: [SocketAddress] = []
-            var next = unsafe list
-            while let entry = unsafe next {
-                // Invariant: ai_addr points to ai_addrlen bytes, which for AF_INET and AF_INET6 fit sockaddr_storage.
-                var storage = sockaddr_storage()
-                let length = unsafe min(Int(entry.pointee.ai_addrlen), MemoryLayout<sockaddr_storage>.size)
-                if let address = unsafe entry.pointee.ai_addr {
-                    unsafe withUnsafeMutableBytes(of: &storage) {
-                        unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: length))
-                    }
+    private static func addresses(of host: String, port: UInt16) -> [SocketAddress] {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        unsafe hints.ai_family = AF_UNSPEC
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            // Invariant: ai_addr points to ai_addrlen bytes, which for AF_INET and AF_INET6 fit sockaddr_storage.
+            var storage = sockaddr_storage()
+            let length = unsafe min(Int(entry.pointee.ai_addrlen), MemoryLayout<sockaddr_storage>.size)
+            if let address = unsafe entry.pointee.ai_addr {
+                unsafe withUnsafeMutableBytes(of: &storage) {
+                    unsafe $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: length))
                 }
-                if var address = SocketAddress(storage) {
-                    address.port = port
-                    if !addresses.contains(address) { addresses.append(address) }
-                }
-                unsafe next = unsafe entry.pointee.ai_next
             }
-            return addresses
+            if var address = SocketAddress(storage) {
+                address.port = port
+                if !addresses.contains(address) { addresses.append(address) }
+            }
+            unsafe next = unsafe entry.pointee.ai_next
         }
+        return addresses
     }
 }

@@ -1,7 +1,6 @@
 internal import CLinux
 internal import Glibc
 
-/// An internet address and port.
 package struct SocketAddress: Hashable, Sendable {
     package var ip: IPAddress
     package var port: UInt16
@@ -11,12 +10,7 @@ package struct SocketAddress: Hashable, Sendable {
         self.port = port
     }
 
-    var family: Int32 {
-        switch ip {
-        case .v4: AF_INET
-        case .v6: AF_INET6
-        }
-    }
+    var family: Int32 { ip.bitWidth == 32 ? AF_INET : AF_INET6 }
 
     /// Nil for families other than AF_INET and AF_INET6.
     init?(_ storage: sockaddr_storage) {
@@ -39,8 +33,7 @@ package struct SocketAddress: Hashable, Sendable {
             self.init(
                 ip: .v6(UInt64(bigEndian: high), UInt64(bigEndian: low)),
                 port: UInt16(bigEndian: address.sin6_port))
-        default:
-            return nil
+        default: return nil
         }
     }
 

@@ -13,9 +13,7 @@ package final class BufferPool: @unchecked Sendable {
 
     package init() {}
 
-    package func acquire() -> [UInt8] {
-        buffers.popLast() ?? [UInt8](repeating: 0, count: Self.size)
-    }
+    package func acquire() -> [UInt8] { buffers.popLast() ?? [UInt8](repeating: 0, count: Self.size) }
 
     /// An empty array with room for a usual response.
     package func acquireOutput() -> [UInt8] {
@@ -45,7 +43,5 @@ package final class BufferPool: @unchecked Sendable {
     }
 
     /// Runs `action` with every `removeAll`, to free other storage that waits for its next connection.
-    package func whenEmptied(_ action: @escaping () -> Void) {
-        whenEmptied.append(action)
-    }
+    package func whenEmptied(_ action: @escaping () -> Void) { whenEmptied.append(action) }
 }

@@ -7,20 +7,16 @@ struct ChannelToken: Hashable, Sendable {
     var generation: UInt32
 
     var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
+}
 
-    init(slot: UInt32, generation: UInt32) {
-        self.slot = slot
-        self.generation = generation
-    }
-
+extension ChannelToken {
     init(rawValue: UInt64) {
-        self.slot = UInt32(truncatingIfNeeded: rawValue)
-        self.generation = UInt32(truncatingIfNeeded: rawValue >> 32)
+        self.init(
+            slot: UInt32(truncatingIfNeeded: rawValue), generation: UInt32(truncatingIfNeeded: rawValue >> 32))
     }
 }
 
-/// Something a loop wakes: by an event of its descriptor, by its deadline, when the loop drains, or when it is torn
-/// down.
+/// Something a loop wakes: by an event of its descriptor, by its deadline, by draining or teardown.
 ///
 /// Proof for `@unchecked Sendable`: `loop` never changes. `token`, `deadline` and `armed` are used only on the loop's
 /// thread: by the loop itself, whose `register`, `unregister`, `arm` and turn run there, and by `setDeadline`, which
@@ -34,9 +30,7 @@ package class Channel: @unchecked Sendable {
     /// The deadline of this channel's current heap entry; `.never` without one.
     var armed: Deadline = .never
 
-    init(loop: EventLoop) {
-        self.loop = loop
-    }
+    init(loop: EventLoop) { self.loop = loop }
 
     /// Moves the deadline. A later one costs nothing: the pending entry is put back when it fires.
     package final func setDeadline(_ deadline: Deadline) {

@@ -3,21 +3,14 @@ package struct Deadline: Hashable, Comparable, Sendable {
     /// Nanoseconds of CLOCK_MONOTONIC.
     package var nanoseconds: Int64
 
-    package init(nanoseconds: Int64) {
-        self.nanoseconds = nanoseconds
-    }
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// Later than any other.
     package static var never: Deadline { Deadline(nanoseconds: .max) }
 
-    package static func < (left: Deadline, right: Deadline) -> Bool {
-        left.nanoseconds < right.nanoseconds
-    }
+    package static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// Reads the clock. On a loop's thread `EventLoop.now` is cheaper.
-    package static var now: Deadline {
-        Deadline(nanoseconds: SystemCalls.monotonicNow())
-    }
+    package static var now: Deadline { Deadline(nanoseconds: SystemCalls.monotonicNow()) }
 
     /// `milliseconds` later; saturates at `.never`.
     package func adding(milliseconds: Int64) -> Deadline {

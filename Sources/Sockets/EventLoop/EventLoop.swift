@@ -60,8 +60,7 @@ internal import Synchronization
 
     package init(index: Int) throws(SystemError) {
         self.index = index
-        epoll = Descriptor(
-            owning: try SystemCalls.retrying("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
+        epoll = Descriptor(owning: try SystemCalls.retrying("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
         wakeup = Descriptor(
             owning: try SystemCalls.retrying("eventfd") {
                 eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -83,9 +82,7 @@ internal import Synchronization
     package var isOnLoop: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
     @inline(__always)
-    package func assertOnLoop() {
-        assert(isOnLoop, "a channel was touched off its loop")
-    }
+    package func assertOnLoop() { assert(isOnLoop, "a channel was touched off its loop") }
 
     /// Runs `operation` on the loop's thread, soon; from the loop's own thread, at once. Once the loop has stopped, it
     /// is dropped: most operations hold the loop, so keeping them would create a reference cycle.
@@ -127,9 +124,7 @@ internal import Synchronization
             let count = unsafe epoll_wait(epoll.number, &events, Int32(events.count), timeout)
             now = Deadline.now
             if count > 0 {
-                for index in 0..<Int(count) {
-                    unsafe deliver(events[index].events, to: events[index].data.u64)
-                }
+                for index in 0..<Int(count) { unsafe deliver(events[index].events, to: events[index].data.u64) }
             }
             fireTimers()
         }
@@ -153,9 +148,7 @@ internal import Synchronization
     }
 
     /// Ends the thread after the current jobs. Only when no task of this loop is left.
-    func stop() {
-        execute { self.isStopping = true }
-    }
+    func stop() { execute { self.isStopping = true } }
 
     private func runJobs() {
         guard !jobs.isEmpty else { return }
@@ -231,9 +224,7 @@ internal import Synchronization
     }
 
     /// Removes a descriptor from epoll; its channel keeps its slot.
-    func unwatch(_ descriptor: Int32) {
-        try? control(EPOLL_CTL_DEL, descriptor, events: 0, data: 0)
-    }
+    func unwatch(_ descriptor: Int32) { try? control(EPOLL_CTL_DEL, descriptor, events: 0, data: 0) }
 
     /// Adds it again.
     func watch(_ channel: Channel, descriptor: Int32, events: UInt32) throws(SystemError) {
@@ -241,9 +232,7 @@ internal import Synchronization
         try control(EPOLL_CTL_ADD, descriptor, events: events, data: token.rawValue)
     }
 
-    private func control(
-        _ operation: Int32, _ descriptor: Int32, events: UInt32, data: UInt64
-    ) throws(SystemError) {
+    private func control(_ operation: Int32, _ descriptor: Int32, events: UInt32, data: UInt64) throws(SystemError) {
         let epoll = epoll.number
         _ = try SystemCalls.retrying("epoll_ctl") {
             var event = unsafe epoll_event(events: events, data: epoll_data_t(u64: data))
@@ -302,8 +291,7 @@ internal import Synchronization
         execute { self.arrive(.operation(operation)) }
     }
 
-    /// The loop's root task: every connection and operation is its child. Returns when the loop drains and all children
-    /// have ended.
+    /// The root task: every connection and operation is its child. Returns when the loop drains and all have ended.
     ///
     /// `group.addTask` is only ever called from here, because adding from the epoll callback hangs.
     package func runRoot(_ serve: @escaping @Sendable (SocketStream) async -> Void) async {

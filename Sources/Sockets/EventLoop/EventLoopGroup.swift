@@ -16,22 +16,16 @@ package final class EventLoopGroup: Sendable {
         _ = signal(SIGPIPE, SIG_IGN)
         // A file that reached its limit must appear as EFBIG on the write, like a full disk.
         _ = signal(SIGXFSZ, SIG_IGN)
-        var loops: [EventLoop] = []
-        for index in 0..<(count > 0 ? count : min(Int(bramley_available_cores()), Self.mostByDefault)) {
-            loops.append(try EventLoop(index: index))
-        }
-        self.loops = loops
+        let total = count > 0 ? count : min(Int(bramley_available_cores()), Self.mostByDefault)
+        loops = try (0..<total).map { index throws(SystemError) in try EventLoop(index: index) }
     }
 
-    /// Starts the threads, runs `root` once on every loop as a task that prefers it, and ends the threads when all have
-    /// returned.
+    /// Starts the threads, runs `root` on every loop as a task that prefers it, and ends the threads after all.
     package func run(_ root: @escaping @Sendable (EventLoop) async -> Void) async throws(SystemError) {
         var threads: [pthread_t] = []
-        for loop in loops { threads.append(try Self.startThread(loop)) }
+        for loop in loops { threads.append(try SystemThread.start { loop.run() }) }
         await withDiscardingTaskGroup { group in
-            for loop in loops {
-                group.addTask(executorPreference: loop) { await root(loop) }
-            }
+            for loop in loops { group.addTask(executorPreference: loop) { await root(loop) } }
         }
         for loop in loops { loop.stop() }
         for thread in threads { _ = pthread_join(thread, nil) }
@@ -70,27 +64,7 @@ package final class EventLoopGroup: Sendable {
         for loop in loops { loop.retire() }
     }
 
-    /// Closes what is left.
     package func abort() {
         for loop in loops { loop.abortAll() }
-    }
-
-    private static func startThread(_ loop: EventLoop) throws(SystemError) -> pthread_t {
-        var thread: pthread_t = 0
-        // Invariant: the retained reference is taken back exactly once, by the thread's own start routine.
-        let retained = unsafe Unmanaged.passRetained(loop)
-        let code = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                if let argument = unsafe argument {
-                    unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().run()
-                }
-                return nil
-            }, retained.toOpaque())
-        guard code == 0 else {
-            unsafe retained.release()
-            throw SystemError(call: "pthread_create", code: code)
-        }
-        return thread
     }
 }

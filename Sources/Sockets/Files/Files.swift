@@ -33,10 +33,7 @@ package enum Files {
         let temporary = "\(path).\(getpid()).new"
         // Left by a killed process with the same ID.
         _ = unsafe unlink(temporary)
-        let descriptor = Descriptor(
-            owning: try SystemCalls.retrying("open") {
-                unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(mode))
-            })
+        let descriptor = try SystemCalls.open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: mode_t(mode))
         defer { _ = unsafe unlink(temporary) }
         var status = stat()
         // Safe: stat(2) writes one `stat` and keeps no pointer.
@@ -44,9 +41,7 @@ package enum Files {
             _ = try SystemCalls.retrying("fchown") { fchown(descriptor.number, status.st_uid, status.st_gid) }
             _ = try SystemCalls.retrying("fchmod") { fchmod(descriptor.number, status.st_mode & 0o777) }
         }
-        guard writeUntilFailure(bytes, to: descriptor.number) == bytes.count else {
-            throw SystemError(call: "write", code: errno)
-        }
+        try writeAll(bytes, to: descriptor.number)
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
         try land(temporary)
         try synchronizeDirectory(of: path)
@@ -84,12 +79,10 @@ package enum Files {
         }
     }
 
-    /// Removes an empty directory.
     package static func removeDirectory(_ path: String) throws(SystemError) {
         _ = try SystemCalls.retrying("rmdir") { unsafe rmdir(path) }
     }
 
-    /// Whether `path` itself is a symbolic link.
     package static func isSymbolicLink(_ path: String) -> Bool {
         var status = stat()
         // Safe: lstat(2) writes one `stat` and keeps no pointer.
@@ -103,8 +96,7 @@ package enum Files {
     }
 
     private static func synchronize(_ path: String, _ flags: Int32) throws(SystemError) {
-        let descriptor = Descriptor(
-            owning: try SystemCalls.retrying("open") { unsafe open(path, flags | O_CLOEXEC) })
+        let descriptor = try SystemCalls.open(path, flags)
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
     }
 
@@ -115,8 +107,14 @@ package enum Files {
         writeUntilFailure(lines, to: STDERR_FILENO)
     }
 
+    static func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(SystemError) {
+        guard writeUntilFailure(bytes, to: descriptor) == bytes.count else {
+            throw SystemError(call: "write", code: errno)
+        }
+    }
+
     /// - Returns: the number of bytes written; when that is not all of them, `errno` says why.
-    static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
+    private static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         var written = 0
         while written < bytes.count {
             // Invariant: `bytes` outlives the call, and write(2) reads at most the given count.
@@ -139,20 +137,16 @@ package enum Files {
         }
         return written
     }
-}
 
-extension Files {
     /// From now on this process creates files that only its own user can read.
-    package static func keepNewFilesPrivate() {
-        _ = umask(0o077)
-    }
+    package static func keepNewFilesPrivate() { _ = umask(0o077) }
 }
 
 /// An advisory lock on a file, held until the value is destroyed or the process ends; after `leaveToSuccessor`, until
 /// the other process ends as well.
 package struct FileLock: ~Copyable, Sendable {
-    /// The descriptor, which is ours.
-    private let number: Int32
+    /// Open for as long as this value exists.
+    package let descriptor: Int32
     /// Another process held it before, and may still hold it.
     private let isInherited: Bool
 
@@ -160,45 +154,36 @@ package struct FileLock: ~Copyable, Sendable {
     /// - Parameters:
     ///   - isShared: others may hold it too, if they also share it; nobody can then hold it exclusively.
     ///   - isPrivate: nobody but this user may own the file, or be able to open it.
-    /// - Throws: `EWOULDBLOCK` when another process holds the lock, `ELOOP` for a link, `EPERM` for a file that is not
-    ///   private.
+    /// - Throws: `EWOULDBLOCK` when another process holds the lock, `ELOOP` for a link, `EPERM` if not private.
     package init(path: String, isShared: Bool = false, isPrivate: Bool = false) throws(SystemError) {
-        let opened = Descriptor(
-            owning: try SystemCalls.retrying("open") {
-                unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-            })
+        let opened = try SystemCalls.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
         let number = opened.number
-        var status = stat()
-        // Safe: fstat(2) writes one `stat` and keeps no pointer.
-        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &status) }
+        let status = try SystemCalls.status(of: number)
         guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(call: "open", code: EINVAL) }
         guard !isPrivate || status.st_uid == geteuid() && status.st_mode & 0o077 == 0 else {
             throw SystemError(call: "open", code: EPERM)
         }
         _ = try SystemCalls.retrying("flock") { flock(number, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
-        self.number = opened.release()
+        self.descriptor = opened.release()
         isInherited = false
     }
 
     /// The lock of an earlier process that left us its descriptor: both hold the same lock.
     /// - Returns: nil when the descriptor is not that of the file at `path`, or another process holds the lock.
     init?(inheriting descriptor: consuming Descriptor, of path: String) {
-        var (ours, named) = (stat(), stat())
-        // Safe: each call writes one `stat` and keeps no pointer.
-        guard unsafe fstat(descriptor.number, &ours) == 0, unsafe stat(path, &named) == 0,
+        var named = stat()
+        // Safe: stat(2) writes one `stat` and keeps no pointer.
+        guard let ours = try? SystemCalls.status(of: descriptor.number), unsafe stat(path, &named) == 0,
             ours.st_dev == named.st_dev, ours.st_ino == named.st_ino,
             flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
         else { return nil }
-        number = descriptor.release()
+        self.descriptor = descriptor.release()
         isInherited = true
     }
 
-    /// The descriptor that holds the lock, open for as long as this value exists.
-    package var descriptor: Int32 { number }
-
     /// Another process has inherited the lock: it ends with that process, not with this value.
     package consuming func leaveToSuccessor() {
-        _ = Glibc.close(number)
+        _ = Glibc.close(descriptor)
         discard self
     }
 
@@ -206,55 +191,29 @@ package struct FileLock: ~Copyable, Sendable {
         // Unlocked explicitly: closing would leave it with a child that was just forked and has yet to execute its
         // program. But an inherited lock also belongs to the other process, and LOCK_UN would end it for both: a
         // successor that fails must leave the server its lock.
-        if !isInherited { _ = flock(number, LOCK_UN) }
-        _ = Glibc.close(number)
+        if !isInherited { _ = flock(descriptor, LOCK_UN) }
+        _ = Glibc.close(descriptor)
     }
 
     /// Whether `path` still names the locked file: between opening and locking it another process may have renamed it.
     package func isStill(at path: String) throws(SystemError) -> Bool {
-        var (here, there) = (stat(), stat())
-        // Safe, both: they write one `stat` and keep no pointer.
-        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
+        let here = try SystemCalls.status(of: descriptor)
+        var there = stat()
+        // Safe: lstat(2) writes one `stat` and keeps no pointer.
         guard unsafe lstat(path, &there) == 0 else { return false }
         return here.st_dev == there.st_dev && here.st_ino == there.st_ino
     }
 
-    /// Whether the file has other names.
-    package func hasOtherNames() throws(SystemError) -> Bool {
-        var here = stat()
-        // Safe: as above.
-        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
-        return here.st_nlink > 1
-    }
+    package func hasOtherNames() throws(SystemError) -> Bool { try SystemCalls.status(of: descriptor).st_nlink > 1 }
 
-    /// Empties the file.
     package func empty() throws(SystemError) {
-        _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
+        _ = try SystemCalls.retrying("ftruncate") { ftruncate(descriptor, 0) }
     }
 
-    /// Writes a text with this process's ID into the file, for whoever finds the lock held. It stays when the lock
-    /// ends.
+    /// Writes a text with this process's ID into the file, for whoever finds the lock held. It stays after the lock.
     /// - Parameter text: receives the ID of this process.
     package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
-        let number = self.number
-        _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
-        let bytes = Array(text(getpid()).utf8)
-        guard Files.writeUntilFailure(bytes, to: number) == bytes.count else {
-            throw SystemError(call: "write", code: errno)
-        }
+        try empty()
+        try Files.writeAll(Array(text(getpid()).utf8), to: descriptor)
     }
-}
-
-extension SystemError {
-    /// Whether another process holds the lock.
-    package var isHeldByAnother: Bool { code == EWOULDBLOCK }
-
-    /// Whether a lock's file is a symbolic link.
-    package var isOfLink: Bool { code == ELOOP }
-
-    /// Whether a lock's file is not this user's alone.
-    package var isOfOthers: Bool { code == EPERM }
-
-    /// Whether a file to be created already exists.
-    package var isAlreadyThere: Bool { code == EEXIST }
 }

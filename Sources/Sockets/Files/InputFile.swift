@@ -10,8 +10,7 @@ package final class InputFile {
     package let mode: UInt32?
 
     package convenience init(path: String) throws(SystemError) {
-        let number = try SystemCalls.retrying("open") { unsafe open(path, O_RDONLY | O_CLOEXEC) }
-        try self.init(Descriptor(owning: number))
+        try self.init(SystemCalls.open(path, O_RDONLY))
     }
 
     package static func standardInput() throws(SystemError) -> InputFile {
@@ -19,11 +18,8 @@ package final class InputFile {
     }
 
     private init(_ descriptor: consuming Descriptor) throws(SystemError) {
-        let number = descriptor.number
+        let status = try SystemCalls.status(of: descriptor.number)
         self.descriptor = descriptor
-        var status = stat()
-        // Invariant: fstat(2) writes one `stat`.
-        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &status) }
         guard status.st_mode & S_IFMT != S_IFDIR else { throw SystemError(call: "read", code: EISDIR) }
         let isRegular = status.st_mode & S_IFMT == S_IFREG
         size = isRegular ? Int(status.st_size) : nil
@@ -85,9 +81,7 @@ package struct FileStamp: Hashable, Sendable {
     }
 
     /// Whether both are of the same file, whatever was written to it in between.
-    package func isOfSameFile(as other: FileStamp) -> Bool {
-        device == other.device && inode == other.inode
-    }
+    package func isOfSameFile(as other: FileStamp) -> Bool { device == other.device && inode == other.inode }
 
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)

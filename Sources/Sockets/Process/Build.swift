@@ -2,11 +2,9 @@ internal import CLinux
 
 /// The sources a program was built from, and its Swift version.
 package enum Build {
-    /// The version, in one place.
     package static let version = "0.1.0"
 
-    /// The commit in hexadecimal, followed by `-modified` when files had been changed; "unknown" when the build was not
-    /// told.
+    /// The commit in hexadecimal, with `-modified` when files had been changed; "unknown" when not told.
     package static let commit =
         // Invariant: a NUL-terminated text of the program itself.
         unsafe String(cString: bramley_source_commit())

@@ -1,8 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// The service manager's notification socket, as in sd_notify(3): datagrams of `NAME=value` lines to the Unix socket
-/// that `NOTIFY_SOCKET` names.
+/// The service manager's socket, as in sd_notify(3): datagrams of `NAME=value` lines to `NOTIFY_SOCKET`.
 package struct NotifySocket: Hashable, Sendable {
     /// In the kernel's form: an abstract name begins with NUL.
     private let name: [UInt8]
@@ -45,12 +44,8 @@ package struct NotifySocket: Hashable, Sendable {
             }
         }
     }
-}
 
-/// Microseconds of CLOCK_MONOTONIC, for `MONOTONIC_USEC=`.
-extension NotifySocket {
+    /// For `MONOTONIC_USEC=`.
     package static var monotonicMicroseconds: Int64 { SystemCalls.monotonicNow() / 1000 }
-
-    /// This process's ID.
     package static var process: Int32 { getpid() }
 }

@@ -2,7 +2,6 @@ internal import CLinux
 internal import Coding
 internal import Glibc
 
-/// The resources this process uses.
 package struct ProcessUsage: Sendable {
     /// User and system time of all threads, in nanoseconds.
     package var processorTime: Int64
@@ -23,7 +22,6 @@ package struct ProcessUsage: Sendable {
             maximumDescriptors: descriptorLimit)
     }
 
-    /// The present maximum number of descriptors.
     package static var descriptorLimit: Int? {
         var limit = rlimit()
         // Safe: getrlimit(2) writes one `rlimit` and keeps no pointer.
@@ -75,12 +73,10 @@ package struct ProcessUsage: Sendable {
     }
 }
 
-/// The users of this machine.
 package enum SystemAccount {
     /// Who runs this process, for audit lines: the name of the real user, followed by who became that user through
     /// sudo. `ann`, `root (sudo: ann)`; `uid 10001` for a user without a name.
-    /// - Parameter sudoUser: `SUDO_USER`. That user could set it to anything, so it is shown as sudo's claim, next to
-    ///   the user the kernel knows.
+    /// - Parameter sudoUser: `SUDO_USER`. That user could set it to anything, so it is shown as sudo's claim.
     package static func current(sudoUser: String?) -> String {
         let id = getuid()
         let user = name(of: id) ?? "uid \(id)"

@@ -7,7 +7,6 @@ package enum StandardStream: Int32, Sendable {
     case output = 1
     case error = 2
 
-    /// Whether it is a terminal.
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
     /// The terminal's width in columns; nil when it is not a terminal, or does not report it.
@@ -21,9 +20,7 @@ package enum StandardStream: Int32, Sendable {
     /// Writes everything, waiting for a slow reader.
     /// - Throws: `EPIPE` when the reader has gone; other errors such as a full disk.
     package func write(_ bytes: [UInt8]) throws(SystemError) {
-        guard Files.writeUntilFailure(bytes, to: rawValue) == bytes.count else {
-            throw SystemError(call: "write", code: errno)
-        }
+        try Files.writeAll(bytes, to: rawValue)
     }
 
     /// Whether the reader of this pipe has gone, known before anything is written.
@@ -52,9 +49,7 @@ package enum StandardStream: Int32, Sendable {
         }
     }
 
-    func waitUntilWritable() {
-        _ = events(POLLOUT, timeout: -1)
-    }
+    func waitUntilWritable() { _ = events(POLLOUT, timeout: -1) }
 
     private func events(_ wanted: Int32, timeout: Int32) -> Int16 {
         var poll = pollfd(fd: rawValue, events: Int16(wanted), revents: 0)
@@ -63,14 +58,7 @@ package enum StandardStream: Int32, Sendable {
     }
 
     /// From now on a reader that went away appears as an error of `write`, not as a signal.
-    package static func reportLostReaders() {
-        _ = signal(SIGPIPE, SIG_IGN)
-    }
-}
-
-extension SystemError {
-    /// Whether the reader of a pipe has gone.
-    package var isLostReader: Bool { code == EPIPE }
+    package static func reportLostReaders() { _ = signal(SIGPIPE, SIG_IGN) }
 }
 
 /// Standard error without waiting: writes only as much as it accepts at once.
@@ -92,9 +80,7 @@ package final class PromptStandardError: Sendable {
 
     /// Nil when it cannot be written without waiting.
     package init?() {
-        var status = stat()
-        // Invariant: fstat(2) writes one `stat` and keeps no pointer.
-        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return nil }
+        guard let status = try? SystemCalls.status(of: STDERR_FILENO) else { return nil }
         let number: Int32
         switch status.st_mode & S_IFMT {
         case S_IFREG, S_IFSOCK:
@@ -104,8 +90,7 @@ package final class PromptStandardError: Sendable {
             kind = .reopened
             // Invariant: open(2) reads the path and keeps no pointer.
             number = unsafe open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        default:
-            return nil
+        default: return nil
         }
         guard number >= 0 else { return nil }
         descriptor = Descriptor(owning: number)
@@ -119,8 +104,7 @@ package final class PromptStandardError: Sendable {
             case .socket:
                 unsafe send(
                     descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-            case .file, .reopened:
-                unsafe Glibc.write(descriptor.number, buffer.baseAddress, buffer.count)
+            case .file, .reopened: unsafe Glibc.write(descriptor.number, buffer.baseAddress, buffer.count)
             }
         }
         return max(0, count)

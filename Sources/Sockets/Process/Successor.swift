@@ -4,22 +4,10 @@ internal import Glibc
 /// One end of a connection between a server and its successor: one byte each way, and the end of the stream when the
 /// other process is gone. Never waits.
 package final class ProcessConnection: Sendable {
-    package enum Word: Hashable, Sendable {
-        /// The other process has sent its byte.
-        case said
-        /// The other process is alive and has sent nothing.
-        case nothing
-        /// The other process has ended, or has closed its end.
-        case gone
-    }
-
     private let descriptor: Descriptor
 
-    init(_ descriptor: consuming Descriptor) {
-        self.descriptor = descriptor
-    }
+    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
-    /// The descriptors of both ends.
     fileprivate static func pair() throws(SystemError) -> [Int32] {
         var numbers: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -28,21 +16,20 @@ package final class ProcessConnection: Sendable {
         return numbers
     }
 
-    /// Sends the one byte.
     package func signal() {
         var byte: UInt8 = 1
         _ = unsafe Glibc.send(descriptor.number, &byte, 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     }
 
-    /// What the other process has sent since the last call.
-    package func listen() -> Word {
+    /// Whether the other process has sent anything since the last call; nil once it has ended, or closed its end.
+    package func listen() -> Bool? {
         var byte: UInt8 = 0
         while true {
             let count = unsafe recv(descriptor.number, &byte, 1, Int32(MSG_DONTWAIT))
-            if count > 0 { return .said }
-            if count == 0 { return .gone }
+            if count > 0 { return true }
+            if count == 0 { return nil }
             if errno == EINTR { continue }
-            return errno == EAGAIN ? .nothing : .gone
+            return errno == EAGAIN ? false : nil
         }
     }
 }
@@ -145,12 +132,8 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
     /// By name, each with its descriptors in order.
     private var numbers: [(name: String, number: Int32)]
 
-    /// No descriptors.
-    package init() {
-        numbers = []
-    }
+    package init() { numbers = [] }
 
-    /// Maximum number of inherited descriptors.
     static let maximum = 1024
 
     /// Takes ownership of the descriptors 3, 4, … when `LISTEN_PID` is this process, and keeps them from programs it
@@ -182,14 +165,11 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         }
     }
 
-    deinit {
-        for (_, number) in numbers { _ = Glibc.close(number) }
-    }
+    deinit { for (_, number) in numbers { _ = Glibc.close(number) } }
 
     /// The names that have not been consumed yet.
     package var names: [String] { numbers.map(\.name) }
 
-    /// Consumes all descriptors of a name.
     package mutating func consume(_ name: String) -> [Int32] {
         let taken = numbers.filter { $0.name == name }.map(\.number)
         numbers.removeAll { $0.name == name }

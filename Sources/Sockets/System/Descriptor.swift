@@ -6,9 +6,7 @@ package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
     /// Takes ownership of `number`, which must be open and owned by nobody else.
-    package init(owning number: Int32) {
-        self.number = number
-    }
+    package init(owning number: Int32) { self.number = number }
 
     deinit {
         // close(2) is not retried on EINTR: on Linux the descriptor is gone either way.

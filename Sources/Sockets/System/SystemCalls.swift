@@ -23,6 +23,16 @@ enum SystemCalls {
         }
     }
 
+    static func open(_ path: String, _ flags: Int32, mode: mode_t = 0) throws(SystemError) -> Descriptor {
+        Descriptor(owning: try retrying("open") { unsafe Glibc.open(path, flags | O_CLOEXEC, mode) })
+    }
+
+    static func status(of descriptor: Int32) throws(SystemError) -> stat {
+        var status = stat()
+        _ = try retrying("fstat") { unsafe fstat(descriptor, &status) }
+        return status
+    }
+
     @inline(__always)
     private static func transfer(_ body: () -> Int) -> Transfer {
         while true {
@@ -84,7 +94,6 @@ enum SystemCalls {
         }
     }
 
-    /// Whether a descriptor is a listening TCP socket.
     static func isListening(_ descriptor: Int32) throws(SystemError) -> Bool {
         func option(_ name: Int32) throws(SystemError) -> Int32 {
             var value: Int32 = 0
@@ -98,9 +107,7 @@ enum SystemCalls {
 
     /// Distinguishes a socket, or a file of one file system, from others, whichever descriptor it is open as.
     static func identity(_ descriptor: Int32) -> UInt64? {
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
-        return UInt64(truncatingIfNeeded: status.st_ino)
+        (try? status(of: descriptor)).map { UInt64(truncatingIfNeeded: $0.st_ino) }
     }
 
     /// SO_ERROR: why a non-blocking connect failed; 0 when it did not.

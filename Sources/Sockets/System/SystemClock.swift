@@ -2,7 +2,6 @@ internal import CLinux
 package import Coding
 internal import Glibc
 
-/// The machine's wall clock.
 package struct SystemClock: WallClock {
     package init() {}
 

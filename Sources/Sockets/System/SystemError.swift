@@ -6,15 +6,16 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package let call: String
     package let code: Int32
 
-    package init(call: String, code: Int32) {
-        self.call = call
-        self.code = code
-    }
+    /// Of a lock: another process holds it, its file is a symbolic link, or not this user's alone.
+    package var isHeldByAnother: Bool { code == EWOULDBLOCK }
+    package var isOfLink: Bool { code == ELOOP }
+    package var isOfOthers: Bool { code == EPERM }
+    package var isAlreadyThere: Bool { code == EEXIST }
+    /// The reader of a pipe has gone.
+    package var isLostReader: Bool { code == EPIPE }
 
     /// `bind: Address already in use (98)`.
-    package var description: String {
-        "\(call): \(Self.message(code)) (\(code))"
-    }
+    package var description: String { "\(call): \(Self.message(code)) (\(code))" }
 
     /// The system's text: `Address already in use`.
     static func message(_ code: Int32) -> String {
@@ -26,8 +27,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a stream ended early.
-package enum StreamError: Error, Hashable, Sendable {
-    /// The deadline set on the stream passed.
+package enum StreamError: Error, Hashable, Sendable, CustomStringConvertible {
     case deadline
     /// The loop drains, and nothing was in flight here.
     case draining
@@ -37,9 +37,7 @@ package enum StreamError: Error, Hashable, Sendable {
     case broken(Int32)
     /// The TLS layer refused; a text for the log.
     case tls(String)
-}
 
-extension StreamError: CustomStringConvertible {
     /// The end of a sentence for the operator: `connection refused`.
     package var description: String {
         switch self {

@@ -43,15 +43,11 @@ package final class AdmissionControl: Sendable {
     }
 
     /// - Parameter count: the number of connections the process has descriptors for.
-    package func setRoom(_ count: Int) {
-        counts.withLock { $0.room = count }
-    }
+    package func setRoom(_ count: Int) { counts.withLock { $0.room = count } }
 
     /// Whether all descriptors for connections are in use.
     var isWithoutRoom: Bool { counts.withLock { $0.total >= $0.room } }
-
     package var total: Int { counts.withLock { $0.total } }
-    /// Connections admitted since the start.
     package var admitted: Int { counts.withLock { $0.admitted } }
     package var tally: AdmissionTally { counts.withLock { $0.tally } }
 
@@ -64,15 +60,9 @@ package final class AdmissionControl: Sendable {
         return excess > 0 ? excess + min(32, maximum / 16) : 0
     }
 
-    func record(shed count: Int) {
-        counts.withLock { $0.tally.shed += count }
-    }
+    func record(shed count: Int) { counts.withLock { $0.tally.shed += count } }
+    func recordMissingDescriptor() { counts.withLock { $0.tally.withoutDescriptor += 1 } }
 
-    func recordMissingDescriptor() {
-        counts.withLock { $0.tally.withoutDescriptor += 1 }
-    }
-
-    /// Admits and counts a connection, or refuses it.
     package func admit(_ address: IPAddress) -> Bool {
         let isExempt = exempt(address)
         return counts.withLock { counts in
@@ -97,8 +87,7 @@ package final class AdmissionControl: Sendable {
         }
     }
 
-    /// Counts an open connection under another address, which its PROXY header named, or refuses to and leaves the
-    /// count unchanged.
+    /// Counts an open connection under the address its PROXY header named; false, changing nothing, at the limit.
     package func move(from old: IPAddress, to new: IPAddress) -> Bool {
         let isExempt = exempt(new)
         return counts.withLock { counts in

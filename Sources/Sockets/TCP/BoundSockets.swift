@@ -20,8 +20,7 @@ package final class BoundSockets: Sendable {
 
     /// Binds one socket per loop to the same address with SO_REUSEPORT.
     ///
-    /// The first bind is made without it: a second process of the same user would otherwise silently share the port and
-    /// take half of the connections.
+    /// The first bind is made without it: another process of the user would silently take half the connections.
     ///
     /// - Parameter address: with port 0 the kernel chooses; `self.address` has the result.
     package init(address: SocketAddress, count: Int, backlog: Int32 = 1024) throws(SystemError) {
@@ -50,8 +49,7 @@ package final class BoundSockets: Sendable {
         state = Mutex(State(waiting: bound, open: bound))
     }
 
-    /// Takes over sockets that another process has bound: one per loop; fewer, which loops then share; or more, of
-    /// which a loop gets several.
+    /// Takes over bound sockets: one per loop; fewer, which loops share; or more, of which a loop gets several.
     /// - Parameters:
     ///   - numbers: descriptors, at least one; closed when this throws.
     ///   - count: the number of loops.
@@ -84,21 +82,15 @@ package final class BoundSockets: Sendable {
         state = Mutex(State(waiting: held, open: held))
     }
 
-    deinit {
-        while consume() != nil {}
-    }
+    deinit { while consume() != nil {} }
 
-    /// The listeners for one of several loops.
     package func share(of index: Int, among loops: Int) -> Range<Int> {
         0..<(index < loops ? (count + loops - 1 - index) / loops : 0)
     }
 
     /// One socket without a listener.
-    func consume() -> Descriptor? {
-        state.withLock { $0.waiting.popLast() }.map { Descriptor(owning: $0) }
-    }
+    func consume() -> Descriptor? { state.withLock { $0.waiting.popLast() }.map { Descriptor(owning: $0) } }
 
-    /// Closes the socket of a listener.
     func close(_ number: Int32) {
         state.withLock { state in
             state.open.removeAll { $0 == number }

@@ -2,8 +2,7 @@ internal import CLinux
 internal import Glibc
 
 extension SocketStream {
-    /// Connects to the first of `addresses` that answers, each tried until `deadline` at the latest. Call it on the
-    /// loop.
+    /// Connects to the first of `addresses` that answers, until `deadline` at the latest. Call it on the loop.
     ///
     /// - Throws: the error of the last address tried.
     package static func connect(
@@ -11,8 +10,7 @@ extension SocketStream {
     ) async throws(StreamError) -> SocketStream {
         var failure = StreamError.broken(EHOSTUNREACH)
         for (index, address) in addresses.enumerated() {
-            // The last one may use all remaining time; the others share it, so that a dead address family does not use
-            // it up.
+            // The last one may use all remaining time; the others share it, for a dead address family would use it up.
             let left = deadline.nanoseconds - Deadline.now.nanoseconds
             guard left > 0 else { throw .deadline }
             let share = left / Int64(addresses.count - index)
@@ -40,7 +38,7 @@ extension SocketStream {
         stream.setDeadline(deadline)
         do throws(StreamError) {
             try await stream.waitUntilWritable()
-            let code = stream.pendingError()
+            let code = SystemCalls.pendingError(stream.descriptor)
             guard code == 0 else { throw .broken(code) }
         } catch {
             stream.close()
@@ -48,9 +46,5 @@ extension SocketStream {
         }
         stream.disableNagle()
         return stream
-    }
-
-    private func pendingError() -> Int32 {
-        SystemCalls.pendingError(descriptor)
     }
 }

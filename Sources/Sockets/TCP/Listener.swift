@@ -48,9 +48,7 @@ package final class Listener: Channel, @unchecked Sendable {
         _ = descriptor.release()
     }
 
-    deinit {
-        if !isClosed { sockets.close(descriptor) }
-    }
+    deinit { if !isClosed { sockets.close(descriptor) } }
 
     private var events: UInt32 {
         sockets.isShared ? EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue : EPOLLIN.rawValue
@@ -94,8 +92,7 @@ package final class Listener: Channel, @unchecked Sendable {
         for _ in 0..<limit {
             // The remaining descriptors are not for visitors: act as if there were none.
             switch admission.isWithoutRoom ? .exhausted(EMFILE) : accept(descriptor) {
-            case .connection(let descriptor, let peer):
-                admit(descriptor, peer)
+            case .connection(let descriptor, let peer): admit(descriptor, peer)
             case .none: return
             case .skipped: continue
             case .exhausted:
@@ -159,13 +156,8 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     /// Clients in the queue go to the successor, which has the same socket.
-    override func retire() {
-        close()
-    }
-
-    override func abort() {
-        close()
-    }
+    override func retire() { close() }
+    override func abort() { close() }
 
     private func close() {
         guard !isClosed else { return }

@@ -1,3 +1,5 @@
+internal import Coding
+
 /// What a proxy says about its client before the first byte of a connection: the PROXY protocol of HAProxy's
 /// proxy-protocol.txt, version 1 (a line) or 2 (binary). Without any I/O.
 package struct ProxyHeader: Hashable, Sendable {
@@ -12,18 +14,14 @@ package struct ProxyHeader: Hashable, Sendable {
 
     package let source: Source
 
-    /// The longest header accepted, in bytes: the fixed part, addresses and all TLVs. HAProxy's own with every TLV is a
-    /// fifth of it.
+    /// The longest header accepted, in bytes. HAProxy's own with every TLV is a fifth of it.
     package static let maximumLength = 4096
     /// For version 1, including CRLF (§2.1).
     static let maximumLineLength = 107
 
     /// Parses the header at the beginning of `bytes`.
-    /// - Returns: the header and its length; nil when it is incomplete and so far valid. Then pass the same bytes and
-    ///   more.
-    package static func parse(
-        _ bytes: Span<UInt8>
-    ) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
+    /// - Returns: the header and its length; nil when it is incomplete: then pass the same bytes and more.
+    package static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
         guard bytes.count > 0 else { return nil }
         if bytes[0] == BinaryProxyHeader.signature[0] { return try BinaryProxyHeader.parse(bytes) }
         return try parseLine(bytes)
@@ -32,26 +30,19 @@ package struct ProxyHeader: Hashable, Sendable {
 
 /// Why bytes are not a PROXY header, for the log: fixed text without anything the peer sent.
 package enum ProxyHeaderError: String, Error, Hashable, Sendable {
-    /// The connection begins with something else.
     case missing = "it does not begin with a PROXY header"
-    /// A line longer than 107 bytes.
     case lineTooLong = "PROXY line too long"
     /// A line that does not end in CRLF, or has too few or too many words.
     case invalidLine = "malformed PROXY line"
-    /// Neither TCP4, TCP6 nor UNKNOWN.
     case unknownProtocol = "unknown protocol in a PROXY line"
     case invalidAddress = "invalid address in a PROXY header"
     case invalidPort = "invalid port in a PROXY header"
     case unsupportedVersion = "unsupported version of the PROXY protocol"
-    /// Neither LOCAL nor PROXY.
     case unknownCommand = "unknown command in a PROXY header"
     /// Not a family and transport that a TCP listener can have.
     case unsupportedFamily = "a PROXY header of no TCP connection"
-    /// Shorter than its family's addresses.
     case tooShort = "PROXY header too short for its addresses"
-    /// Longer than `ProxyHeader.maximumLength`.
     case tooLong = "PROXY header too long"
-    /// The type-length-value fields do not match the announced length.
     case invalidFields = "malformed fields in a PROXY header"
     case wrongChecksum = "wrong checksum in a PROXY header"
 }
@@ -184,8 +175,7 @@ enum BinaryProxyHeader {
             let address = IPAddress.v6(integer(bytes, 16, octets: 8), integer(bytes, 24, octets: 8))
             let port = UInt16(truncatingIfNeeded: integer(bytes, 48, octets: 2))
             return .client(SocketAddress(ip: address.normalized, port: port))
-        default:
-            return .anonymous
+        default: return .anonymous
         }
     }
 
@@ -230,25 +220,19 @@ enum BinaryProxyHeader {
 /// Why a connection has no address from the PROXY protocol.
 package enum ProxyHeaderFailure: Error, Hashable, Sendable {
     case header(ProxyHeaderError)
-    /// The stream ended before the header did; whether anything had arrived. Health checks that only connect end with
-    /// nothing.
+    /// The stream ended before the header did. Health checks that only connect end after no bytes.
     case ended(afterBytes: Bool)
     case stream(StreamError)
-    /// The named address has reached its limit of connections.
     case tooManyConnections
 }
 
 extension SocketStream {
-    /// Reads exactly the PROXY header, and sets `peer` to the address it names. Within the stream's deadline; the
-    /// caller closes after a failure.
+    /// Reads exactly the PROXY header, and sets `peer`. Within the stream's deadline; the caller closes on failure.
     ///
     /// Input is peeked in the socket (MSG_PEEK) until the header is complete, and only the header is consumed: OpenSSL
     /// or the HTTP parser finds the rest where it expects it.
     package func readProxyHeader() async throws(ProxyHeaderFailure) {
-        var scratch = loop.buffers.acquire()
-        let outcome = await peekProxyHeader(&scratch)
-        loop.buffers.release(scratch)
-        let (header, length) = try outcome.get()
+        let (header, length) = try await peekProxyHeader()
         do throws(StreamError) {
             var taken = [UInt8](repeating: 0, count: length)
             var count = 0
@@ -266,33 +250,25 @@ extension SocketStream {
         guard introduce(header.source) else { throw .tooManyConnections }
     }
 
-    private func peekProxyHeader(
-        _ scratch: inout [UInt8]
-    ) async -> Result<(header: ProxyHeader, length: Int), ProxyHeaderFailure> {
+    private func peekProxyHeader() async throws(ProxyHeaderFailure) -> (header: ProxyHeader, length: Int) {
+        var scratch = loop.buffers.acquire()
+        defer { loop.buffers.release(scratch) }
         // Until a byte has arrived, draining may end the wait; `waitUntilReadable` ends that when one has.
         isIdle = true
         defer { isIdle = false }
         var seen = 0
         while true {
-            do throws(StreamError) {
-                // Read before peeking: what had arrived when the peer hung up is then included.
-                let isLast = peerHasClosed
-                if let count = try tryPeeking(into: &scratch) {
-                    do {
-                        if let whole = try ProxyHeader.parse(scratch.span.extracting(0..<count)) {
-                            return .success(whole)
-                        }
-                    } catch {
-                        return .failure(.header(error))
-                    }
-                    seen = max(seen, count)
-                    if count == 0 || isLast { return .failure(.ended(afterBytes: seen > 0)) }
-                }
-                markUnreadable()
-                try await waitUntilReadable()
-            } catch {
-                return .failure(.stream(error))
+            // Read before peeking: what had arrived when the peer hung up is then included.
+            let isLast = peerHasClosed
+            if let count = try await translating(try tryPeeking(into: &scratch), ProxyHeaderFailure.stream) {
+                let whole = try await translating(
+                    try ProxyHeader.parse(scratch.span.extracting(0..<count)), ProxyHeaderFailure.header)
+                if let whole { return whole }
+                seen = max(seen, count)
+                if count == 0 || isLast { throw .ended(afterBytes: seen > 0) }
             }
+            markUnreadable()
+            try await translating(try await waitUntilReadable(), ProxyHeaderFailure.stream)
         }
     }
 }

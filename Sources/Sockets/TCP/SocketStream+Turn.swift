@@ -2,11 +2,8 @@
 extension SocketStream {
     /// Bytes that one connection may read before others have their turn.
     private static var bytesPerTurn: Int { 65_536 }
-
-    /// Whether the allowance of this turn is used up.
     package var isTurnOver: Bool { turnBytes >= Self.bytesPerTurn }
 
-    /// Lets other connections have their turn.
     package func endTurn() async {
         beginTurn()
         await Task.yield()
@@ -16,10 +13,7 @@ extension SocketStream {
         turn &+= 1
         turnBytes = 0
     }
-}
 
-/// A connection kept for later, and whether its peer has sent anything in the meantime.
-extension SocketStream {
     /// Whether nothing has arrived since the last read: neither content nor the end, nor the beginning of a record of
     /// unknown type. TLS may have sent session tickets, which are not content. For a connection on which nothing is
     /// due; consumes what arrived.

@@ -15,11 +15,9 @@ internal import Glibc
         case ready, deadline, draining, aborted
     }
 
-    /// The other end of the socket.
     package let socketPeer: SocketAddress
     /// The peer as far as known: `socketPeer`, or the address in its PROXY header.
     package private(set) var peer: SocketAddress
-    /// Whether its PROXY header has been read.
     package private(set) var isIntroduced = false
     /// Whether a proxy relays a client here without naming it.
     package private(set) var isAnonymous = false
@@ -77,9 +75,7 @@ internal import Glibc
         _ = descriptor.release()
     }
 
-    deinit {
-        if !isClosed { _ = Glibc.close(descriptor) }
-    }
+    deinit { if !isClosed { _ = Glibc.close(descriptor) } }
 
     package var isSecure: Bool { tls != nil }
     /// Whether `close` has been called, by us or by a deadline.
@@ -208,9 +204,7 @@ internal import Glibc
 
     /// Sends without waiting; returns the bytes that the kernel took, or OpenSSL in complete records. With TLS the next
     /// call must begin with the bytes not taken: part of them may be in flight.
-    package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int {
-        try tryWriting(bytes, from: 0)
-    }
+    package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int { try tryWriting(bytes, from: 0) }
 
     private func tryWriting(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Int {
         loop.assertOnLoop()
@@ -284,9 +278,7 @@ internal import Glibc
     }
 
     /// Whether this is an idle connection that no task waits on: a client's, kept for its next request.
-    private var isUnattended: Bool {
-        unsafe isIdle && reader == nil && writer == nil
-    }
+    private var isUnattended: Bool { unsafe isIdle && reader == nil && writer == nil }
 
     override func ready(_ events: UInt32) {
         let failed = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
@@ -332,9 +324,7 @@ internal import Glibc
         if !isParked, hearsOfDraining { resumeReader(.draining) }
     }
 
-    override func abort() {
-        abandon()
-    }
+    override func abort() { abandon() }
 
     override func isExpendable(among admission: AdmissionControl) -> Bool {
         (isParked || waitsForHead) && self.admission === admission
@@ -480,8 +470,6 @@ internal import Glibc
 
     /// Whether the handshake was abbreviated by a ticket.
     package var isResumed: Bool { tls?.isResumed ?? false }
-
-    /// The negotiated version; nil without TLS.
     package var tlsVersion: TLSVersion? { tls?.version }
 
     /// The peer's certificate from the handshake, in DER; nil without TLS.

@@ -34,7 +34,6 @@ package final class TLSAcceptor: Sendable {
         current = Mutex(context)
     }
 
-    /// Used by the next handshake.
     package var context: TLSContext { current.withLock { $0 } }
 
     /// Serves another certificate from the next handshake on. All or nothing: when it throws, the old one stays. Open
@@ -47,7 +46,6 @@ package final class TLSAcceptor: Sendable {
 
     // MARK: Counting
 
-    /// How a handshake ended.
     package enum Outcome: Sendable, CaseIterable {
         case full
         /// By a ticket, without a signature.
@@ -61,8 +59,7 @@ package final class TLSAcceptor: Sendable {
         if outcome == .failed { failed.increment() } else { completed.increment(outcome, version ?? .tls13) }
     }
 
-    /// Handshakes of one version with this outcome since the start, on all loops. 0 for failed ones, whose version is
-    /// unknown.
+    /// Handshakes of one version with this outcome since the start, on all loops. 0 for failed ones.
     package func handshakes(_ outcome: Outcome, _ version: TLSVersion) -> Int { completed[outcome, version] }
 
     /// Handshakes with this outcome since the start, on all loops.

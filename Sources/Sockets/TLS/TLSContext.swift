@@ -169,25 +169,10 @@ internal import COpenSSL
         unsafe ERR_error_string_n(code, &text, text.count)
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
-}
 
-/// The protocol inside TLS, negotiated in the handshake (ALPN, RFC 7301).
-package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
-    case http2 = "h2"
-    case http1 = "http/1.1"
-
-    init?(name: some Collection<UInt8>) {
-        guard let found = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) }) else { return nil }
-        self = found
-    }
-}
-
-extension TLSContext {
-    /// The certificate of a TLS server, in DER: mainly of this machine's own listener, for diagnosis. Call it on the
-    /// loop.
+    /// The certificate of a TLS server, in DER: for diagnosis of this machine's listener. Call it on the loop.
     ///
-    /// It is reported whether trusted or not. This is no way around verification: the connection is closed here, and
-    /// nothing is ever sent over it.
+    /// Reported whether trusted or not; the connection is closed here, and nothing is sent over it.
     /// - Throws: when nobody listens, or the handshake fails.
     package static func certificate(
         at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
@@ -202,23 +187,28 @@ extension TLSContext {
     }
 }
 
+/// The protocol inside TLS, negotiated in the handshake (ALPN, RFC 7301).
+package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
+    case http2 = "h2"
+    case http1 = "http/1.1"
+
+    init?(name: some Collection<UInt8>) {
+        guard let found = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) }) else { return nil }
+        self = found
+    }
+}
+
 /// Why a certificate and its key cannot be served; each gives one line for the operator.
-package enum TLSConfigurationError: Error, Hashable, Sendable {
+package enum TLSConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The text contains no certificate, or one of the chain cannot be read; OpenSSL's text.
     case certificate(String)
-    /// The text contains no private key, or it cannot be read; OpenSSL's text.
     case privateKey(String)
-    /// The key is protected by a passphrase, which nobody could type.
     case encryptedPrivateKey
     /// Not RSA of 2048 bits or more, P-256, P-384 or P-521.
     case unsupportedKey(String)
-    /// The key belongs to a certificate other than the first of the chain.
     case mismatch
-    /// OpenSSL refused a setting.
     case library(String)
-}
 
-extension TLSConfigurationError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .certificate(let cause): "the certificate is no PEM chain that can be read (\(cause))"

@@ -17,8 +17,7 @@ internal import Glibc
     private let ssl: OpaquePointer
     private let context: TLSContext
     private unowned let stream: SocketStream
-    /// Input not yet given to OpenSSL: read by the caller before TLS began, or together with the record the handshake
-    /// wanted.
+    /// Input not yet given to OpenSSL: read before TLS began, or together with the record the handshake wanted.
     private var head: ArraySlice<UInt8> = []
     /// Remaining bytes of the handshake's current record for OpenSSL.
     private var recordLeft = 0
@@ -64,9 +63,7 @@ internal import Glibc
         }
     }
 
-    deinit {
-        unsafe SSL_free(ssl)
-    }
+    deinit { unsafe SSL_free(ssl) }
 
     /// RFC 6125: the certificate must carry exactly this name, or this IP address.
     private func verifyName(_ name: String) throws(StreamError) {
@@ -123,7 +120,6 @@ internal import Glibc
     /// Nil for a version without a name here.
     var version: TLSVersion? { unsafe TLSVersion(rawValue: SSL_version(ssl)) }
 
-    /// In DER; nil when the peer sent none.
     var peerCertificate: [UInt8]? {
         guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
         defer { unsafe X509_free(certificate) }
@@ -140,8 +136,7 @@ internal import Glibc
 
     // MARK: Content
 
-    /// Whether a read may succeed without an event from epoll: decrypted bytes that are left, or records read together
-    /// with the last one.
+    /// Whether a read may succeed without an event: decrypted bytes are left, or records were read ahead.
     var hasInput: Bool {
         guard !isStarved else { return false }
         return unsafe SSL_has_pending(ssl) == 1 || !head.isEmpty
@@ -153,8 +148,7 @@ internal import Glibc
         return unsafe SSL_has_pending(ssl) == 0
     }
 
-    /// Nil when no complete record has arrived; 0 at the end of the stream. An end without close_notify is an error,
-    /// since it may be a truncation.
+    /// Nil without a complete record; 0 at the end. An end without close_notify is an error: perhaps a truncation.
     func read(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         ERR_clear_error()
         awaitsOutput = false
@@ -188,8 +182,7 @@ internal import Glibc
         var sent = offset
         while sent < bytes.count {
             ERR_clear_error()
-            // Invariant: as above; a retry passes the same bytes, and SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER allows them
-            // to have moved.
+            // Invariant: as above; a retry passes the same bytes, which may have moved (ACCEPT_MOVING_WRITE_BUFFER).
             let result = unsafe bytes.withUnsafeBytes { buffer in
                 let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[sent...])
                 return unsafe SSL_write(ssl, part.baseAddress, Int32(clamping: part.count))
@@ -272,8 +265,7 @@ internal import Glibc
         while head.count < neededBytes {
             let outcome = unsafe stream.receive(buffer)
             switch outcome {
-            case .moved(let count) where count > 0:
-                unsafe head.append(contentsOf: buffer[..<count])
+            case .moved(let count) where count > 0: unsafe head.append(contentsOf: buffer[..<count])
             case .moved:
                 sawEnd = true
                 return outcome
@@ -297,8 +289,7 @@ internal import Glibc
         return .moved(count)
     }
 
-    /// Bytes that must be here before OpenSSL gets any: a new record's header, and its part of a handshake message's
-    /// header.
+    /// Bytes needed before OpenSSL gets any: a new record's header, and its part of a message's header.
     private var neededBytes: Int {
         guard recordLeft == 0 else { return 1 }
         let header = Self.excessiveRecord.count

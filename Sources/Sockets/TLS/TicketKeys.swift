@@ -10,8 +10,7 @@ internal import Synchronization
 package final class TicketKeys: Sendable {
     /// How long one key seals, in milliseconds.
     package static let sealingTime: Int64 = 3_600_000
-    /// How long a ticket resumes, in seconds. RFC 8446 §4.6.1 allows seven days; a visitor who comes back later costs
-    /// one full handshake.
+    /// How long a ticket resumes, in seconds (RFC 8446 §4.6.1: up to seven days). Later costs a full handshake.
     package static let ticketLifetime = 14_400
 
     private struct Key {

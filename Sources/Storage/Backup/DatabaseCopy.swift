@@ -1,6 +1,5 @@
 /// Copies of a whole database: backups are made of them, and a restore puts them in place.
 package enum DatabaseCopy {
-    /// Progress so far.
     package struct Progress: Hashable, Sendable {
         package var pages: Int
         package var total: Int
@@ -12,9 +11,7 @@ package enum DatabaseCopy {
     /// Copies a snapshot of the database at `source` into the empty file at `destination`, on the calling thread. No
     /// writer of the source waits for it; what is written in the meantime is not copied. The copy is one file without a
     /// log, and synced to disk when this returns; its directory entry may not be.
-    /// - Parameters:
-    ///   - destination: an empty file with its final mode.
-    ///   - progress: called after each step; an error it throws ends the copy and is rethrown.
+    /// - Parameter progress: called after each step; an error it throws ends the copy and is rethrown.
     package static func write(
         _ source: String, to destination: String, progress: (Progress) throws -> Void = { _ in }
     ) throws {
@@ -30,8 +27,7 @@ package enum DatabaseCopy {
             defer { to.close() }
             // An incomplete copy is discarded as a whole: it needs no journal.
             try to.execute(sql: "PRAGMA journal_mode = MEMORY")
-            // One snapshot for all steps. Otherwise any write between two steps restarts the copy, and on a busy server
-            // it might never end.
+            // One snapshot for all steps: a write between two steps restarts the copy, which might never end.
             try from.inTransaction(.read) {
                 _ = try from.firstRow("SELECT count(*) FROM sqlite_schema")
                 try from.copy(to: to, pagesPerStep: pagesPerStep) { pages, total in

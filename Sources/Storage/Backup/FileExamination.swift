@@ -12,11 +12,6 @@ package struct FileExamination: Hashable, Sendable {
 
     /// Reads the whole file: every page and index agree, no row refers to a missing one, it is a database of Bramley,
     /// and this version knows its schema.
-    /// - Parameters:
-    ///   - steps: of this version's schema.
-    ///   - keyring: must open it; nil skips the check.
-    ///   - origin: must match its stamp; nil accepts both.
-    ///   - count: reads what else is asked for.
     package static func examine(
         _ path: String, steps: [SchemaStep], keyring: SealingKeyring?, origin: DatabaseOrigin?,
         count: (any EngineConnection) throws -> Void
@@ -71,6 +66,13 @@ package struct FileExamination: Hashable, Sendable {
             sealingKeyID: try connection.stored(Migrations.sealingKeyID).map { String(decoding: $0, as: UTF8.self) })
     }
 
+    /// Whether a file is a database of Bramley, of any version.
+    package static func isDatabase(_ path: String) -> Bool {
+        guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
+        defer { connection.close() }
+        return (try? connection.isOurs()) == true
+    }
+
     private static func checkWhole(_ connection: SQLiteConnection, _ path: String) throws {
         let found = try connection.value("PRAGMA integrity_check(1)").text ?? "nothing"
         guard found == "ok" else { throw StorageOpenError.corrupt(path, detail: found) }
@@ -82,8 +84,7 @@ package struct FileExamination: Hashable, Sendable {
 }
 
 extension Store {
-    /// The first step of the schema that the database in `options.directory` lacks, and the database's size in bytes;
-    /// nil when it lacks none, or does not exist yet. Changes nothing.
+    /// The first step that the database in `options.directory` lacks, and its size; nil without one. Changes nothing.
     package static func pendingStep(
         _ options: StoreOptions, steps: [SchemaStep], keyring: SealingKeyring
     ) throws(StorageOpenError) -> (name: String, bytes: Int)? {
@@ -107,17 +108,7 @@ extension Store {
 }
 
 extension SQLiteConnection {
-    /// Of the whole database, in bytes.
     fileprivate func size() throws -> Int {
         Int(try value("SELECT page_size * page_count FROM pragma_page_size, pragma_page_count").integer ?? 0)
-    }
-}
-
-extension FileExamination {
-    /// Whether a file is a database of Bramley, of any version.
-    package static func isDatabase(_ path: String) -> Bool {
-        guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
-        defer { connection.close() }
-        return (try? connection.isOurs()) == true
     }
 }

@@ -10,7 +10,6 @@ package final class ConnectionQueue: Sendable {
     private let patience: Duration?
 
     /// - Parameters:
-    ///   - label: names the queue in a debugger.
     ///   - waits: ends the waiting for what takes too long; nil where nothing hangs, and where a write must be waited for.
     ///   - patience: how long `read` takes at most, the wait for others included; nil for as long as it takes.
     package init(_ connection: any EngineConnection, label: String, waits: Waits? = nil, patience: Duration? = nil) {
@@ -20,7 +19,6 @@ package final class ConnectionQueue: Sendable {
         self.patience = patience
     }
 
-    /// How many calls run or wait.
     var load: Int { count.load(ordering: .relaxed) }
 
     /// Runs `body` on the queue and waits for it. Must not be called on the queue itself.
@@ -33,8 +31,7 @@ package final class ConnectionQueue: Sendable {
         queue.async { [connection] in body(connection) }
     }
 
-    /// The same for what only reads: it ends when `patience` is over, and soon after the client has left for whom it is
-    /// done.
+    /// The same for what only reads: it ends with `patience`, and soon after its client has left.
     func read(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         let limit = ReadLimit(patience, for: AwaitedClient.current)
         try await perform { connection in
@@ -68,9 +65,7 @@ package final class ConnectionQueue: Sendable {
     }
 
     /// Closes the connection after what waits there; later calls fail.
-    func close() {
-        sync { $0.close() }
-    }
+    func close() { sync { $0.close() } }
 }
 
 /// Until when a read is of use.
@@ -83,7 +78,6 @@ package struct ReadLimit: Sendable {
         self.client = client
     }
 
-    /// Never over.
     var isNone: Bool { end == nil && client == nil }
 
     func check() throws(StoreError) {

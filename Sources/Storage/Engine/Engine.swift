@@ -24,8 +24,7 @@ package protocol Engine: Sendable {
     var clockDifference: Int64 { get }
     /// Why nothing can be read or written now; nil while all is well, as far as `watch` knows.
     var obstacle: StoreError? { get }
-    /// Erases from the files what was erased from the tables, if anything was since the last call.
-    /// - Parameter isCertain: something was, though no event says so.
+    /// Erases from the files what was erased from the tables since the last call, as events say or the caller knows.
     func eraseRemains(isCertain: Bool) async throws(StoreError)
     /// What durability and privacy depend on, read back.
     func settings() throws -> [String: String]

@@ -1,8 +1,7 @@
 /// One connection to a database, used by one thread at a time. Statements are SQLite's dialect as far as PostgreSQL
 /// understands it too (`Statement`); both engines enforce references between tables.
 package protocol EngineConnection: AnyObject, Sendable {
-    /// Runs one statement to completion.
-    /// - Returns: how many rows it inserted, updated or deleted.
+    /// Runs one statement to completion. Returns how many rows it inserted, updated or deleted.
     @discardableResult
     func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int
     /// Runs one statement of a transaction whose count nobody needs: before the next one that has an answer, at the latest
@@ -28,8 +27,7 @@ package protocol EngineConnection: AnyObject, Sendable {
     /// Says of a write, before its first statement, that it reads and changes only rows which hang on these keys, or on
     /// those of later calls. Then it may run together with writes of other keys.
     func claim(_ keys: [String])
-    /// Runs writes inside the open transaction, as if one after the other, in any order.
-    /// - Throws: when one fails: none of them counts.
+    /// Runs writes inside the open transaction, as if one after the other, in any order. When one fails, none counts.
     func runAll(_ writes: [(any EngineConnection) throws -> FinishedWrite]) throws -> [FinishedWrite]
 
     /// Whether the tables are Bramley's, and makes them so.
@@ -47,7 +45,6 @@ package protocol EngineConnection: AnyObject, Sendable {
     func close()
 }
 
-/// What a transaction does.
 package enum AccessMode: Sendable {
     /// Reads one state of the database, while others write.
     case read
@@ -57,7 +54,6 @@ package enum AccessMode: Sendable {
 
 extension EngineConnection {
     package func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws { try run(sql, arguments) }
-
     package func begin(for writes: [(any EngineConnection) throws -> FinishedWrite]) throws { try begin(.write) }
 
     package func claim(_ keys: [String]) {}
@@ -82,8 +78,7 @@ extension EngineConnection {
         try firstRow(sql, arguments)?.values.first ?? .null
     }
 
-    /// Runs `body` in a transaction of its own, committed unless it throws. One that reads is run again when the engine
-    /// lost it.
+    /// Runs `body` in a transaction, committed unless it throws. One that reads runs again when the engine lost it.
     @discardableResult
     package func inTransaction<Value>(_ access: AccessMode = .write, _ body: () throws -> Value) throws -> Value {
         do {
@@ -106,12 +101,8 @@ extension EngineConnection {
     }
 }
 
-/// A failure that an engine reports.
 package protocol EngineError: Error {
-    /// What it means to the domain.
     var storeError: StoreError { get }
-    /// What it means when the database is opened.
-    /// - Parameter place: the database's path or address.
     func openError(_ place: String) -> StorageOpenError
     /// The transaction is lost and certainly did nothing: it may succeed on a new connection.
     var mayRerun: Bool { get }
@@ -128,7 +119,6 @@ extension EngineError {
 }
 
 extension StoreError {
-    /// What a failed statement means to the domain.
     package init(_ error: any Error) {
         switch error {
         case let error as StoreError: self = error

@@ -16,7 +16,6 @@ package struct Row {
     package let values: [ColumnValue]
     package let names: ColumnNames
 
-    /// By the name that the statement gives the column.
     package func value(_ name: String) throws(StoreError) -> ColumnValue {
         guard let index = names.index(of: name) else { throw .inconsistent("no column is named \(name)") }
         return values[index]
@@ -39,9 +38,7 @@ package final class ColumnNames {
     package let names: [String]
     private var next = 0
 
-    package init(_ names: [String]) {
-        self.names = names
-    }
+    package init(_ names: [String]) { self.names = names }
 
     package func index(of name: String) -> Int? {
         if next < names.count, names[next] == name {

@@ -1,10 +1,8 @@
 import Coding
 import Synchronization
 
-/// Those who wait for what an engine reads, each until a deadline.
-///
-/// While PostgreSQL hangs, a statement holds its connection for seconds, and those behind it would wait for all before
-/// them. At its deadline a wait fails instead, and its work is not started.
+/// Those who wait for what an engine reads, each until a deadline. Then a wait fails and its work is not started: while
+/// PostgreSQL hangs, a statement holds its connection for seconds, and those behind it would wait for all before them.
 package final class Waits: Sendable {
     /// As long as another server may need to become the primary.
     static let patience = Duration.seconds(10)
@@ -27,7 +25,6 @@ package final class Waits: Sendable {
         return min(end, StorePatience.end ?? end)
     }
 
-    /// - Returns: for `remove`.
     func add(until end: ContinuousClock.Instant, giveUp: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
             state.next += 1
@@ -36,9 +33,7 @@ package final class Waits: Sendable {
         }
     }
 
-    func remove(_ number: UInt64) {
-        state.withLock { _ = $0.waiting.removeValue(forKey: number) }
-    }
+    func remove(_ number: UInt64) { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
 
     /// Called a few times a second by a server; a command waits for its connection.
     /// - Parameter silentSince: since when nothing is heard from the database.
@@ -80,10 +75,8 @@ package enum StorePatience {
     }
 }
 
-/// The client that waits for what a task does.
-///
-/// One that has closed its side may still read; but nobody sends a request, says that nothing more will come, and waits
-/// for longer than a second.
+/// The client that waits for what a task does. One that has closed its side may still read, but nobody says that
+/// nothing more will come and waits for long.
 package final class AwaitedClient: Sendable {
     @TaskLocal package static var current: AwaitedClient?
 
@@ -93,17 +86,13 @@ package final class AwaitedClient: Sendable {
 
     package init() {}
 
-    package func leave() {
-        leftAt.withLock { $0 = $0 ?? .now }
-    }
+    package func leave() { leftAt.withLock { $0 = $0 ?? .now } }
 
     package var hasLeft: Bool { leftAt.withLock { $0.map { ContinuousClock.now - $0 > Self.patience } ?? false } }
 }
 
-/// A value that one thread hands to another that waits for it.
-///
-/// It passes under a lock and not with the continuation: the thread sanitizer does not see that a task which is resumed
-/// early has been waited for.
+/// A value that one thread hands to another that waits for it, under a lock: the thread sanitizer does not see that a
+/// task resumed early has been waited for.
 final class Handover<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -112,7 +101,6 @@ final class Handover<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether there is no value yet.
     var isAwaited: Bool { state.withLock { $0.value == nil } }
 
     /// The first value counts.
@@ -125,7 +113,6 @@ final class Handover<Value: Sendable>: Sendable {
         waiter?.resume()
     }
 
-    /// Waits for the value.
     /// - Parameter begin: what will settle it, begun once somebody waits.
     func value(after begin: () -> Void = {}) async -> Value? {
         await withCheckedContinuation { continuation in

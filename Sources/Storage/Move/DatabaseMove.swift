@@ -1,4 +1,3 @@
-import Coding
 package import Crypto
 
 /// A table that was moved, the same on both sides.
@@ -15,7 +14,6 @@ package struct MovedTable: Hashable, Sendable {
 /// The copy is one transaction of the target, which nothing opens until the source is marked. So never are both in use,
 /// whatever is cut, and `bramley move` again, with the same target, ends it.
 package struct DatabaseMove {
-    /// Rows read, and written, at once.
     private static let page = 256
 
     private let source: Store
@@ -70,9 +68,7 @@ package struct DatabaseMove {
     }
 
     /// Copies, and marks the source. Blocks the calling thread. `end` must follow.
-    /// - Parameters:
-    ///   - place: of the target, as whoever opens the source is told.
-    ///   - id: of this move.
+    /// - Parameter place: of the target, as whoever opens the source is told.
     package func run(to place: String, id: [UInt8]) throws(StoreError) -> [MovedTable] {
         do {
             let tables = try sqlite.engine.writer.sync { try MovingTable.all($0) }
@@ -159,7 +155,6 @@ package struct DatabaseMove {
     }
 }
 
-/// A table as both engines have it.
 private struct MovingTable {
     let name: String
     let columns: [String]
@@ -186,7 +181,6 @@ private struct MovingTable {
         }
     }
 
-    /// All rows, in the order of the key.
     func eachPage(
         of connection: any EngineConnection, rows limit: Int, _ body: ([Row]) throws -> Void
     ) throws -> MovedTable {
@@ -227,9 +221,7 @@ private struct MovingTable {
 extension ColumnValue {
     /// No two different rows of a table have the same bytes.
     fileprivate var digestInput: [UInt8] {
-        func framed(_ kind: UInt8, _ bytes: [UInt8]) -> [UInt8] {
-            [kind] + Array("\(bytes.count):".utf8) + bytes
-        }
+        func framed(_ kind: UInt8, _ bytes: [UInt8]) -> [UInt8] { [kind] + Array("\(bytes.count):".utf8) + bytes }
         return switch self {
         case .null: [0]
         case .integer(let number): framed(1, Array(String(number).utf8))

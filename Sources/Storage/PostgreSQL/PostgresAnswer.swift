@@ -1,3 +1,5 @@
+import Coding
+
 /// One answer of the server, freed with it.
 @safe final class PostgresAnswer {
     // Safe: from PQgetResult, cleared only by `deinit`.
@@ -35,7 +37,6 @@
         (0..<(unsafe library.parameterCount(answer))).map { unsafe library.parameterType(answer, $0) }
     }
 
-    /// All rows of a binary answer.
     func rows() throws(PostgresError) -> [Row] {
         let columns = unsafe library.columnCount(answer)
         let types = (0..<columns).map { unsafe library.columnType(answer, $0) }
@@ -86,35 +87,24 @@ extension PostgresParameter {
     /// - Throws: for a text with U+0000, which PostgreSQL stores nowhere, and for a value of another kind.
     init(_ value: ColumnValue, type: UInt32) throws(PostgresError) {
         switch (value, type) {
-        case (.null, _):
-            self.init(bytes: nil, isBinary: false)
-        case (.integer(let number), PostgresType.int8):
-            self.init(bytes: Self.bigEndian(number), isBinary: true)
-        case (.integer(let number), PostgresType.bool):
-            self.init(bytes: [number == 0 ? 0 : 1], isBinary: true)
+        case (.null, _): self.init(bytes: nil, isBinary: false)
+        case (.integer(let number), PostgresType.int8): self.init(bytes: [UInt8](bigEndian: number), isBinary: true)
+        case (.integer(let number), PostgresType.bool): self.init(bytes: [number == 0 ? 0 : 1], isBinary: true)
         // Smaller integers and texts too: the server reads digits, and refuses what does not fit.
-        case (.integer(let number), _):
-            self.init(bytes: Array(String(number).utf8), isBinary: false)
-        case (.real(let number), _):
-            self.init(bytes: Array("\(number)".utf8), isBinary: false)
+        case (.integer(let number), _): self.init(bytes: Array(String(number).utf8), isBinary: false)
+        case (.real(let number), _): self.init(bytes: Array("\(number)".utf8), isBinary: false)
         case (.text(let text), _) where type != PostgresType.bytea:
             let bytes = Array(text.utf8)
             guard !bytes.contains(0) else { throw PostgresError(state: "22021", message: "a text holds U+0000") }
             self.init(bytes: bytes, isBinary: false)
-        case (.blob(let bytes), PostgresType.bytea):
-            self.init(bytes: bytes, isBinary: true)
+        case (.blob(let bytes), PostgresType.bytea): self.init(bytes: bytes, isBinary: true)
         case (.text, _), (.blob, _):
             throw PostgresError(state: "42804", message: "a parameter of type \(type) is given another")
         }
     }
-
-    private static func bigEndian(_ number: Int64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
-    }
 }
 
 extension ColumnValue {
-    /// A value of a binary answer.
     fileprivate init(postgres bytes: UnsafeBufferPointer<UInt8>, type: UInt32) throws(PostgresError) {
         switch type {
         case PostgresType.int8, PostgresType.int4, PostgresType.int2, PostgresType.bool:
@@ -122,22 +112,18 @@ extension ColumnValue {
             self = .integer(unsafe bytes.reduce(sign) { $0 << 8 | Int64($1) })
         case PostgresType.text, PostgresType.varchar, PostgresType.name:
             self = .text(unsafe String(decoding: bytes, as: UTF8.self))
-        case PostgresType.bytea:
-            self = .blob(unsafe Array(bytes))
-        case PostgresType.float8:
-            self = .real(Double(bitPattern: unsafe bytes.reduce(0) { $0 << 8 | UInt64($1) }))
+        case PostgresType.bytea: self = .blob(unsafe Array(bytes))
+        case PostgresType.float8: self = .real(Double(bitPattern: unsafe bytes.reduce(0) { $0 << 8 | UInt64($1) }))
         case PostgresType.numeric:
             guard let number = unsafe Self.integer(numeric: bytes) else {
                 throw PostgresError(state: "22003", message: "a sum is not a 64-bit integer")
             }
             self = .integer(number)
-        default:
-            throw PostgresError(state: "42804", message: "a column has type \(type)")
+        default: throw PostgresError(state: "42804", message: "a column has type \(type)")
         }
     }
 
-    /// The sum of 64-bit integers, which PostgreSQL makes a numeric: digits to the base of 10,000, the first with the
-    /// given weight.
+    /// The sum of 64-bit integers, a numeric: digits to the base of 10,000, the first with the given weight.
     private static func integer(numeric bytes: UnsafeBufferPointer<UInt8>) -> Int64? {
         func number(_ index: Int) -> Int64 {
             Int64(Int16(bitPattern: unsafe UInt16(bytes[2 * index]) << 8 | UInt16(bytes[2 * index + 1])))

@@ -1,24 +1,19 @@
 import Coding
 import Crypto
-import Synchronization
 
 /// A connection to the primary, made again when it was lost.
 ///
 /// Outside a transaction, a statement that finds the connection gone is repeated on a new one. Inside, the transaction
 /// is over, and its caller runs it again.
 ///
-/// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `ConnectionQueue` lends its own only on its
-/// serial queue.
+/// Proof for `@unchecked Sendable`: one thread at a time uses it; `ConnectionQueue` lends it on its serial queue.
 final class PostgresConnection: EngineConnection, @unchecked Sendable {
-    /// In milliseconds.
     struct Patience: Sendable {
-        /// For one attempt to connect.
         var connect = 3_000
         /// For one statement. The server gives up half a second earlier, so that its answer arrives.
         var statement = 10_000
         /// For a connection to be made again, from when it was lost, and for a lost COMMIT to be looked up.
         var recovery: Int64 = 10_000
-        /// Between two attempts.
         var pause: Int32 = 200
 
         /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
@@ -29,7 +24,6 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
         /// Somebody looks at the terminal, and nothing was there before that could come back.
         static let command = Patience(recovery: 3_000)
-        /// A page of a list takes milliseconds.
         static let page = Patience(statement: 5_500, plansAnew: true)
     }
 
@@ -172,10 +166,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         }
     }
 
-    /// Refuses a server that is too old, or keeps texts in another encoding.
     func requireServer(_ place: String) throws {
-        let session = try opened()
-        guard session.serverVersion >= 140_000 else {
+        guard try opened().serverVersion >= 140_000 else {
             throw StorageOpenError.unusable(place, detail: "PostgreSQL 14 or later is needed")
         }
         let encoding = try value("SELECT current_setting('server_encoding') AS value").text
@@ -187,17 +179,13 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     // MARK: Statements
 
     @discardableResult
-    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int {
-        try answer(sql, arguments).changes
-    }
+    func run(_ sql: String, _ arguments: [ColumnValue]) throws -> Int { try answer(sql, arguments).changes }
 
     func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
         try answer(sql, arguments).rows().first
     }
 
-    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
-        try answer(sql, arguments).rows()
-    }
+    func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] { try answer(sql, arguments).rows() }
 
     func execute(sql: String) throws {
         try sendQueued()
@@ -227,9 +215,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private func calls(
         _ statements: [PostgresReadAhead.Statement], _ session: PostgresSession
     ) throws(PostgresError) -> [PostgresCall] {
-        var calls: [PostgresCall] = []
-        for statement in statements { calls.append(try call(statement.sql, statement.values, session)) }
-        return calls
+        try statements.map { statement throws(PostgresError) in try call(statement.sql, statement.values, session) }
     }
 
     private func learn(_ answers: [[Row]], for writes: [PostgresReadAhead]) {
@@ -243,17 +229,23 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     private func answer(_ sql: String, _ arguments: [ColumnValue]) throws(PostgresError) -> PostgresAnswer {
         guard !isBegun else { return try ask(standing(), sql, arguments) }
+        // Only reads run outside a transaction: they may be asked twice.
+        return try reopening { session throws(PostgresError) in try ask(session, sql, arguments) }
+    }
+
+    /// Asks again on a new connection when the present one had been lost while nobody used it.
+    private func reopening<Answer>(
+        _ ask: (PostgresSession) throws(PostgresError) -> Answer
+    ) throws(PostgresError) -> Answer {
         let asked = try opened()
         do throws(PostgresError) {
-            return try ask(asked, sql, arguments)
+            return try ask(asked)
         } catch {
-            // Reads alone run outside a transaction: they may be asked twice.
             guard !asked.isOpen, !isClosed else { throw error }
-            return try ask(opened(), sql, arguments)
+            return try ask(opened())
         }
     }
 
-    /// The connection of the open transaction.
     private func standing() throws(PostgresError) -> PostgresSession {
         guard let session, session.isOpen else { throw PostgresError(message: "the transaction was lost") }
         return session
@@ -268,9 +260,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         return try session.execute(call, patience: patience.statement)
     }
 
-    /// Asks in one trip, of one server, and also whether it has the last poll.
-    /// - Returns: the answer to `call`. A server that another one has replaced costs this connection, and says nothing of the
-    ///   others.
+    /// Asks in one trip, of one server, and also whether it has the last poll. A server that another one has replaced
+    /// costs this connection, and says nothing of the others.
     private func prove(
         _ proof: PostgresProof, _ session: PostgresSession, with call: PostgresCall
     ) throws(PostgresError) -> PostgresAnswer {
@@ -278,16 +269,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         let asked = try self.call(PostgresProof.sql, [.text(proof.node)], session)
         // Afterwards: as the first statement of a transaction, `call` begins it.
         let answers = try session.execute([call, asked], patience: patience.statement)
-        let row = try answers[1].rows().first
-        guard case .integer(let number)? = row?.values.first, number >= known else {
+        guard case .integer(let number)? = try answers[1].rows().first?.values.first, number >= known else {
             drop()
             throw .replaced
         }
         return answers[0]
     }
 
-    /// What waits, and then these.
-    /// - Returns: the answers of these.
+    /// Sends what waits, and then these, and returns their answers.
     private func ask(_ session: PostgresSession, _ calls: [PostgresCall]) throws(PostgresError) -> [PostgresAnswer] {
         let before = queued
         queued = []
@@ -302,10 +291,11 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
             throw PostgresError(
                 state: "08P01", message: "\(values.count) values for \(prepared.types.count) parameters")
         }
-        var parameters: [PostgresParameter] = []
-        parameters.reserveCapacity(values.count)
-        for (value, type) in zip(values, prepared.types) { parameters.append(try PostgresParameter(value, type: type)) }
-        return .prepared(prepared.name, parameters)
+        return .prepared(
+            prepared.name,
+            try zip(values, prepared.types).map { value, type throws(PostgresError) in
+                try PostgresParameter(value, type: type)
+            })
     }
 
     private func prepared(_ sql: String, _ session: PostgresSession) throws(PostgresError) -> Prepared {
@@ -326,10 +316,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     func begin(_ access: AccessMode) throws {
         rollBack()
         switch access {
-        case .read:
-            try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        case .write:
-            try beginWriting(reading: [])
+        case .read: try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        case .write: try beginWriting(reading: [])
         }
     }
 
@@ -394,15 +382,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private func beginning<Answer>(
         _ begin: (PostgresSession) throws(PostgresError) -> Answer
     ) throws(PostgresError) -> Answer {
-        let asked = try opened()
-        let answer: Answer
-        do throws(PostgresError) {
-            answer = try begin(asked)
-        } catch {
-            guard !asked.isOpen, !isClosed else { throw error }
-            // The connection had been lost while nobody used it.
-            answer = try begin(opened())
-        }
+        let answer = try reopening(begin)
         isBegun = true
         return answer
     }
@@ -416,7 +396,6 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.
-    /// - Throws: with `isOutcomeUnknown` when the look-up fails.
     func commit() throws {
         let session = try standing()
         defer { rollBack() }
@@ -460,16 +439,12 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     // MARK: The schema
 
-    func isOurs() throws -> Bool {
-        try allTables().isSuperset(of: PostgresDialect.foundationTables)
-    }
+    func isOurs() throws -> Bool { try allTables().isSuperset(of: PostgresDialect.foundationTables) }
 
     /// The tables that transactions need are made before the first one.
     func markOurs() {}
 
-    func tables() throws -> Set<String> {
-        try allTables().subtracting(PostgresDialect.foundationTables)
-    }
+    func tables() throws -> Set<String> { try allTables().subtracting(PostgresDialect.foundationTables) }
 
     func allTables() throws -> Set<String> {
         let found = try rows(
@@ -477,16 +452,13 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         return Set(try found.map { try $0.text("name") })
     }
 
-    func define(_ schema: String) throws {
-        try execute(sql: PostgresDialect.schema(schema))
-    }
+    func define(_ schema: String) throws { try execute(sql: PostgresDialect.schema(schema)) }
 
     /// The server's memory is its own affair.
     func releaseMemory() {}
 }
 
 extension StoreError {
-    /// Whether the same statement may succeed later.
     fileprivate var mayPass: Bool {
         switch self {
         case .unavailable, .busy: true

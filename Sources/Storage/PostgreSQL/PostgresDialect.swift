@@ -5,8 +5,7 @@ enum PostgresDialect {
     /// - `?` and `?3` become `$1` and `$3`.
     /// - A bare `user` is quoted: without quotation marks it is the name of the database role, and no error says so.
     /// - `group_concat` is `string_agg`.
-    /// - `INDEXED BY`, `NOT INDEXED` and the `CROSS` of a join, which tell SQLite the plan that was measured, are left
-    ///   out.
+    /// - `INDEXED BY`, `NOT INDEXED` and the `CROSS` of a join, which plan for SQLite, are left out.
     static func statement(_ sql: String) -> String {
         var reader = PostgresTextReader(sql)
         var text = ""
@@ -16,10 +15,8 @@ enum PostgresDialect {
             case "?":
                 count += 1
                 text += "$\(count)"
-            case _ where token.hasPrefix("?"):
-                text += "$" + token.dropFirst()
-            case _ where reader.isReserved(token):
-                text += "\"\(token)\""
+            case _ where token.hasPrefix("?"): text += "$" + token.dropFirst()
+            case _ where reader.isReserved(token): text += "\"\(token)\""
             case "CROSS":
                 _ = reader.skip("JOIN")
                 text += "JOIN"
@@ -31,8 +28,7 @@ enum PostgresDialect {
                 } else {
                     reader.skipWords(2)
                 }
-            default:
-                text += token
+            default: text += token
             }
         }
         return text
@@ -47,9 +43,7 @@ struct PostgresTextReader {
     private(set) var lastSkipped: Substring = ""
     private var previous: Substring = ""
 
-    init(_ sql: String) {
-        rest = sql[...]
-    }
+    init(_ sql: String) { rest = sql[...] }
 
     mutating func next() -> Substring? {
         guard let first = rest.first else { return nil }
@@ -58,14 +52,10 @@ struct PostgresTextReader {
         case "'", "\"":
             let close = rest.dropFirst().firstIndex(of: first)
             end = close.map { rest.index(after: $0) } ?? rest.endIndex
-        case "-" where rest.hasPrefix("--"):
-            end = rest.firstIndex(of: "\n") ?? rest.endIndex
-        case "?":
-            end = rest.dropFirst().firstIndex { !$0.isNumber } ?? rest.endIndex
-        case _ where Self.isWord(first):
-            end = rest.firstIndex { !Self.isWord($0) } ?? rest.endIndex
-        default:
-            end = rest.index(after: rest.startIndex)
+        case "-" where rest.hasPrefix("--"): end = rest.firstIndex(of: "\n") ?? rest.endIndex
+        case "?": end = rest.dropFirst().firstIndex { !$0.isNumber } ?? rest.endIndex
+        case _ where Self.isWord(first): end = rest.firstIndex { !Self.isWord($0) } ?? rest.endIndex
+        default: end = rest.index(after: rest.startIndex)
         }
         let token = rest[..<end]
         rest = rest[end...]
@@ -75,15 +65,10 @@ struct PostgresTextReader {
     }
 
     /// Whether a name of ours, written bare, is a word of PostgreSQL's: `user` names the role of the connection.
-    func isReserved(_ token: Substring) -> Bool {
-        !isQualified && (token == "user" || token == "session_user")
-    }
+    func isReserved(_ token: Substring) -> Bool { !isQualified && (token == "user" || token == "session_user") }
 
-    /// Skips white space and so many words.
     mutating func skipWords(_ count: Int) {
-        for _ in 0..<count {
-            rest = rest.drop { $0.isWhitespace }.drop { Self.isWord($0) }
-        }
+        for _ in 0..<count { rest = rest.drop { $0.isWhitespace }.drop { Self.isWord($0) } }
     }
 
     /// Skips `text` after white space, if it comes next.
@@ -101,10 +86,8 @@ struct PostgresTextReader {
 }
 
 extension PostgresDialect {
-    /// The schema as PostgreSQL defines it, from the text that SQLite executes.
-    ///
-    /// Integers have 64 bits, texts are compared byte by byte as in SQLite whatever the locale, and numbers that a table
-    /// gives out come from a sequence.
+    /// The schema as PostgreSQL defines it, from the text that SQLite executes: integers have 64 bits, texts are
+    /// compared byte by byte whatever the locale, and numbers that a table gives out come from a sequence.
     static func schema(_ schema: String) -> String {
         var reader = PostgresTextReader(schema)
         var text = ""
@@ -128,7 +111,6 @@ extension PostgresDialect {
         return text
     }
 
-    /// What the engine itself keeps.
     static let foundationTables: Set = ["store_lock", "store_node", "store_poll"]
 
     /// Made in a transaction of its own before the first of the others, by one process at a time: whoever starts takes

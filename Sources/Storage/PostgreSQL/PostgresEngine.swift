@@ -85,7 +85,6 @@ final class PostgresEngine: Engine {
     }
 
     func loopConnection() -> (any EngineConnection)? { nil }
-
     func ensureTrust(at now: Timestamp) async throws(StoreError) { try await watch.ensureTrust(at: now) }
 
     func watch(at now: Timestamp) {
@@ -94,7 +93,6 @@ final class PostgresEngine: Engine {
     }
 
     var obstacle: StoreError? { watch.obstacle }
-
     var clockDifference: Int64 { watch.clockDifference }
 
     /// Of processes that ended a day ago or more. What PostgreSQL keeps of people's deleted rows, in its log and in
@@ -128,8 +126,7 @@ final class PostgresEngine: Engine {
 
     /// When another process polled last, in milliseconds of PostgreSQL's clock.
     func lastOtherPoll() async throws(StoreError) -> Int64 {
-        let node = node
-        return try await reader.perform { connection in
+        try await reader.perform { [node] connection in
             try connection.value("SELECT max(polled_at) AS last FROM store_poll WHERE id <> ?", [.text(node)]).integer
                 ?? 0
         }

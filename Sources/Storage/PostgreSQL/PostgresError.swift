@@ -1,5 +1,4 @@
-/// A failure that PostgreSQL or the connection to it reports.
-struct PostgresError: Error, Hashable {
+struct PostgresError: Error, Hashable, EngineError {
     /// The SQLSTATE (PostgreSQL, appendix A); nil when the connection failed, empty for what we refuse ourselves.
     let state: String?
     /// PostgreSQL's or libpq's own text, in one line. It may name tables, columns and hosts, but contains no value.
@@ -44,8 +43,7 @@ struct PostgresError: Error, Hashable {
         state: "57P04", message: "this server does not have the last poll: another one has replaced it as the primary")
 
     static func isUnusable(_ state: String) -> Bool {
-        // Shut down by the operator or after a crash, read-only, or not (any more) the primary: the next connection may
-        // find another server.
+        // Shut down, read-only, or not (any more) the primary: the next connection may find another server.
         state.hasPrefix("57P") || state == "25006" || state.hasPrefix("08")
     }
 
@@ -53,11 +51,8 @@ struct PostgresError: Error, Hashable {
     static let unknown = "08007"
 
     fileprivate var detail: String { (state ?? "").isEmpty ? message : "\(state ?? "") \(message)" }
-}
 
-extension PostgresError: EngineError {
     var isOutcomeUnknown: Bool { state == Self.unknown }
-
     var isRefusal: Bool { state != nil && !mayRerun && !isOutcomeUnknown }
 
     var mayRerun: Bool {

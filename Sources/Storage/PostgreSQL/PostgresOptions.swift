@@ -35,7 +35,6 @@ package struct PostgresOptions: Sendable {
         PostgresAddress.schemes.contains(where: text.hasPrefix) || text.contains("dbname=")
     }
 
-    /// Whether a connection string has a password in it.
     package static func holdsPassword(_ url: String) -> Bool { PostgresAddress(url).hasPassword }
 
     /// Whether the password may go, in the clear, to whoever answers in PostgreSQL's place.
@@ -78,7 +77,6 @@ struct PostgresAddress {
 
     var hasPassword: Bool { hasPasswordInAuthority || settings["password"] != nil }
 
-    /// Whether every server is on this machine.
     var isLocal: Bool {
         hosts.allSatisfy { $0 == "localhost" || $0 == "::1" || $0.hasPrefix("127.") || "/@".contains($0.first ?? "/") }
     }

@@ -7,15 +7,12 @@
 struct PostgresOwnSchema {
     static let name = "bramley"
 
-    /// The schema of one connection.
     let name: String
     /// Where earlier versions made the tables; nil where the operator has named a schema.
     let former: String?
 
-    /// - Parameters:
-    ///   - path: `search_path`, as the connection string, the role or the database sets it.
-    ///   - current: the first schema of it that exists.
-    /// - Throws: when it names none that exists.
+    /// - Parameter path: `search_path`, as the connection string, the role or the database sets it.
+    /// - Throws: when it names no schema that exists.
     init(path: String, current: String?) throws(PostgresError) {
         // PostgreSQL's own default; some hosts add schemas to its end.
         guard !path.isEmpty, !path.hasPrefix("\"$user\"") else {

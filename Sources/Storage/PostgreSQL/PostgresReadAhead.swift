@@ -36,9 +36,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     private var changedTables: Set<Substring> = []
     private let texts: StatementTables
 
-    init(_ texts: StatementTables) {
-        self.texts = texts
-    }
+    init(_ texts: StatementTables) { self.texts = texts }
 
     func run(_ write: (any EngineConnection) throws -> FinishedWrite) throws -> Outcome {
         (wanted, claims, changes, changedTables) = ([], [], [], [])
@@ -59,9 +57,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
 
     // MARK: What a write does
 
-    func claim(_ keys: [String]) {
-        claims.formUnion(keys)
-    }
+    func claim(_ keys: [String]) { claims.formUnion(keys) }
 
     func rows(_ sql: String, _ arguments: [ColumnValue]) throws -> [Row] {
         let tables = texts.tables(of: sql)
@@ -72,9 +68,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
         return []
     }
 
-    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? {
-        try rows(sql, arguments).first
-    }
+    func firstRow(_ sql: String, _ arguments: [ColumnValue]) throws -> Row? { try rows(sql, arguments).first }
 
     func enqueue(_ sql: String, _ arguments: [ColumnValue]) throws {
         guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw RunsAlone() }
@@ -111,9 +105,7 @@ final class StatementTables {
     private let referenced: Set<Substring>
 
     /// - Parameter referenced: the tables with whose rows others' go.
-    init(_ referenced: Set<Substring>) {
-        self.referenced = referenced
-    }
+    init(_ referenced: Set<Substring>) { self.referenced = referenced }
 
     func tables(of sql: String) -> Tables {
         if let known = known[sql] { return known }

@@ -15,10 +15,7 @@ import Glibc
     /// Which of the statements of the last trip the server refused.
     private(set) var failedCall: Int?
 
-    /// Connects, and waits for it.
-    /// - Parameters:
-    ///   - settings: keywords of libpq with their values, in order; `dbname` may be a whole connection string.
-    ///   - patience: how long all of it may take, in milliseconds.
+    /// Connects, within `patience` milliseconds. `dbname` of libpq's settings may be a whole connection string.
     init(_ library: LibPQ, settings: [(String, String)], patience: Int) throws(PostgresError) {
         self.library = library
         // Safe: libpq copies the texts during the call; the arrays end with a null pointer.
@@ -79,8 +76,7 @@ import Glibc
 
     // MARK: Asking
 
-    /// Runs statements without parameters, by the simple protocol.
-    /// - Returns: the last answer.
+    /// Runs statements without parameters, by the simple protocol, and returns the last answer.
     @discardableResult
     func query(_ sql: String, patience: Int) throws(PostgresError) -> PostgresAnswer {
         unsafe try exchange(patience) { unsafe library.sendQuery($0, sql) }
@@ -91,7 +87,6 @@ import Glibc
         unsafe try exchange(patience) { unsafe library.sendPrepare($0, name, sql, 0, nil) }
     }
 
-    /// The types of the parameters of a prepared statement.
     func describe(_ name: String, patience: Int) throws(PostgresError) -> [UInt32] {
         unsafe try exchange(patience) { unsafe library.sendDescribePrepared($0, name) }.parameterTypes
     }
@@ -100,8 +95,7 @@ import Glibc
         unsafe try exchange(patience) { unsafe send(call, $0) }
     }
 
-    /// Runs statements in one trip, in order. After one that fails, none runs.
-    /// - Returns: the answer of each.
+    /// Runs statements in one trip, in order, and returns the answer of each. After one that fails, none runs.
     func execute(_ calls: [PostgresCall], patience: Int) throws(PostgresError) -> [PostgresAnswer] {
         unsafe try guarded(patience) { session, end throws(PostgresError) in
             guard unsafe library.enterPipelineMode(session) == 1 else { throw failure() }
@@ -133,8 +127,7 @@ import Glibc
     private func send(_ call: PostgresCall, _ session: LibPQ.Session) -> Int32 {
         // Safe, both: libpq copies texts and values into its buffer during the call. Results are binary.
         switch call {
-        case .text(let sql):
-            return unsafe library.sendQueryParams(session, sql, 0, nil, nil, nil, nil, 1)
+        case .text(let sql): return unsafe library.sendQueryParams(session, sql, 0, nil, nil, nil, nil, 1)
         case .prepared(let name, let parameters):
             let bytes = parameters.map(\.bytes)
             let lengths = bytes.map { Int32($0?.count ?? 0) }
@@ -145,11 +138,8 @@ import Glibc
         }
     }
 
-    /// Sends, and reads all answers.
     @discardableResult
-    private func exchange(
-        _ patience: Int, _ send: (LibPQ.Session) -> Int32
-    ) throws(PostgresError) -> PostgresAnswer {
+    private func exchange(_ patience: Int, _ send: (LibPQ.Session) -> Int32) throws(PostgresError) -> PostgresAnswer {
         unsafe try guarded(patience) { session, end throws(PostgresError) in
             guard unsafe send(session) == 1 else { throw failure() }
             unsafe try flush(session, until: end)
@@ -199,7 +189,6 @@ import Glibc
         return last
     }
 
-    /// The next answer of a statement; nil when it has no more.
     private func next(_ session: LibPQ.Session, until end: ContinuousClock.Instant) throws(PostgresError)
         -> PostgresAnswer?
     {
@@ -216,7 +205,6 @@ import Glibc
         _ = poll(nil, 0, milliseconds)
     }
 
-    /// Waits until the socket is ready.
     private func wait(for events: Int16, until end: ContinuousClock.Instant) throws(PostgresError) {
         guard let session = unsafe session else { throw .closed }
         var ready = pollfd(fd: unsafe library.socket(session), events: events, revents: 0)
@@ -241,9 +229,7 @@ import Glibc
     }
 }
 
-/// One statement to run.
 enum PostgresCall {
-    /// A text without parameters.
     case text(String)
     case prepared(String, [PostgresParameter])
 }

@@ -14,17 +14,13 @@ import Synchronization
 final class PostgresWatch: Sendable {
     private struct State {
         var position: ChangePosition?
-        /// When the poll under way began.
         var pollBegunAt: ContinuousClock.Instant?
-        /// What the last poll failed with, and when it ended.
         var failure: (error: StoreError, at: ContinuousClock.Instant)?
         /// By the monotonic clock: that of the system may be set.
         var lastPoll: ContinuousClock.Instant
         /// When a session was last looked up, to a quarter of a second.
         var lastAsked: ContinuousClock.Instant
-        /// The log says that the database is away.
         var isTold = false
-        /// How far the database's clock is ahead of ours, in milliseconds.
         var clockDifference: Int64 = 0
 
         func isSilent(longest: Duration) -> Bool {
@@ -57,9 +53,7 @@ final class PostgresWatch: Sendable {
     }
 
     /// The first poll; blocks.
-    func begin(at now: Timestamp) throws {
-        try queue.sync { _ in try self.poll(at: now, begunAt: .now) }
-    }
+    func begin(at now: Timestamp) throws { try queue.sync { _ in try self.poll(at: now, begunAt: .now) } }
 
     /// Begins a poll unless one is under way, and ends the trust when the last one is too old.
     func tick(at now: Timestamp) {
@@ -80,7 +74,6 @@ final class PostgresWatch: Sendable {
         }
     }
 
-    /// A poll takes milliseconds.
     private static let longestPoll = Duration.milliseconds(1_000)
 
     /// Since when nothing is heard from the database; nil while it answers.
@@ -110,9 +103,7 @@ final class PostgresWatch: Sendable {
 
     var clockDifference: Int64 { state.withLock { $0.clockDifference } }
 
-    func close() {
-        queue.close()
-    }
+    func close() { queue.close() }
 
     // MARK: On the queue
 
@@ -184,9 +175,7 @@ final class PostgresProof: Sendable {
     private let begun = Atomic<Int64>(0)
     private let number = Atomic<Int64>(0)
 
-    init(node: String) {
-        self.node = node
-    }
+    init(node: String) { self.node = node }
 
     /// The last poll that was committed; 0 before the first.
     var committed: Int64 { number.load(ordering: .acquiring) }
@@ -194,10 +183,8 @@ final class PostgresProof: Sendable {
     /// The number of the next attempt at a poll. None is given twice: a primary that waits for a standby it has lost may
     /// commit an attempt that failed, and must not be taken for the one that has the next.
     func begin() -> Int64 { begun.wrappingAdd(1, ordering: .relaxed).newValue }
-
     func commit(_ poll: Int64) { number.store(poll, ordering: .releasing) }
 
-    /// The number of the last poll that a server has. It counts if that is at least what was `committed` before the server
-    /// was asked.
+    /// The number of the last poll a server has. It counts if not below what was `committed` before asking.
     static let sql = "SELECT number FROM store_poll WHERE id = ?"
 }

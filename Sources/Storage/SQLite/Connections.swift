@@ -44,18 +44,15 @@ struct Connections: Sendable {
         try writer.sync { connection in try connection.execute(sql: "PRAGMA cache_spill = OFF") }
     }
 
-    /// Milliseconds. A reader waits only for a program that locks the whole file, and a loop has other requests to
-    /// serve.
+    /// Milliseconds. A reader waits only for a program that locks the whole file; a loop has other requests.
     private static let loopBusyTimeout = 50
 
-    /// A read-only connection for the thread of an event loop.
     func openLoopReader() throws -> SQLiteConnection {
         let connection = try openReader()
         connection.wait(milliseconds: Self.loopBusyTimeout)
         return connection
     }
 
-    /// A read-only connection for one purpose.
     func openReader() throws -> SQLiteConnection {
         let connection = try SQLiteConnection(path: path, isReadOnly: true, busyTimeout: busyTimeout)
         // Room for the inner pages of the indexes of a million sessions; memory is used only for pages that were read.
@@ -75,9 +72,7 @@ final class ReadConnections: Sendable {
     private let connections: Connections
     private let state = Mutex(State())
 
-    init(_ connections: Connections) {
-        self.connections = connections
-    }
+    init(_ connections: Connections) { self.connections = connections }
 
     /// Runs `body` on this thread. For look-ups by key, one statement each: there is no transaction around them.
     func read(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {

@@ -65,9 +65,7 @@ final class ForeignChanges: Sendable {
         }
     }
 
-    func close() {
-        connection.close()
-    }
+    func close() { connection.close() }
 
     private static func version(_ connection: any EngineConnection) throws -> Int64 {
         try connection.value("PRAGMA data_version").integer ?? 0

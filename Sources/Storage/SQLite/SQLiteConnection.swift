@@ -9,20 +9,16 @@ import CSQLite
     // Safe: open from `init` until `close`, and nil afterwards.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
-    /// Of the call that uses the connection now.
     fileprivate var limit: ReadLimit?
     private var logPace = Pace.logPages
 
-    /// Opens the file at `path`, which is created when it is missing and may be written. References between tables are
-    /// enforced.
-    /// - Parameter busyTimeout: how long a statement waits for another connection's lock, in milliseconds.
-    /// - Throws: also when the file is not a database.
+    /// Opens the file at `path`, created if it is missing and may be written; fails if it is not a database.
+    /// References are enforced. A statement waits for another connection's lock for `busyTimeout` milliseconds.
     init(path: String, isReadOnly: Bool = false, busyTimeout: Int) throws {
         // One thread at a time uses a connection, so SQLite's own locking is not needed.
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         var database: OpaquePointer?
-        let code = unsafe sqlite3_open_v2(
-            path, &database, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        let code = unsafe sqlite3_open_v2(path, &database, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
         // SQLite creates a connection even when it cannot open the file; `deinit` closes it.
         unsafe self.database = database
         guard code == SQLITE_OK, let database = unsafe database else {
@@ -35,11 +31,8 @@ import CSQLite
         _ = try firstRow("SELECT * FROM sqlite_schema LIMIT 1")
     }
 
-    deinit {
-        close()
-    }
+    deinit { close() }
 
-    /// Drops prepared statements and closes the connection; an open transaction is rolled back. Later statements fail.
     func close() {
         statements.removeAll()
         unsafe sqlite3_close_v2(database)
@@ -102,8 +95,7 @@ import CSQLite
         try body()
     }
 
-    /// Makes the running statement fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the connection
-    /// at the same time.
+    /// Makes the running statement fail with SQLITE_INTERRUPT. From any thread, while nobody closes the connection.
     func interrupt() {
         guard let database = unsafe database else { return }
         unsafe sqlite3_interrupt(database)
@@ -115,9 +107,7 @@ import CSQLite
     }
 
     /// Blocks the calling thread, without a lock, through SQLite (`sqlite3_sleep`).
-    static func pause(milliseconds: Int32) {
-        _ = sqlite3_sleep(milliseconds)
-    }
+    static func pause(milliseconds: Int32) { _ = sqlite3_sleep(milliseconds) }
 
     // MARK: Statements
 
@@ -145,15 +135,6 @@ import CSQLite
         var rows: [Row] = []
         while try statement.step() { rows.append(statement.row) }
         return rows
-    }
-
-    /// The value of a pragma, as text.
-    static func text(of row: Row?) -> String? {
-        switch row?.values.first {
-        case .integer(let number): String(number)
-        case .text(let text): text
-        case .null, .real, .blob, nil: nil
-        }
     }
 
     /// Without caching them.
@@ -184,34 +165,22 @@ import CSQLite
         if isInsideTransaction { _ = try? run("ROLLBACK") }
     }
 
-    func commit() throws {
-        try run("COMMIT")
-    }
+    func commit() throws { try run("COMMIT") }
 
     // MARK: The schema
 
     /// `PRAGMA application_id`: "Brml".
     private static let applicationID: Int64 = 0x4272_6D6C
 
-    func isOurs() throws -> Bool {
-        try value("PRAGMA application_id") == .integer(Self.applicationID)
-    }
-
-    func markOurs() throws {
-        try execute(sql: "PRAGMA application_id = \(Self.applicationID)")
-    }
+    func isOurs() throws -> Bool { try value("PRAGMA application_id") == .integer(Self.applicationID) }
+    func markOurs() throws { try execute(sql: "PRAGMA application_id = \(Self.applicationID)") }
 
     func tables() throws -> Set<String> {
         Set(try rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map { try $0.text("name") })
     }
 
-    func define(_ schema: String) throws {
-        try execute(sql: schema)
-    }
-
-    func releaseMemory() throws {
-        try execute(sql: "PRAGMA shrink_memory")
-    }
+    func define(_ schema: String) throws { try execute(sql: schema) }
+    func releaseMemory() throws { try execute(sql: "PRAGMA shrink_memory") }
 }
 
 /// The text of a statement as a key. Statements are few and long: the length and a few bytes distinguish nearly all,
@@ -235,12 +204,8 @@ private struct StatementText: Hashable {
 }
 
 extension SQLiteConnection {
-    /// Copies this database over that of `destination` through SQLite's backup interface. If it throws, the destination
-    /// holds no database.
-    /// - Parameters:
-    ///   - pagesPerStep: pages copied between two calls of `progress`.
-    ///   - progress: called after each step with the pages copied and the total; an error it throws ends the copy and
-    ///     is rethrown.
+    /// Copies this database over that of `destination` by SQLite's backup interface; if it throws, there is none.
+    /// - Parameter progress: called after each step; an error it throws ends the copy and is rethrown.
     func copy(
         to destination: SQLiteConnection, pagesPerStep: Int32, progress: (_ pages: Int, _ total: Int) throws -> Void
     ) throws {

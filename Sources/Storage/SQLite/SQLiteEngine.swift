@@ -2,8 +2,7 @@ import Coding
 import Crypto
 import Synchronization
 
-/// One SQLite file in WAL mode, written by one connection and read by others. Any number of processes on one host may
-/// open it.
+/// One SQLite file in WAL mode, with one writer and several readers; other processes of the host may open it.
 final class SQLiteEngine: Engine {
     let place: String
     let writer: ConnectionQueue
@@ -11,7 +10,6 @@ final class SQLiteEngine: Engine {
     private let connections: Connections
     private let readers: ReadConnections
     private let foreignChanges: ForeignChanges
-    /// Nil until it is used.
     private let counter = Mutex<ConnectionQueue?>(nil)
     /// Somebody was erased since the log was last emptied.
     private let erasures = Atomic(false)
@@ -38,12 +36,9 @@ final class SQLiteEngine: Engine {
                 try writer.sync { connection in try migrations.run(connection, for: schema, at: runtime.clock.now()) }
             }
             try connections.keepUncommittedInMemory(writer)
-            var pages: [ConnectionQueue] = []
-            for _ in 0..<(options.use == .server ? 2 : 1) {
-                let reader = try connections.openReader()
-                pages.append(ConnectionQueue(reader, label: "reader", patience: options.readPatience))
+            pages = try (0..<(options.use == .server ? 2 : 1)).map { _ in
+                ConnectionQueue(try connections.openReader(), label: "reader", patience: options.readPatience)
             }
-            self.pages = pages
             foreignChanges = try ForeignChanges(
                 connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
                 schema: schema, trust: trust, logger: runtime.logger)
@@ -81,7 +76,8 @@ final class SQLiteEngine: Engine {
         try writer.sync { connection in
             var values: [String: String] = [:]
             for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys", "cache_spill"] {
-                values[name] = try SQLiteConnection.text(of: connection.firstRow("PRAGMA \(name)"))
+                let value = try connection.value("PRAGMA \(name)")
+                values[name] = value.text ?? value.integer.map { String($0) }
             }
             return values
         }

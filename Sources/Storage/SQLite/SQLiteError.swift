@@ -1,16 +1,12 @@
 import CSQLite
 
-/// A failure that SQLite reports.
 struct SQLiteError: Error, Hashable {
-    /// SQLite's extended result code.
     let extendedCode: Int32
     /// SQLite's own text. It may name tables and columns, but contains no value.
     let message: String
 
-    /// The connection had been closed.
     static let closed = SQLiteError(extendedCode: SQLITE_MISUSE, message: "the connection is closed")
 
-    /// SQLite's primary result code.
     var code: Int32 { extendedCode & 0xff }
 
     /// Whether a copy failed on the side it was written to, not the side it was read from.

@@ -37,12 +37,9 @@ import CSQLite
             (0..<columnCount).map { unsafe sqlite3_column_name(pointer, $0).map { unsafe String(cString: $0) } ?? "" })
     }
 
-    deinit {
-        unsafe sqlite3_finalize(pointer)
-    }
+    deinit { unsafe sqlite3_finalize(pointer) }
 
-    /// Advances to the next row.
-    /// - Returns: false when there is none: the statement is done.
+    /// Advances to the next row; false when there is none.
     func step() throws -> Bool {
         let code = unsafe sqlite3_step(pointer)
         switch code {
@@ -52,15 +49,11 @@ import CSQLite
         }
     }
 
-    /// Ends what `step` began, so that the next step starts again. Returns only the error of the last step, which was
-    /// already thrown.
-    func reset() {
-        unsafe sqlite3_reset(pointer)
-    }
+    /// Ends what `step` began, so that the next starts again. The last step's error was already thrown.
+    func reset() { unsafe sqlite3_reset(pointer) }
 
     // MARK: Parameters
 
-    /// All of them, before the first step.
     func bind(_ arguments: [ColumnValue]) throws {
         guard arguments.count == parameterCount else {
             throw SQLiteError(
@@ -98,8 +91,7 @@ import CSQLite
         // Safe: as above. A null pointer would bind NULL.
         unsafe value.withUnsafeBytes { bytes in
             guard unsafe !bytes.isEmpty else { return unsafe sqlite3_bind_zeroblob(pointer, index, 0) }
-            return unsafe sqlite3_bind_blob64(
-                pointer, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
+            return unsafe sqlite3_bind_blob64(pointer, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
         }
     }
 
@@ -108,7 +100,6 @@ import CSQLite
 
     // MARK: Columns
 
-    /// A copy of the current row.
     var row: Row {
         var values: [ColumnValue] = []
         values.reserveCapacity(Int(columnCount))

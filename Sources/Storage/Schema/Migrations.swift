@@ -6,7 +6,6 @@ struct SchemaCheck {
     let place: String
     let steps: [SchemaStep]
 
-    /// The newest step that this version knows.
     private var newest: String { steps.last?.name ?? "none" }
 
     /// The missing steps, in order.
@@ -66,8 +65,7 @@ package struct Migrations {
         schema = SchemaCheck(place: place, steps: steps)
     }
 
-    /// Refuses another program's file, before anything is changed.
-    /// - Returns: false when the file is empty.
+    /// Refuses another program's file, before anything is changed. False when the file is empty.
     @discardableResult
     func inspect(_ connection: any EngineConnection) throws -> Bool {
         guard try !connection.tables().isEmpty else { return false }
@@ -83,7 +81,6 @@ package struct Migrations {
         else { throw StorageOpenError.olderSchema(place) }
     }
 
-    /// Applies missing steps and stamps a new database.
     func run(_ connection: any EngineConnection, for owner: StoreSchema, at now: Timestamp) throws {
         try connection.inTransaction {
             try connection.markOurs()
@@ -116,7 +113,6 @@ package struct Migrations {
         try connection.store(Self.oldestAdmitted, Array(oldest.utf8))
     }
 
-    /// Whether the database still admits this version.
     func isAdmitted(on connection: any EngineConnection) throws -> Bool {
         schema.isAdmitted(by: try connection.stored(Self.oldestAdmitted))
     }
@@ -168,20 +164,15 @@ package struct Migrations {
 }
 
 extension EngineConnection {
-    /// Reads a value of `meta`.
     package func stored(_ key: String) throws -> [UInt8]? {
         try value("SELECT value FROM meta WHERE key = ?", [.text(key)]).blob
     }
 
-    /// Writes a value of `meta`.
     package func store(_ key: String, _ value: [UInt8]) throws {
         try enqueue(
             "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             [.text(key), .blob(value)])
     }
 
-    /// Deletes a value of `meta`.
-    package func forget(_ key: String) throws {
-        try enqueue("DELETE FROM meta WHERE key = ?", [.text(key)])
-    }
+    package func forget(_ key: String) throws { try enqueue("DELETE FROM meta WHERE key = ?", [.text(key)]) }
 }

@@ -2,8 +2,7 @@ package import Coding
 
 /// One step of the schema. Append-only: a released step is never changed, renamed or removed.
 ///
-/// Servers are updated one after another, so a step that takes something away comes a version after the one that stopped
-/// using it.
+/// Servers are updated one by one, so a step takes something away a version after its last use.
 package struct SchemaStep: Sendable {
     package let name: String
     /// The newest step that a version must know to go on with a database that has this one; nil: this one.
@@ -56,7 +55,6 @@ package struct StoreSchema: Sendable {
         self.changes = changes
     }
 
-    /// Of all steps, and those made before the first.
     var tables: Set<String> { steps.reduce(into: Migrations.tables) { $0.formUnion($1.tables) } }
     var referenced: Set<Substring> { steps.reduce(into: []) { $0.formUnion($1.referenced) } }
 }
@@ -75,15 +73,11 @@ package struct ChangePosition: Hashable, Sendable {
     }
 }
 
-/// What was written since a look before.
 package struct Changes: Sendable {
     package let position: ChangePosition
     /// Somebody was, or may have been, erased.
     package var erased = false
-    /// Makes the caches forget it.
     package var forget: @Sendable () -> Void = {}
 
-    package init(_ position: ChangePosition) {
-        self.position = position
-    }
+    package init(_ position: ChangePosition) { self.position = position }
 }

@@ -11,20 +11,14 @@ package final class CacheTrust: Sendable {
     /// How long one look is trusted, in milliseconds.
     let length: Int64
 
-    package init(for length: Int64 = 1_000) {
-        self.length = length
-    }
+    package init(for length: Int64 = 1_000) { self.length = length }
 
     /// Records that at `now` the caches had forgotten everything other processes had changed. Called at least every
     /// second; without any call, they are always trusted.
-    package func renew(at now: Timestamp) {
-        lastLook.store(now.milliseconds, ordering: .releasing)
-    }
+    package func renew(at now: Timestamp) { lastLook.store(now.milliseconds, ordering: .releasing) }
 
     /// Ends the trust until the next call of `renew`.
-    func end() {
-        lastLook.store(Int64.min, ordering: .releasing)
-    }
+    func end() { lastLook.store(Int64.min, ordering: .releasing) }
 
     /// Whether a look succeeded recently. A clock that was set, in either direction, ends the trust until the next one.
     package func holds(at now: Timestamp) -> Bool {

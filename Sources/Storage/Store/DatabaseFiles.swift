@@ -1,8 +1,7 @@
 import FoundationEssentials
 
-/// The directory and file of a database: created with modes that keep others out, and checked before use.
-///
-/// SQLite gives `-wal` and `-shm` the mode of the database file.
+/// The directory and file of a database: created with modes that keep others out, and checked before use. SQLite gives
+/// `-wal` and `-shm` the mode of the database file.
 struct DatabaseFiles: Sendable {
     static let databaseName = "bramley.db"
     static let fileMode = 0o600
@@ -14,7 +13,6 @@ struct DatabaseFiles: Sendable {
         directory.hasSuffix("/") ? directory + Self.databaseName : directory + "/" + Self.databaseName
     }
 
-    /// Whether there is a database that is not empty.
     var holdsDatabase: Bool {
         // A file whose size cannot be read may well contain one.
         type(of: databasePath) != nil && size(of: databasePath) != 0
@@ -84,13 +82,8 @@ struct DatabaseFiles: Sendable {
         try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
     }
 
-    private func mode(of path: String) -> Int? {
-        integer(.posixPermissions, of: path).map { $0 & 0o7777 }
-    }
-
-    private func size(of path: String) -> Int? {
-        integer(.size, of: path)
-    }
+    private func mode(of path: String) -> Int? { integer(.posixPermissions, of: path).map { $0 & 0o7777 } }
+    private func size(of path: String) -> Int? { integer(.size, of: path) }
 
     private func integer(_ key: FileAttributeKey, of path: String) -> Int? {
         let value = try? FileManager.default.attributesOfItem(atPath: path)[key]

@@ -1,30 +1,22 @@
 /// Why the database was not opened: one clear line each, for the operator's terminal. Nothing was changed.
 package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Neither the directory nor its parent exists.
     case directoryMissing(String)
     case notADirectory(String)
-    /// The directory is writable by its group or by everyone.
     case directoryMode(String, mode: Int)
-    /// The file is readable or writable by others than its owner.
     case fileMode(String, mode: Int)
     /// The operating system does not let us read or write it, or it is not a regular file.
     case unreadable(String, detail: String)
     case locked(String)
-    /// Damaged, or not an SQLite database.
     case corrupt(String, detail: String)
-    /// Another program's SQLite database.
     case foreign(String)
     /// Written by a newer Bramley; `migration` is its newest step, `known` this version's.
     case newerSchema(String, migration: String, known: String)
-    /// A command found a database that this version's server has not yet updated.
     case olderSchema(String)
     /// Stamped real and opened for the simulator, or the reverse.
     case wrongOrigin(String, found: DatabaseOrigin, expected: DatabaseOrigin)
-    /// No configured sealing key opens the check value stored with the database.
     case wrongSealingKey(String)
     /// `PRAGMA synchronous` does not read back FULL, so acknowledged writes could be lost.
     case notDurable(String, synchronous: Int)
-    /// `bramley move` has copied it elsewhere.
     case moved(String, to: String)
     /// `bramley move` was killed when the copy was there and the old database was not marked yet, or had just been.
     case unfinishedMove(String)
@@ -41,20 +33,16 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
         case .directoryMissing(let path):
             "The data directory \(path) does not exist and neither does its parent: create it, or correct"
                 + " storage.directory."
-        case .notADirectory(let path):
-            "\(path) is not a directory: correct storage.directory."
+        case .notADirectory(let path): "\(path) is not a directory: correct storage.directory."
         case .directoryMode(let path, let mode):
             "The data directory \(path) can be written by others (mode \(octal(mode))): run chmod 700 \(path)."
         case .fileMode(let path, let mode):
             "The database \(path) is open to others (mode \(octal(mode))): run chmod 600 \(path)."
-        case .unreadable(let path, let detail):
-            "The database \(path) cannot be read and written: \(detail)."
-        case .locked(let path):
-            "The database \(path) is locked by another process."
+        case .unreadable(let path, let detail): "The database \(path) cannot be read and written: \(detail)."
+        case .locked(let path): "The database \(path) is locked by another process."
         case .corrupt(let path, let detail):
             "The database \(path) is damaged or no SQLite database (\(detail)): restore a backup."
-        case .foreign(let path):
-            "The file \(path) is another program's database: correct storage.directory."
+        case .foreign(let path): "The file \(path) is another program's database: correct storage.directory."
         case .newerSchema(let path, let migration, let known):
             "The database \(path) was written by a newer Bramley: its schema is at \"\(migration)\", this version knows"
                 + " it up to \"\(known)\". Use that version, or restore a backup from before."
@@ -78,8 +66,7 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             A move into the database \(place) was not completed: run bramley move again with the old configuration and the \
             same target, which ends it.
             """
-        case .unusable(let place, let detail):
-            "The database \(place) cannot be used: \(detail)."
+        case .unusable(let place, let detail): "The database \(place) cannot be used: \(detail)."
         case .openSchema(let place, let schema, let roles):
             """
             The database \(place) is refused: \(roles.joined(separator: ", ")) may create functions in its schema \(schema), \
@@ -89,8 +76,7 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
         case .noLibrary(let detail):
             "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"
                 + " your system's equivalent (\(detail))."
-        case .failed(let path, let detail):
-            "The database \(path) could not be opened: \(detail)."
+        case .failed(let path, let detail): "The database \(path) could not be opened: \(detail)."
         }
     }
 

@@ -18,19 +18,14 @@ package final class Store: WallClock {
     private let migrations: Migrations
 
     /// Whether `directory` contains a database. The sealing key is created only together with a new one.
-    package static func exists(in directory: String) -> Bool {
-        DatabaseFiles(directory: directory).holdsDatabase
-    }
+    package static func exists(in directory: String) -> Bool { DatabaseFiles(directory: directory).holdsDatabase }
 
     /// Creates `directory` if only its parent exists, and refuses one that others may write to.
     package static func prepareDirectory(_ directory: String) throws(StorageOpenError) {
         try DatabaseFiles(directory: directory).prepareDirectory()
     }
 
-    /// The path of the database file in `directory`.
-    package static func path(in directory: String) -> String {
-        DatabaseFiles(directory: directory).databasePath
-    }
+    package static func path(in directory: String) -> String { DatabaseFiles(directory: directory).databasePath }
 
     /// Opens or creates the database: checks files, reads durability back, updates the schema, compares stamps. Blocks;
     /// called once, before the loops start.
@@ -78,17 +73,12 @@ package final class Store: WallClock {
 
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
     package func writeNow(_ body: (any EngineConnection) throws -> Void) throws(StoreError) {
-        do {
-            try engine.writer.sync { connection in try connection.inTransaction { try body(connection) } }
-        } catch {
-            throw StoreError(error)
-        }
+        try translating(
+            try engine.writer.sync { connection in try connection.inTransaction { try body(connection) } },
+            StoreError.init)
     }
 
-    /// A read in one snapshot, concurrent with any write.
-    package func read(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> Void
-    ) async throws(StoreError) {
+    package func read(_ body: @escaping @Sendable (any EngineConnection) throws -> Void) async throws(StoreError) {
         try await read(by: engine.reader, body)
     }
 
@@ -96,9 +86,7 @@ package final class Store: WallClock {
     package func readCounting(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Void
     ) async throws(StoreError) {
-        let counter: ConnectionQueue
-        do { counter = try engine.counting() } catch { throw StoreError(error) }
-        try await read(by: counter, body)
+        try await read(by: translating(try engine.counting(), StoreError.init), body)
     }
 
     private func read(
@@ -107,21 +95,18 @@ package final class Store: WallClock {
         try await reader.read { connection in try connection.inTransaction(.read) { try body(connection) } }
     }
 
-    /// The first column of the first row.
     func value(_ sql: String) async throws(StoreError) -> ColumnValue {
         try await engine.reader.perform { connection in try connection.value(sql) }
     }
 
-    /// A value of `meta`.
     func stored(_ key: String) async throws(StoreError) -> [UInt8]? {
         try await engine.reader.perform { connection in try connection.stored(key) }
     }
 
     // MARK: Other processes
 
-    /// Reads what this and other processes have written, and evicts it from the caches. The executable calls it every
-    /// 250 ms from one loop; it takes microseconds when nothing changed. Without it, caches answer nothing and every
-    /// look-up reads.
+    /// Evicts from the caches what this and other processes have written. Called every 250 ms from one loop; it takes
+    /// microseconds when nothing changed. Without it, caches answer nothing and every look-up reads.
     package func tick(at now: Timestamp) {
         engine.watch(at: now)
         if isShared { commits.giveUp(after: Waits.patience) }
@@ -179,14 +164,12 @@ package final class Store: WallClock {
 
     /// For `/readyz`: whether this process can open what other processes seal now.
     package func sealingKeyFits() async throws(StoreError) -> Bool {
-        let migrations = migrations
-        return try await lookUpAnswer { connection in try migrations.fits(connection) }
+        try await lookUpAnswer { [migrations] connection in try migrations.fits(connection) }
     }
 
     /// For `/readyz`: whether a newer version, started beside this one, has left this one a schema that it can use.
     package func schemaFits() async throws(StoreError) -> Bool {
-        let migrations = migrations
-        return try await lookUpAnswer { connection in try migrations.isAdmitted(on: connection) }
+        try await lookUpAnswer { [migrations] connection in try migrations.isAdmitted(on: connection) }
     }
 
     private func lookUpAnswer(
@@ -202,17 +185,13 @@ package final class Store: WallClock {
 
     /// For a server that has taken over from another: the database now belongs to this server's sealing key.
     package func stampSealingKey(at now: Timestamp) async throws(StoreError) {
-        let (migrations, schema) = (migrations, schema)
-        try await write { connection in
+        try await write { [migrations, schema] connection in
             try migrations.stamp(connection, for: schema, at: now)
             return nil
         }
     }
 
-    /// Counts of the writer since opening.
     package var statistics: WriteStatistics { commits.statistics }
-
-    /// Measurements of the writer.
     package var metrics: StoreMetrics { commits.metrics }
 
     /// The settings that durability and privacy depend on, read back from the writing connection.

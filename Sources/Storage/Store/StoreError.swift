@@ -1,5 +1,4 @@
-/// Why a store operation failed.
-package enum StoreError: Error, Hashable, Sendable {
+package enum StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Disk full or I/O error: nothing was written.
     case unavailable(String)
     /// Another process held the lock too long.
@@ -10,9 +9,7 @@ package enum StoreError: Error, Hashable, Sendable {
     case inconsistent(String)
 
     package static let late = StoreError.unavailable("no answer in time")
-}
 
-extension StoreError: CustomStringConvertible {
     package var description: String { text }
 
     /// The case's name and the store's text, for the operator's log.

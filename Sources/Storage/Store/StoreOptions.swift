@@ -3,7 +3,6 @@ package enum DatabaseOrigin: String, Sendable, CaseIterable {
     case real, simulated
 }
 
-/// Which database to open, and how.
 package struct StoreOptions: Sendable {
     /// `storage.directory`: contains `bramley.db` and its companions. Created when only its parent exists.
     package var directory: String
@@ -12,7 +11,6 @@ package struct StoreOptions: Sendable {
     package var origin: DatabaseOrigin
     /// How long a write waits for another process's lock, in milliseconds, before it is `.busy`.
     package var busyTimeout: Int
-    /// The most writes that share one transaction.
     package var maximumBatch: Int
     package var use: Use
     /// How long anybody waits for a write that may be left undone.
@@ -20,14 +18,12 @@ package struct StoreOptions: Sendable {
     /// For `bramley move`: also opens what was moved, or not completely.
     package var admitsMoved = false
 
-    /// Who opens the database.
     package enum Use: Hashable, Sendable {
         /// Creates the database and updates its schema; moves the log into the database when it closes.
         case server
         /// Like `server`, but next to the server it replaces: does not change the schema, which that one still uses.
         case successor
-        /// Next to a server, or without one: creates nothing, does not change the schema, and leaves the log to the
-        /// server.
+        /// Next to a server, or without one: creates nothing, changes no schema, and leaves the log to the server.
         case command
     }
 

@@ -1,18 +1,15 @@
 import Coding
 import Synchronization
 
-/// One write waiting for its transaction.
 struct PendingWrite: Sendable {
     let since = ContinuousClock.now
-    /// Performs the write. May run twice when a transaction was lost or given up in between, so it has no effects
-    /// outside the transaction.
+    /// Performs the write. May run twice when a transaction was lost, so it has no effects outside of it.
     let run: @Sendable (any EngineConnection) throws -> FinishedWrite
     let fail: @Sendable (StoreError) -> Void
     /// Makes its task commit the next batch, beginning with itself.
     let lead: @Sendable () -> Void
 }
 
-/// A write that waits for its COMMIT.
 package struct FinishedWrite: Sendable {
     let answer: @Sendable () -> Void
     let effect: WriteEffect?
@@ -22,16 +19,13 @@ package struct FinishedWrite: Sendable {
 /// whoever knows of the write cannot be contradicted.
 package typealias WriteEffect = @Sendable () -> Void
 
-/// Counts of the writer since it was opened.
 package struct WriteStatistics: Hashable, Sendable {
     package var transactions = 0
     /// Their writes, including those that failed individually.
     package var writes = 0
     /// Transactions that SQLite rolled back by itself.
     package var lost = 0
-    /// Writes that wait now.
     package var pending = 0
-    /// Writes of the batch being committed.
     package var running = 0
 }
 
@@ -49,7 +43,6 @@ package struct WriteStatistics: Hashable, Sendable {
 final class GroupCommit: Sendable {
     private struct State {
         var pending: [PendingWrite] = []
-        /// Some task will commit the next batch.
         var isLed = false
         var isClosed = false
         var statistics = WriteStatistics()
@@ -63,7 +56,6 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// The result of a batch.
     private enum Outcome {
         /// Committed, or permanently failed: to be called when the caller may.
         case answers([@Sendable () -> Void])
@@ -71,7 +63,6 @@ final class GroupCommit: Sendable {
         case spoiled
         /// SQLite ended the transaction: likewise.
         case lost
-        /// No transaction could be begun.
         case refused(StoreError)
     }
 
@@ -80,7 +71,6 @@ final class GroupCommit: Sendable {
     /// How often a write that was lost with its connection is tried alone.
     private static let attempts = 3
 
-    /// The most turns a leader waits for others.
     private static let gatheringTurns = 8
 
     private let writer: ConnectionQueue
@@ -94,9 +84,7 @@ final class GroupCommit: Sendable {
     }
 
     /// Runs `body` in a durable transaction. Not cancellable: what was begun is answered.
-    func write(
-        _ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?
-    ) async throws(StoreError) {
+    func write(_ body: @escaping @Sendable (any EngineConnection) throws -> WriteEffect?) async throws(StoreError) {
         let ticket = WriteTicket()
         let write = PendingWrite(
             run: { connection in
@@ -131,10 +119,8 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// Nil while writes succeed.
     var trouble: StoreTrouble? { state.withLock { $0.trouble } }
 
-    /// Whether writes succeeded a moment ago.
     var hasJustCommitted: Bool {
         state.withLock { state in state.lastCommit.map { ContinuousClock.now - $0 < .seconds(1) } ?? false }
     }
@@ -160,7 +146,6 @@ final class GroupCommit: Sendable {
         for write in late { write.fail(.late) }
     }
 
-    /// Refuses further writes; accepted ones are done when this returns.
     func close() {
         state.withLock { $0.isClosed = true }
         writer.sync { connection in
@@ -172,7 +157,6 @@ final class GroupCommit: Sendable {
 
     // MARK: Leading
 
-    /// Commits one batch and answers it.
     private func lead() async {
         await gather()
         let answers = try? await writer.perform { connection in self.commitNext(on: connection) ?? [] }
@@ -197,7 +181,6 @@ final class GroupCommit: Sendable {
 
     // MARK: On the queue
 
-    /// - Returns: how to answer the batch; nil when nothing waits.
     private func commitNext(on connection: any EngineConnection) -> Answers? {
         let batch = state.withLock { state in
             let batch = Array(state.pending.prefix(maximumBatch))
@@ -243,9 +226,7 @@ final class GroupCommit: Sendable {
     }
 
     /// One transaction. A batch of one gets its answer, unless it may be run again.
-    /// - Parameters:
-    ///   - isolating: with a savepoint for each write.
-    ///   - isLast: whether a batch of one gets its answer in any case.
+    /// - Parameter isolating: with a savepoint for each write.
     private func commit(
         _ batch: [PendingWrite], isolating: Bool, isLast: Bool = false, on connection: any EngineConnection
     ) -> Outcome {
@@ -302,8 +283,7 @@ final class GroupCommit: Sendable {
         return .answers(batch.map { write in { write.fail(failure) } })
     }
 
-    /// One write in its savepoint.
-    /// - Returns: how to answer once the transaction is committed: with its value, or with the write's own failure.
+    /// One write in its savepoint, answered with its value or its own failure once the transaction is committed.
     /// - Throws: when the whole transaction is gone.
     private func isolated(_ write: PendingWrite, on connection: any EngineConnection) throws -> FinishedWrite {
         do {
@@ -354,7 +334,6 @@ private final class WriteTicket: Sendable {
     }
 
     func answer(_ result: Result<Void, StoreError>) { send(.answer(result)) }
-
     func lead() { send(.lead) }
 
     private func send(_ signal: Signal) {

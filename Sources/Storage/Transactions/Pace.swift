@@ -4,7 +4,6 @@ package struct Pace {
     private let range: ClosedRange<Int>
     private let aim: ClosedRange<Duration>
 
-    /// Rows that one transaction changes.
     package static var rows: Pace { Pace(limit: 200, range: 20...1_000, aim: .milliseconds(8)...(.milliseconds(16))) }
     /// Pages of the log that are moved into the database. How long that takes depends on the disk: for 16 MiB 20 ms or
     /// 700. The longer the log, the more often a page was changed that moves once.
@@ -15,7 +14,6 @@ package struct Pace {
     /// Longer than others wait between two looks (`SQLiteConnection.wait`).
     package static let pause = Duration.milliseconds(5)
 
-    /// - Parameter time: of the last go.
     package mutating func adapt(to time: Duration) {
         if time > aim.upperBound { limit = max(limit / 2, range.lowerBound) }
         if time < aim.lowerBound { limit = min(limit * 3 / 2, range.upperBound) }

@@ -4,9 +4,7 @@ import Synchronization
 /// The database accepts no writes: a full or read-only disk, another process's lock, or damage. Known from the last
 /// failed write, and over when a write shows that there is room again.
 package struct StoreTrouble: Hashable, Sendable {
-    /// Of the last failed write.
     package internal(set) var error: StoreError
-    /// Failed writes since it began.
     package internal(set) var failures: Int
     package let since: ContinuousClock.Instant
 
@@ -17,9 +15,7 @@ package struct StoreTrouble: Hashable, Sendable {
     }
 
     /// Another process holds the lock: any successful write shows that it is over.
-    package var isLock: Bool {
-        if case .busy = error { true } else { false }
-    }
+    package var isLock: Bool { if case .busy = error { true } else { false } }
 
     /// Whether a failure concerns the machine, not only the write.
     static func isMeant(by error: StoreError) -> Bool {
@@ -63,13 +59,10 @@ final class WriteProbe: Sendable {
     }
 }
 
-/// Measurements of the writer.
 package final class StoreMetrics: Sendable {
     /// From BEGIN to the end of COMMIT, for committed transactions.
     package let commits = Histogram(.seconds, bounds: HistogramBounds.work)
-    /// Writes per committed transaction.
     package let batches = Histogram(.count, bounds: HistogramBounds.batches)
-    /// Transactions that could not be begun or committed, or that SQLite ended: a full disk, an I/O error, another
-    /// process's lock.
+    /// Transactions that failed: a full disk, an I/O error, another process's lock.
     package let failures = Counter()
 }

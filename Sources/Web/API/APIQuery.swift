@@ -2,20 +2,15 @@ import Accounts
 import Coding
 import HTTP
 
-/// The query of an API request, parsed strictly: refuses unknown or repeated parameters and invalid escapes. A misspelt
-/// filter must not list everybody.
+/// The query of an API request, parsed strictly: a misspelt filter must not list everybody.
 struct APIQuery: Sendable {
     /// Far more than any route has.
     private static let maximum = 32
 
     private let values: [String: [String]]
 
-    /// - Parameters:
-    ///   - names: the route's parameters.
-    ///   - lists: those that may be repeated.
-    init(
-        _ request: ServerRequest, names: [String] = [], lists: [String] = []
-    ) throws(Failure) {
+    /// With the route's parameters, `names`, and those of them that may be repeated, `lists`.
+    init(_ request: ServerRequest, names: [String] = [], lists: [String] = []) throws(Failure) {
         var values: [String: [String]] = [:]
         let pieces = (request.query ?? "").split(separator: "&")
         guard pieces.count <= Self.maximum else { throw .invalidRequest("too many parameters") }
@@ -25,9 +20,7 @@ struct APIQuery: Sendable {
             guard let name = (names + lists).first(where: { $0.isExactly(given) }) else {
                 throw .invalidRequest(Self.refusal(of: given, names + lists))
             }
-            guard values[name] == nil || lists.contains(name) else {
-                throw .invalidRequest("\(name) is given twice")
-            }
+            guard values[name] == nil || lists.contains(name) else { throw .invalidRequest("\(name) is given twice") }
             values[name, default: []].append(halves.count == 2 ? try Self.decode(halves[1]) : "")
         }
         self.values = values
@@ -40,36 +33,24 @@ struct APIQuery: Sendable {
         (values[name] ?? []).flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// `after`, where the last page ended: the same name for every list. `cursor` is its former name.
-    private func cursor() throws(Failure) -> String? {
-        guard let older = self["cursor"] else { return self["after"] }
-        guard self["after"] == nil else { throw .invalidRequest("cursor is an old name for after; send only one") }
-        return older
-    }
-
-    /// Where the page before ended; nil for the first.
+    /// Where the page before ended, in `after`; nil for the first. `cursor` is its former name.
     func place<Place>(
         _ places: Places<Place>, _ problem: String = "after is not a cursor of this list"
     ) throws(Failure) -> Place? {
-        guard let text = try cursor() else { return nil }
+        if self["cursor"] != nil, self["after"] != nil {
+            throw .invalidRequest("cursor is an old name for after; send only one")
+        }
+        guard let text = self["cursor"] ?? self["after"] else { return nil }
         guard let place = places.place(text) else { throw .invalidRequest(problem) }
         return place
     }
 
-    /// Names what was refused, and what is accepted. A name that is long, or not a plain word, is not repeated: it may
-    /// be a secret pasted into the wrong place.
-    /// - Parameter kind: `parameter` or `member`.
+    /// Names what is accepted, and a refused `parameter` or `member` (`kind`) if it is a plain short word: it may be a
+    /// secret pasted into the wrong place.
     static func refusal(of given: String, _ known: [String], _ kind: String = "parameter") -> String {
         let isWord =
             (1...32).contains(given.utf8.count)
-            && given.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+            && given.utf8.allSatisfy { Base64URL.isCharacter($0) || $0 == UInt8(ascii: ".") }
         let what = isWord ? "unknown \(kind) \(given)" : "unknown \(kind)"
         return "\(what); accepted: \(known.isEmpty ? "none" : known.joined(separator: ", "))"
     }

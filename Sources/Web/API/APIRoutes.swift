@@ -1,14 +1,11 @@
 import Accounts
-import HTTP
 import HTTPTypes
 
 extension WebRoutes {
-    /// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
-    /// requiring an API key with one scope.
+    /// The routes of docs/openapi.yaml: for pages and apps with a session, and for backends with an API key's scope.
     func apiEntries() -> [RouteEntry] {
         let gate = BackendGate(
-            database: database, clock: clock,
-            failures: RateGate(perMinute: configuration.limits.refusedKeysPerMinute))
+            database: database, clock: clock, failures: RateGate(perMinute: configuration.limits.refusedKeysPerMinute))
         let nativeBody = BodyLimit.native(configuration)
         let clientEntries =
             services.openID == nil
@@ -33,17 +30,17 @@ extension WebRoutes {
             RouteEntry(.get, "/.well-known/apple-app-site-association", appAssociation),
             RouteEntry(.get, "/.well-known/jwks.json", publicKeys).read(by: .program, in: .everyone),
             RouteEntry(.post, "/api/v1/introspect", scope: .introspect, gate, introspect),
-            RouteEntry(.get, "/api/v1/users", scope: .usersRead, gate, users),
+            RouteEntry(.get, "/api/v1/users", scope: .usersRead, gate, query: true, users),
             RouteEntry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, user),
             RouteEntry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, patchUser),
             RouteEntry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, deleteUser),
             RouteEntry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential),
-            RouteEntry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, userSessions),
+            RouteEntry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, query: true, userSessions),
             RouteEntry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, endUserSessions),
             RouteEntry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, endUserSession),
-            RouteEntry(.get, "/api/v1/events", scope: .eventsRead, gate, events),
+            RouteEntry(.get, "/api/v1/events", scope: .eventsRead, gate, query: true, events),
             RouteEntry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks),
-            RouteEntry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, deadLetters),
+            RouteEntry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, query: true, deadLetters),
             RouteEntry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, retryWebhooks),
             RouteEntry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, testWebhook),
         ] + clientEntries

@@ -17,7 +17,7 @@ extension WebRoutes {
             }
             try signIns.pass(request)
             // What Apple has just given the app proves more than a sign-in some minutes ago.
-            try await answeringApps { () throws(Failure) in try await signIn.redeem(fresh, of: signedIn) }
+            try await translating(await signIn.redeem(fresh, of: signedIn), \Failure.ofApp)
         } else {
             guard signedIn.session.isRecent(at: clock.now()) else { throw Failure(.freshSignInRequired) }
         }
@@ -42,8 +42,7 @@ extension WebRoutes {
         return fresh
     }
 
-    /// Whether Apple is told, or the person must remove the app there themselves: null when another request has deleted
-    /// the account, and only that one knows.
+    /// Whether Apple is told, or the person must remove the app there; null after another request deleted the account.
     func answer(_ deletion: UserDeletion) -> ServerResponse {
         responses.json(status: .accepted) { $0.member("appleNotified", deletion.appleIsTold) }
     }

@@ -10,14 +10,12 @@ import HTTPTypes
 struct BackendGate: Sendable {
     let database: Database
     let clock: any WallClock
-    /// Charged, and checked, only for refused keys: sharing an address with an attacker (behind a proxy, in a
-    /// container) locks nobody out, and guessing 256 bits gains nothing by it.
+    /// Charged, and checked, only for refused keys: whoever shares an address with an attacker is not locked out.
     let failures: RateGate
     private let uses = UseTimes<APIKeyID>()
 
     /// A route that needs to know its caller's key.
-    typealias KeyHandler =
-        @Sendable (ServerRequest, PathParameters, APIKey) async throws(Failure) -> ServerResponse
+    typealias KeyHandler = @Sendable (ServerRequest, PathParameters, APIKey) async throws(Failure) -> ServerResponse
 
     /// The route behind a key with this scope. Before, only the request's credential is read.
     func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteEntry.Handler {
@@ -25,9 +23,7 @@ struct BackendGate: Sendable {
             let key = try await key(of: request)
             guard key.scopes.contains(scope) else {
                 var failure = Failure(.insufficientScope, scope.rawValue)
-                failure.challenges = [
-                    Failure.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""
-                ]
+                failure.challenges = [Failure.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
                 throw failure
             }
             return try await request.answered(for: .application(key.id)) { () throws(Failure) in
@@ -37,17 +33,13 @@ struct BackendGate: Sendable {
     }
 
     private func key(of request: ServerRequest) async throws(Failure) -> APIKey {
-        let token: APIKeyToken
-        let scheme: BackendCredential.Scheme
-        switch BackendCredential(request.fields) {
-        case .none: throw Failure(.apiKeyRequired)
-        case .malformed(let scheme): throw try refusal(request, scheme)
-        case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
+        guard let (token, isBasic) = Self.credential(request.fields) else { throw Failure(.apiKeyRequired) }
+        guard let token, let found = try await database.apiKey(hash: token.hash) else {
+            throw try refusal(request, isBasic: isBasic)
         }
-        let found = try await database.apiKey(hash: token.hash)
-        guard let found else { throw try refusal(request, scheme) }
         guard !found.isExpired(at: clock.now()) else {
-            throw try refusal(request, scheme, .apiKeyExpired, ", error_description=\"The API key has expired\"")
+            throw try refusal(
+                request, isBasic: isBasic, .apiKeyExpired, ", error_description=\"The API key has expired\"")
         }
         await touch(found)
         return found
@@ -59,13 +51,12 @@ struct BackendGate: Sendable {
     /// browser that strays here prompt its user for a password.
     /// - Parameter description: the parameter `error_description`, with a leading comma.
     private func refusal(
-        _ request: ServerRequest, _ scheme: BackendCredential.Scheme, _ code: ReasonCode = .invalidToken,
-        _ description: String = ""
+        _ request: ServerRequest, isBasic: Bool, _ code: ReasonCode = .invalidToken, _ description: String = ""
     ) throws(Failure) -> Failure {
         try failures.pass(request)
         var failure = Failure(code)
         failure.challenges = [Failure.challenge + ", error=\"invalid_token\"" + description]
-        if scheme == .basic { failure.challenges.append(Failure.basicChallenge) }
+        if isBasic { failure.challenges.append(Failure.basicChallenge) }
         return failure
     }
 
@@ -75,49 +66,25 @@ struct BackendGate: Sendable {
         guard uses.isDue(key.id, last: key.lastUsedAt, at: now) else { return }
         try? await database.touchAPIKey(key.id, at: now)
     }
-}
 
-/// A backend's credential in `Authorization`: parsed, not yet looked up.
-enum BackendCredential: Sendable {
-    /// No `Authorization` at all.
-    case none
-    case key(APIKeyToken, Scheme)
-    /// Something that cannot be an API key: a session's token, two fields, an unsupported scheme.
-    case malformed(Scheme)
-
-    enum Scheme: Hashable, Sendable {
-        case bearer, basic
-    }
-
-    /// Blanks around the field do not belong to the value (RFC 9110 §5.5); any inside invalidate the credentials.
-    init(_ fields: HTTPFields) {
+    /// A backend's credential, parsed but not yet looked up. Blanks around the field are not part of it (RFC 9110
+    /// §5.5). Nil without `Authorization`; no token for what cannot be an API key: a session's token, two fields, an
+    /// unsupported scheme.
+    private static func credential(_ fields: HTTPFields) -> (token: APIKeyToken?, isBasic: Bool)? {
         let values = fields[values: .authorization]
-        guard let value = values.first else {
-            self = .none
-            return
-        }
-        let (name, credentials) = HTTPFields.authorization(value)
-        let scheme: Scheme = name == "basic" ? .basic : .bearer
-        guard values.count == 1, let credentials else {
-            self = .malformed(scheme)
-            return
-        }
+        guard let value = values.first else { return nil }
+        let (scheme, credentials) = HTTPFields.authorization(value)
         let text: String? =
-            switch name {
+            switch scheme {
             case "bearer": credentials
-            case "basic": Self.password(credentials)
+            case "basic": credentials.flatMap(password)
             default: nil
             }
-        guard let text, let token = APIKeyToken(parsing: text) else {
-            self = .malformed(scheme)
-            return
-        }
-        self = .key(token, scheme)
+        return (values.count == 1 ? text.flatMap { APIKeyToken(parsing: $0) } : nil, scheme == "basic")
     }
 
-    /// The password of Basic credentials (RFC 7617 §2): the text after the first colon. The name before it may be
-    /// anything, since a key identifies itself. RFC 6749 §2.3.1 lets clients form-encode both; no key has a character
-    /// this could change, so decoding is harmless.
+    /// The password of Basic credentials (RFC 7617 §2), after the first colon; any name may be before it. RFC 6749
+    /// §2.3.1 lets clients form-encode both; no key has a character this could change, so decoding is harmless.
     private static func password(_ credentials: String) -> String? {
         guard let bytes = Base64.decode(Array(credentials.utf8)),
             let colon = bytes.firstIndex(of: UInt8(ascii: ":")),

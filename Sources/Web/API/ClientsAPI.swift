@@ -8,8 +8,7 @@ extension WebRoutes {
     /// How long an old secret may stay valid, in days.
     private static let keepOld: ClosedRange<Int64> = 0...90
 
-    /// By the API, only https to a public address: requests to it are this server's. A name is held to it when its
-    /// addresses are known: at each connection.
+    /// Only https to a public address, since this server will ask it; a name is held to it at each connection.
     private static func isPublicAddress(_ uri: String) -> Bool {
         guard let url = ClientURL(uri) else { return false }
         return url.isSecure && Reach.publicOnly.admits(host: url.host)
@@ -21,24 +20,17 @@ extension WebRoutes {
             isPublicAddress: Self.isPublicAddress)
     }
 
-    func clients(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
-        let found = try await database.openIDClients()
-        return try await responses.list(found, OpenIDClient.fields, route: "/api/v1/clients")
+    func clients(_: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
+        try await responses.list(database.openIDClients(), OpenIDClient.fields, route: "/api/v1/clients")
     }
 
-    func client(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
-        let id = try Self.id(parameters)
-        guard let client = try await database.openIDClient(id) else {
-            throw Failure(.clientNotFound)
-        }
+    func client(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        guard let client = try await database.openIDClient(Self.id(parameters)) else { throw Failure(.clientNotFound) }
         return responses.json(JSONWriter.encode(client, OpenIDClient.fields))
     }
 
     /// Makes the client what the content says: 201 for a new one. A secret that had to be made is in the answer, once.
     func putClient(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let object = try JSONBody(request, of: ClientRegistration.members).object
         let wanted = try ClientRegistration(object, of: id)
@@ -49,31 +41,23 @@ extension WebRoutes {
     func rotateClientSecret(
         _ request: ServerRequest, _ parameters: PathParameters
     ) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let object = try JSONBody(request, of: ["keepOldDays"]).object
         guard let days = object["keepOldDays"].map({ $0.int64Value }) ?? 7, Self.keepOld.contains(days) else {
             throw .invalidRequest("keepOldDays is not a number from 0 to \(Self.keepOld.upperBound)")
         }
-        return try answer(
-            await programs.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
+        return try answer(await programs.rotateSecret(of: id, keepingOld: days * 86_400, at: clock.now()))
     }
 
-    func deleteClient(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
-        let id = try Self.id(parameters)
-        guard try await programs.delete(id, at: clock.now()) != nil else {
+    func deleteClient(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
+        guard try await programs.delete(Self.id(parameters), at: clock.now()) != nil else {
             throw Failure(.clientNotFound)
         }
         return responses.empty(.noContent)
     }
 
-    // MARK: Pieces
-
     private static func id(_ parameters: PathParameters) throws(Failure) -> OpenIDClientID {
-        guard let id = parameters["id"].flatMap({ OpenIDClientID(parsing: $0) }) else {
-            throw Failure(.clientNotFound)
-        }
+        guard let id = parameters["id"].flatMap({ OpenIDClientID(parsing: $0) }) else { throw Failure(.clientNotFound) }
         return id
     }
 

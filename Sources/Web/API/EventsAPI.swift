@@ -13,15 +13,15 @@ extension WebRoutes {
             filter.user = UserID(parsing: text)
             if filter.user == nil { throw .invalidRequest("user is not a user id") }
         }
-        let page = try await database.eventPage(filter, after: place, limit: limit)
-        guard let page else { throw Failure(.cursorExpired) }
+        guard let page = try await database.eventPage(filter, after: place, limit: limit) else {
+            throw Failure(.cursorExpired)
+        }
         return try await responses.list(
             page.items, next: page.next.map(Places.events.text), route: "/api/v1/events"
         ) { $0.write(to: &$1) }
     }
 
-    /// `type`, any number of times; none selects all. A misspelt one is refused: it would hide what its reader waits
-    /// for.
+    /// `type`, any number of times; none selects all. A misspelt one is refused: it would hide what its reader needs.
     private static func kinds(_ query: APIQuery) throws(Failure) -> Set<JournalEntry.Kind> {
         var kinds: Set<JournalEntry.Kind> = []
         for text in query.list("type") {

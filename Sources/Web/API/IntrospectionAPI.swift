@@ -1,25 +1,21 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
-/// `POST /api/v1/introspect` (RFC 7662): whose session, or whose access token of a program, a token is, for a backend that
-/// received one.
+/// `POST /api/v1/introspect` (RFC 7662): whose session, or whose access token of a program, a token is, for a backend.
 extension WebRoutes {
     /// RFC 7662 §2.2: nothing else, whatever the reason.
     private static let inactive = Array(#"{"active":false}"#.utf8)
 
     func introspect(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
-        // A token in a query would end up in logs on the way.
-        _ = try APIQuery(request)
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let text = try Self.token(request.body)
         guard let token = SessionToken(parsing: text) else { return try await program(text) }
-        let found = try await reader.live(token)
-        guard let found, found.user.state == .active else { return responses.json(Self.inactive) }
+        guard let found = try await reader.live(token), found.user.state == .active else {
+            return responses.json(Self.inactive)
+        }
         return responses.json(
-            found.introspection(
-                issuer: configuration.publicURL.absolute, end: reader.limits.end(of: found.session)))
+            found.introspection(issuer: configuration.publicURL.absolute, end: reader.limits.end(of: found.session)))
     }
 
     /// A program's access token.
@@ -30,11 +26,9 @@ extension WebRoutes {
         return responses.json(held.introspection(issuer: provider.issuer))
     }
 
-    /// The form's only `token`. One `token_type_hint`, which is not used, and other parameters are allowed (RFC 6749
-    /// §3.2: ignored).
+    /// The form's only `token`. An unused `token_type_hint` and other parameters are allowed (RFC 6749 §3.2: ignored).
     private static func token(_ body: [UInt8]) throws(Failure) -> String {
-        let form = try? FormDecoder.parse(body)
-        guard let form else { throw .invalidRequest("too many parameters") }
+        guard let form = try? FormDecoder.parse(body) else { throw .invalidRequest("too many parameters") }
         for name in ["token", "token_type_hint"] where form.count(where: { $0.name.isExactly(name) }) > 1 {
             throw .invalidRequest("\(name) is given twice")
         }

@@ -5,11 +5,7 @@ import HTTPTypes
 
 /// `/api/v1/links`: an application links the Apple identity of somebody it has signed in to their account there.
 extension WebRoutes {
-    /// Begins a link; for a backend.
-    func createLink(
-        _ request: ServerRequest, _: PathParameters, key: APIKey
-    ) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
+    func createLink(_ request: ServerRequest, _: PathParameters, key: APIKey) async throws(Failure) -> ServerResponse {
         let body = try JSONBody(request, of: ["externalID", "kind", "displayName", "returnTo", "ticket"])
         guard let kind = LinkKind(rawValue: try body.needed("kind")) else {
             throw .invalidRequest("kind is link or upgrade")
@@ -18,14 +14,10 @@ extension WebRoutes {
         let ticket = text.flatMap { LinkTicket(parsing: $0) }
         guard text == nil || ticket != nil else { throw .invalidRequest("ticket is not a link ticket") }
         // Bounded by the content's size; the domain validates the rest.
-        let externalID = try body.needed("externalID")
-        let displayName = try body.needed("displayName")
-        let returnTo = try body.text("returnTo")
-        let made = try await answeringApps { () throws(Failure) in
-            try await signIn.createLink(
-                externalID: externalID, kind: kind, displayName: displayName, returnTo: returnTo, waiting: ticket,
-                by: key)
-        }
+        let made = try await translating(
+            await signIn.createLink(
+                externalID: try body.needed("externalID"), kind: kind, displayName: try body.needed("displayName"),
+                returnTo: try body.text("returnTo"), waiting: ticket, by: key), \Failure.ofApp)
         let url = configuration.publicURL.absolute + "/link/\(made.id)?token=\(made.addressToken.reveal())"
         return responses.json(status: .created, fields: [.location: url]) { writer in
             writer.member("id", made.id.rawValue)
@@ -38,26 +30,19 @@ extension WebRoutes {
 
     /// Brings Apple's answer; for an app that received the ticket.
     func authorizeLink(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        guard !configuration.apple.bundleIDs.isEmpty else { throw Failure(.nativeNotConfigured) }
+        try requireApps()
         _ = try APIQuery(request)
         let ticket = try Self.linkTicket(request.fields)
         let id = try parameters.link
-        let body = try JSONBody(request, of: ["identityToken", "authorizationCode", "user"])
-        let (given, family) = try body.name()
-        let asked = NativeSignInRequest(
-            identityToken: try body.needed("identityToken", maximumSize: JSONBody.maximumTokenSize),
-            authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize),
-            givenName: given, familyName: family)
-        let code = try await answeringApps { () throws(Failure) in
-            try await signIn.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
-        }
-        return responses.json { writer in
-            writer.member("code", code.reveal())
-        }
+        let asked = try NativeSignInRequest(
+            JSONBody(request, of: ["identityToken", "authorizationCode", "user"]), hasNonce: false)
+        let device = DeviceDescription.device(of: request)
+        let code = try await translating(
+            await signIn.authorizeLink(id, ticket: ticket, asked, device: device), \Failure.ofApp)
+        return responses.json { writer in writer.member("code", code.reveal()) }
     }
 
-    /// The ticket of a link from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
-    /// - Throws: 401 when there is none at all; an invalid one is answered like a wrong one.
+    /// The ticket of a link from an app: one field `Authorization: Bearer` (RFC 6750 §2.1). 401 without any.
     private static func linkTicket(_ fields: HTTPFields) throws(Failure) -> LinkTicket {
         let values = fields[values: .authorization]
         guard let value = values.first else { throw Failure(.tokenRequired) }
@@ -72,12 +57,9 @@ extension WebRoutes {
     func completeLink(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let code = try JSONBody(request, of: ["code"]).needed("code")
         let id = try parameters.link
-        let user = try await answeringApps { () throws(Failure) in
-            try await signIn.completeLink(id, code: code, apiKey: key.id)
-        }
+        let user = try await translating(await signIn.completeLink(id, code: code, apiKey: key.id), \Failure.ofApp)
         return responses.json { writer in
             writer.member("result", "success")
             writer.name("user")

@@ -3,8 +3,7 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// `POST /api/v1/native/challenge` and `…/sessions`: sign-in from apps on Apple's platforms, and the file by which
-/// those platforms know that the apps and this site belong together.
+/// `POST /api/v1/native/challenge` and `…/sessions`: sign-in from apps, and the file that ties them to this site.
 extension WebRoutes {
     /// How long Apple's servers may cache the association, in seconds.
     static let associationLifetime = 3_600
@@ -28,9 +27,9 @@ extension WebRoutes {
     func nativeSignIn(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try requireApps()
         _ = try APIQuery(request)
-        let asked = try NativeSignInRequest(request)
-        let outcome = await signIn.completeNative(asked, device: DeviceDescription.device(of: request))
-        switch outcome {
+        let asked = try NativeSignInRequest(
+            JSONBody(request, of: ["identityToken", "authorizationCode", "nonce", "user"]), hasNonce: true)
+        switch await signIn.completeNative(asked, device: DeviceDescription.device(of: request)) {
         case .signedIn(let token, let signedIn):
             return responses.json(signedIn.document(token: token))
         case .refused(let refusal, _), .refusedBefore(let refusal): throw Failure(refusal.code)
@@ -49,18 +48,18 @@ extension WebRoutes {
             fields: [.cacheControl: "public, max-age=\(Self.associationLifetime)"])
     }
 
-    private func requireApps() throws(Failure) {
+    func requireApps() throws(Failure) {
         guard !configuration.apple.bundleIDs.isEmpty else { throw Failure(.nativeNotConfigured) }
     }
 }
 
 extension NativeSignInRequest {
-    fileprivate init(_ request: ServerRequest) throws(Failure) {
-        let body = try JSONBody(request, of: ["identityToken", "authorizationCode", "nonce", "user"])
+    /// - Parameter hasNonce: not with a link, which has its own.
+    init(_ body: JSONBody, hasNonce: Bool) throws(Failure) {
         self.init(
             identityToken: try body.needed("identityToken", maximumSize: JSONBody.maximumTokenSize),
-            authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize),
-            nonce: try body.needed("nonce", maximumSize: JSONBody.maximumNonceSize))
+            authorizationCode: try body.needed("authorizationCode", maximumSize: JSONBody.maximumCodeSize))
+        if hasNonce { nonce = try body.needed("nonce", maximumSize: JSONBody.maximumNonceSize) }
         (givenName, familyName) = try body.name()
     }
 }

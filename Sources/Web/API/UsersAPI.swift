@@ -20,7 +20,6 @@ extension WebRoutes {
     }
 
     func user(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let document = JSONWriter.encode(try await user(parameters), User.fields)
         let tag = EntityTag(ofUser: document)
         switch ConditionalRequest.evaluate(method: .get, fields: request.fields, eTag: tag) {
@@ -30,8 +29,7 @@ extension WebRoutes {
         }
     }
 
-    /// The one user whom both look-ups name, if filter and cursor match. A look-up by an id of the application or of
-    /// Apple has at most one result; everything else is a page.
+    /// The one user whom both look-ups name, if filter and cursor match; without look-ups by other ids, a page.
     private func find(
         _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(Failure) -> UserPage {
@@ -82,16 +80,13 @@ extension WebRoutes {
         return filter
     }
 
-    /// Whether it can be searched for: in characters, as in the description. A text with too many bytes to be stored
-    /// belongs to nobody.
+    /// Whether it can be searched for: in characters, as in the description, and few enough bytes to be stored.
     private static func isText(_ text: String, maximum: Int) -> Bool {
-        (1...maximum).contains(text.unicodeScalars.count)
-            && PlainLine.isPlain(text)
+        (1...maximum).contains(text.unicodeScalars.count) && PlainLine.isPlain(text)
     }
 
     /// What Apple last reported about each of the user's identities, since when and why.
-    func credential(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
+    func credential(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         guard let identities = try await database.identities(of: try Self.id(parameters)) else {
             throw Failure(.userNotFound)
         }
@@ -107,12 +102,10 @@ extension WebRoutes {
     func patchUser(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         var patch = try UserPatch(merging: request)
         patch.protectedGroups = configuration.operatorGroups
         let id = try Self.id(parameters)
-        let result = try await database.patchUser(id, patch, if: request.userCondition, at: clock.now())
-        switch result {
+        switch try await database.patchUser(id, patch, if: request.userCondition, at: clock.now()) {
         case .patched(let user):
             guard key.scopes.contains(.usersRead) else { return responses.empty(.noContent) }
             let document = JSONWriter.encode(user, User.fields)
@@ -126,7 +119,6 @@ extension WebRoutes {
 
     /// Deleted here when this answers; Apple is told afterwards, hence 202.
     func deleteUser(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let id = try Self.id(parameters)
         let deletion = try await database.deleteUser(id, if: request.userCondition, at: clock.now())
         switch deletion {
@@ -137,7 +129,7 @@ extension WebRoutes {
         }
     }
 
-    // MARK: Their sessions
+    // MARK: Sessions
 
     func userSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let query = try APIQuery(request, names: ["limit", "after"])
@@ -146,14 +138,10 @@ extension WebRoutes {
         let user = try await user(parameters)
         let page = try await database.sessions(of: user.id, by: .newest, after: cursor, limit: limit, at: clock.now())
         return try await responses.list(
-            page.items, next: page.next.map(Places.sessions.text), Session.fields,
-            route: "/api/v1/users/{id}/sessions")
+            page.items, next: page.next.map(Places.sessions.text), Session.fields, route: "/api/v1/users/{id}/sessions")
     }
 
-    func endUserSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure)
-        -> ServerResponse
-    {
-        _ = try APIQuery(request)
+    func endUserSessions(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try Self.id(parameters)
         let count = try await database.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
         // Nothing ended: nobody was signed in, or there is no such user.
@@ -161,20 +149,16 @@ extension WebRoutes {
         return responses.empty(.noContent)
     }
 
-    func endUserSession(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure)
-        -> ServerResponse
-    {
-        _ = try APIQuery(request)
+    func endUserSession(_: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let user = try Self.id(parameters)
         guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else {
             throw Failure(.sessionNotFound)
         }
-        let wasThere = try await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now())
-        guard wasThere else { throw Failure(.sessionNotFound) }
+        guard try await database.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()) else {
+            throw Failure(.sessionNotFound)
+        }
         return responses.empty(.noContent)
     }
-
-    // MARK: Whom
 
     private func user(_ parameters: PathParameters) async throws(Failure) -> User {
         let id = try Self.id(parameters)
@@ -189,8 +173,7 @@ extension WebRoutes {
     }
 }
 
-/// The strong validator of a user's representation (RFC 9110 §8.8.1): computed from its bytes, so that whatever the API
-/// shows of a user changes it, and nothing else does.
+/// The strong validator of a user's representation (RFC 9110 §8.8.1), computed from its bytes.
 extension EntityTag {
     /// - Parameter document: with `User.fields`.
     fileprivate init(ofUser document: [UInt8]) { self.init(digest: SHA256.hash(document).bytes) }
@@ -210,10 +193,8 @@ extension ServerRequest {
 
 /// The content of `PATCH /api/v1/users/{id}`: a JSON merge patch (RFC 7396) of three members.
 extension UserPatch {
-    private static let types = ["application/merge-patch+json", "application/json"]
-
     fileprivate init(merging request: ServerRequest) throws(Failure) {
-        let object = try JSONBody(request, types: Self.types).object
+        let object = try JSONBody(request, types: ["application/merge-patch+json", "application/json"]).object
         self.init()
         for member in object.members {
             if member.name.isExactly("externalID") {
@@ -226,8 +207,7 @@ extension UserPatch {
                 }
                 self.state = state
             } else {
-                throw .invalidRequest(
-                    APIQuery.refusal(of: member.name, ["externalID", "groups", "state"], "member"))
+                throw .invalidRequest(APIQuery.refusal(of: member.name, ["externalID", "groups", "state"], "member"))
             }
         }
     }

@@ -1,15 +1,13 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
 /// `/api/v1/webhooks`: the state of deliveries to applications, and a way to repeat them.
 extension WebRoutes {
     /// The size of an address in bytes; configured ones are far shorter.
     private static let longestURL = 2_048
 
-    func webhooks(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
+    func webhooks(_: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
         let now = clock.now()
         let found = try await endpoints?.database.webhookEndpoints() ?? []
         let kinds = Dictionary((endpoints?.targets ?? []).map { ($0.url, $0.kinds) }) { first, _ in first }
@@ -29,7 +27,6 @@ extension WebRoutes {
 
     /// Retries what the content names: `event`, `endpoint` or `allDead`.
     func retryWebhooks(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let body = try JSONBody(request, of: ["event", "endpoint", "allDead"])
         let object = body.object
         guard object.members.count == 1 else {
@@ -49,14 +46,11 @@ extension WebRoutes {
         let count = try await endpoints?.database.retryWebhooks(retry, at: clock.now()) ?? 0
         // No endpoint waits for it, and it was not given up.
         if case .event = retry, count == 0 { throw Failure(.webhookNotFound) }
-        return responses.json { writer in
-            writer.member("retried", Int64(count))
-        }
+        return responses.json { writer in writer.member("retried", Int64(count)) }
     }
 
     /// Sends one event to one endpoint and answers with the result.
     func testWebhook(_ request: ServerRequest, _: PathParameters) async throws(Failure) -> ServerResponse {
-        _ = try APIQuery(request)
         let body = try JSONBody(request, of: ["endpoint"])
         let url = try endpoint(in: body)
         guard let endpoints else { throw Failure(.webhookNotFound) }

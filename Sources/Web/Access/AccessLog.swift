@@ -1,17 +1,12 @@
-import Coding
-import Crypto
 package import HTTP
 import HTTPTypes
 package import Logging
 
-/// Logs one line for each request of visitors, proxies, apps and Apple: how it was answered, and nothing of its
-/// content.
+/// Logs one line for each request of visitors, proxies, apps and Apple: how it was answered, without its content.
 ///
 /// The path is logged as the route's pattern, since a path may contain an id and a query a state or a code. Proxies'
 /// requests and the files of pages are `debug`: they would bury the rest.
 package struct AccessLog: Sendable {
-    private static let message: Logger.Message = "request"
-
     private let settings: WebConfiguration.AccessLog
     private let logger: Logger
 
@@ -26,17 +21,16 @@ package struct AccessLog: Sendable {
     /// Whether answers of the fast path are logged. Read once per loop, so that otherwise a request costs nothing.
     package var hasFrequentLines: Bool { settings.requests == .all && logger.logLevel <= .debug }
 
-    /// - Parameters:
-    ///   - pattern: of the route; nil when there is none.
-    ///   - isFrequent: whether good answers of the route are many and tell little.
-    ///   - milliseconds: until the answer was made; it may not have been sent yet.
+    /// `pattern` is the route's; good answers of a frequent one tell little. `milliseconds` is until the answer was
+    /// made.
     func record(
         _ request: ServerRequest, _ response: ServerResponse, pattern: String?, isFrequent: Bool, id: RequestID,
         milliseconds: Int64
     ) {
         let status = Int(response.status.code)
         let level: Logger.Level = isFrequent && status < 500 ? .debug : .info
-        guard isWanted(status: status), logger.logLevel <= level else { return }
+        let isWanted = settings.requests == .all || settings.requests == .failures && status >= 400
+        guard isWanted, logger.logLevel <= level else { return }
         var metadata: Logger.Metadata = [
             LogKey.method: "\(Self.known(request.method))", LogKey.status: "\(status)", LogKey.requestID: "\(id)",
             LogKey.milliseconds: "\(milliseconds)", LogKey.protocolVersion: "\(request.version.text)",
@@ -49,27 +43,18 @@ package struct AccessLog: Sendable {
         case .stream: break
         }
         if let client = settings.clients.text(of: request.client) { metadata[LogKey.client] = "\(client)" }
-        logger.log(level: level, Self.message, metadata: metadata)
+        logger.log(level: level, "request", metadata: metadata)
     }
 
-    /// Logs an answer of the fast path to `GET /auth/verify`. Call it only while `hasFrequentLines`.
-    /// - Parameter client: the peer of the socket in the detail of `clients`; addresses named by a proxy have not been
-    ///   read.
+    /// Logs a fast answer to `GET /auth/verify`, while `hasFrequentLines`. `client` is the socket's peer, in the detail
+    /// of `clients`.
     package func recordFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
             LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(WebRoutes.verifyPattern)", LogKey.bytes: "0",
             LogKey.milliseconds: "0",
         ]
         if let client { metadata[LogKey.client] = "\(client)" }
-        logger.log(level: .debug, Self.message, metadata: metadata)
-    }
-
-    private func isWanted(status: Int) -> Bool {
-        switch settings.requests {
-        case .all: true
-        case .failures: status >= 400
-        case .none: false
-        }
+        logger.log(level: .debug, "request", metadata: metadata)
     }
 
     /// An unknown method is a text of the peer's choice.
@@ -84,7 +69,6 @@ package struct AccessLog: Sendable {
 extension WebConfiguration {
     /// `log.requests` and `log.clients`.
     package struct AccessLog: Hashable, Sendable {
-        /// Which requests are logged.
         package enum Requests: String, Sendable, CaseIterable {
             case all
             /// Answers from 400 on.

@@ -1,7 +1,6 @@
 import Accounts
 import Coding
 import Crypto
-import HTTP
 import HTTPTypes
 import Storage
 
@@ -46,8 +45,7 @@ final class AssertionFastPath {
     /// The field's line without a value, including the line end.
     var emptyLine: [UInt8] { name + Array("\r\n".utf8) }
 
-    /// Appends the field's line for a browser's session; false when the ordinary route must answer.
-    /// - Parameter audience: its position in the configuration.
+    /// Appends the line for a browser's session and the configured audience; false leaves it to the route.
     func append(token: Digest256, audience: Int, now: Timestamp, to output: inout [UInt8]) -> Bool {
         guard issuer.audiences.indices.contains(audience),
             let signer = issuer.keys.knownSigner(issuer.audiences[audience].algorithm, at: now)
@@ -66,8 +64,7 @@ final class AssertionFastPath {
         return isMade == true
     }
 
-    /// When an assertion was made and until when it is reused, in milliseconds of eight bytes each, and its text. Empty
-    /// for a session this path may not answer.
+    /// An assertion's time and reuse limit, in milliseconds of eight bytes, and its text; empty if not answerable.
     private func sign(
         _ signedIn: SignedIn, _ audience: AssertionAudience, _ now: Timestamp, _ signer: SigningKeys.Signer
     ) -> [UInt8] {

@@ -10,8 +10,6 @@ package import Crypto
 package struct AssertionIssuer: Sendable {
     /// `typ` of the header.
     static let type = "bramley-assertion+jwt"
-    /// Bytes of randomness in `jti`.
-    private static let identifierCount = 16
 
     private let issuer: String
     /// At least one; the first is the default.
@@ -25,20 +23,16 @@ package struct AssertionIssuer: Sendable {
         guard !configuration.assertionAudiences.isEmpty, let keys else { return nil }
         issuer = configuration.publicURL.absolute
         audiences = configuration.assertionAudiences
-        limits = configuration.sessions.limits
+        limits = configuration.sessionLimits
         self.random = random
         self.keys = keys
     }
 
     /// The audience with exactly this name; nil when it is not configured.
-    func audience(named name: String) -> AssertionAudience? {
-        audiences.first { $0.name.isExactly(name) }
-    }
+    func audience(named name: String) -> AssertionAudience? { audiences.first { $0.name.isExactly(name) } }
 
-    /// - Parameters:
-    ///   - signedIn: read after the request began; its user is active.
-    ///   - audience: one of `audiences`.
-    /// - Returns: the compact JWS and its end; nil when the session ends within the second.
+    /// For one of `audiences` and an active user, read after the request began: the compact JWS and its end. Nil when
+    /// the session ends within the second.
     func assertion(
         about signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp
     ) async throws(Failure) -> (token: Secret, expiresAt: Timestamp)? {
@@ -50,8 +44,7 @@ package struct AssertionIssuer: Sendable {
         _ signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp, with signer: SigningKeys.Signer
     ) throws(Failure) -> (token: Secret, expiresAt: Timestamp)? {
         // Never past the session's own end; whole seconds, rounded down.
-        let end = min(
-            now.adding(seconds: SigningKeySchedule.assertionLifetime), limits.end(of: signedIn.session))
+        let end = min(now.adding(seconds: SigningKeySchedule.assertionLifetime), limits.end(of: signedIn.session))
         let expiresAt = Timestamp(seconds: end.seconds)
         guard now < expiresAt else { return nil }
         do {
@@ -72,7 +65,7 @@ package struct AssertionIssuer: Sendable {
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(user.id.rawValue), "aud": .string(audience.name),
             "iat": .integer(issuedAt.seconds), "exp": .integer(expiresAt.seconds),
-            "jti": .string(Base64URL.encode(random.bytes(Self.identifierCount))),
+            "jti": .string(Base64URL.encode(random.bytes(16))),
             "sid": .string(session.id.rawValue), "auth_time": .integer(session.createdAt.seconds),
         ]
         if let email = user.email, let address = email.forApplications {

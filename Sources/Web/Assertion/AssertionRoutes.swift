@@ -6,11 +6,7 @@ import HTTPTypes
 
 /// `GET /api/v1/session/assertion` and `GET /.well-known/jwks.json`.
 extension WebRoutes {
-    /// Names the audience.
-    private static let audienceParameter = "audience"
-
-    /// Who is signed in, signed: for a page or an app that passes it to a backend. The credential is that of `GET
-    /// /api/v1/session`; `audience` names a configured audience, by default the first.
+    /// Who is signed in, signed for a backend. Credential as for `GET /api/v1/session`; without `audience`, the first.
     func assertion(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard let issuer else { throw Failure(.assertionNotConfigured) }
         let signedIn = try await reader.active(reader.credential(in: request.fields))
@@ -23,13 +19,9 @@ extension WebRoutes {
         }
     }
 
-    private func audience(
-        of request: ServerRequest, _ issuer: AssertionIssuer
-    ) throws(Failure) -> AssertionAudience {
+    private func audience(of request: ServerRequest, _ issuer: AssertionIssuer) throws(Failure) -> AssertionAudience {
         // Strict: a misspelt name would give the first audience an assertion that was meant for another.
-        guard let name = try APIQuery(request, names: [Self.audienceParameter])[Self.audienceParameter] else {
-            return issuer.audiences[0]
-        }
+        guard let name = try APIQuery(request, names: ["audience"])["audience"] else { return issuer.audiences[0] }
         guard let audience = issuer.audience(named: name) else {
             throw .invalidRequest("audience is not one of assertion.audience")
         }

@@ -8,7 +8,6 @@ import HTTPTypes
 /// it, empty unless somebody is signed in and the proxy asked, so that a client's own field never gets through. The
 /// proxy asks with `?assertion=NAME`, an audience's name, or `?assertion=true` for the first.
 extension WebRoutes {
-    /// The parameter by which a proxy asks.
     static let assertionParameter = "assertion"
 
     /// The requested audience; nil when none is. The value is `true`, `false` or an audience's name.
@@ -29,8 +28,7 @@ extension WebRoutes {
         if issuer != nil { fields[.authRequestAssertion] = "" }
     }
 
-    /// The answer for an active person, with the assertion if requested. A proxy that asked never gets less: without a
-    /// key the answer is a failure.
+    /// The answer for an active person, with the assertion if requested; without a key the answer is a failure.
     func adding(
         to answer: ServerResponse, _ signedIn: SignedIn?, _ request: ServerRequest
     ) async throws(Failure) -> ServerResponse {

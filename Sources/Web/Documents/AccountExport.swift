@@ -1,8 +1,7 @@
 package import Accounts
 package import Coding
 
-/// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`: read a page at a time
-/// and made in pieces. Never a token, sealed or not.
+/// Everything stored about a person, as JSON in pieces; for `GET /account/export` and `bramley users export`.
 package struct AccountExport: Sendable {
     /// Items read at once.
     private static let page = 100

@@ -2,8 +2,7 @@ import Accounts
 import Coding
 
 extension SignedIn {
-    /// The document of `GET /api/v1/session`: never the token, except for the app that signs in, nor the token's hash.
-    /// - Parameter token: for the app that has just signed in: a member before the others.
+    /// The document of `GET /api/v1/session`, with the token only for the app that has just signed in.
     func document(token: SessionToken? = nil) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
@@ -16,8 +15,7 @@ extension SignedIn {
         return writer.bytes
     }
 
-    /// A live session in the form of RFC 7662 §2.2.
-    /// - Parameter end: when the session ends unless it is used before.
+    /// A live session in the form of RFC 7662 §2.2, and its `end` unless it is used before.
     func introspection(issuer: String, end: Timestamp) -> [UInt8] {
         JSONWriter.introspection(of: user, client: session.clientID.rawValue) { writer in
             writer.member("iss", issuer)

@@ -38,9 +38,7 @@ package struct Inspection: Sendable {
             traffic: traffic.summary)
         return ServerResponse(status: .ok, fields: fields, body: .bytes(report.json))
     }
-}
 
-extension Inspection {
     /// Of the cookies that represent ours on their way through the proxy: same prefix, same attributes, no meaning.
     static let probeValue = "doctor"
 
@@ -158,9 +156,7 @@ final class TrafficSources: Sendable {
     private let clock: any WallClock
     private let state = Mutex(State())
 
-    init(clock: any WallClock) {
-        self.clock = clock
-    }
+    init(clock: any WallClock) { self.clock = clock }
 
     /// - Parameter client: its address as text.
     func record(_ client: String) {
@@ -185,8 +181,7 @@ final class TrafficSources: Sendable {
             let addresses = Set(hours.compactMap(\.first))
             let isOne = addresses.count == 1 && !hours.contains(where: \.hasOthers)
             return InspectionReport.Traffic(
-                requests: Int64(hours.reduce(0) { $0 + $1.requests }),
-                onlyAddress: isOne ? addresses.first : nil)
+                requests: Int64(hours.reduce(0) { $0 + $1.requests }), onlyAddress: isOne ? addresses.first : nil)
         }
     }
 }

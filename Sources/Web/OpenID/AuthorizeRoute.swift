@@ -1,7 +1,6 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
 /// `GET` and `POST /oidc/authorize` (OIDC Core §3.1.2): where a program sends people to sign in.
 extension WebRoutes {
@@ -9,10 +8,10 @@ extension WebRoutes {
     /// The parameter that names a request kept here.
     private static let keptName = "bramley_request"
 
-    /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET (RFC 9700 §4.12).
+    /// A post from another site brings no session cookie (`SameSite=Lax`): it continues as a GET (RFC 9700 §4.12).
     func postAuthorize(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
-        try signIns.noting(request)
+        try signIns.record(request)
         let fields = try Self.parameters(request.body)
         let encoded = FormEncoder.encode(fields.map { ($0.name, $0.value) })
         var query = String(decoding: encoded, as: UTF8.self)
@@ -27,7 +26,7 @@ extension WebRoutes {
 
     func authorize(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         do {
-            try signIns.noting(request)
+            try signIns.record(request)
         } catch {
             // Nobody would see a page of ours.
             let asked = AuthorizeRequest(try Self.parameters(Array((request.query ?? "").utf8)))
@@ -44,15 +43,15 @@ extension WebRoutes {
             return answer(error.providerError, client, address)
         }
         let signedIn = try await signedIn(request)
-        let result = try await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled)
-        switch result {
+        switch try await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled) {
         case .code(let code): return answer(address.answer(code: code, issuer: configuration.publicURL.absolute))
         case .error(let error): return answer(error, client, address)
         case .signIn(let query):
             guard let target = try await target(query) else { return full(address) }
             let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
-            return page(
-                request, for: target, signedIn, notice: .program(client.name, receives: received))
+            return show(
+                request, RequestedReturn(text: target.location, target: target), signedIn,
+                notice: .program(client.name, receives: received))
         case .notAllowed(let error):
             let target = targets.validate(
                 configuration.publicURL.path(Self.authorizePath) + "?" + (request.query ?? ""))
@@ -66,8 +65,6 @@ extension WebRoutes {
                 })
         }
     }
-
-    // MARK: The request
 
     /// Who asks, and where answers may go.
     private func asking(_ asked: AuthorizeRequest) async throws(Failure) -> (OpenIDClient, AnswerAddress) {
@@ -109,8 +106,6 @@ extension WebRoutes {
         return fields
     }
 
-    // MARK: Answers
-
     private func full(_ address: AnswerAddress) -> ServerResponse {
         let error = ProviderError(.temporarilyUnavailable, "too many long requests are under way; try again later")
         return answer(address.answer(error, issuer: configuration.publicURL.absolute))
@@ -143,8 +138,7 @@ extension WebRoutes {
 }
 
 extension Failure {
-    /// An address that a program sent, which is not one of its own. The log says what came, and what would have been
-    /// right.
+    /// An address that is not one of the program's own. The log says what came, and what would have been right.
     static func openIDRedirectRefused(
         _ client: OpenIDClient, _ name: String, _ sent: String, not known: [String]
     ) -> Failure {

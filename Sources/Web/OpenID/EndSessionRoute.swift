@@ -1,11 +1,10 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
 /// `GET` and `POST /oidc/logout` (OpenID Connect RP-Initiated Logout §2): a program signs its visitor out here too.
 extension WebRoutes {
-    /// A post from another site brings no session cookie (`SameSite=Lax`): it goes on as a GET.
+    /// A post from another site brings no session cookie (`SameSite=Lax`): it continues as a GET.
     func postProgramLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw Failure(.unsupportedMediaType) }
         let query = FormEncoder.encode(try Self.parameters(request.body).map { ($0.name, $0.value) })
@@ -13,8 +12,7 @@ extension WebRoutes {
             to: configuration.publicURL.path("/oidc/logout") + "?" + String(decoding: query, as: UTF8.self))
     }
 
-    /// Ends the session of the person whom the ID token names. Anybody else is asked first, on the page of `/logout`:
-    /// otherwise any site could sign people out.
+    /// Ends the session of the person whom the ID token names. Others are asked first: any site could sign them out.
     func programLogout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let fields = try Self.parameters(Array((request.query ?? "").utf8))
         let answer = try await provider.logout(LogoutRequest(fields))

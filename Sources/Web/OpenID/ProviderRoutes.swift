@@ -8,12 +8,9 @@ import HTTPTypes
 extension WebRoutes {
     /// OIDC Discovery §4, RFC 8414 §3. There is none while no program is registered.
     func programMetadata(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        guard try await !database.openIDClients().isEmpty else {
-            throw Failure(.openIDNotConfigured)
-        }
+        guard try await !database.openIDClients().isEmpty else { throw Failure(.openIDNotConfigured) }
         return responses.json(
-            try provider.metadata,
-            fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
+            try provider.metadata, fields: [.cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)"])
     }
 
     /// RFC 6749 §3.2, OIDC Core §3.1.3.
@@ -46,9 +43,7 @@ extension WebRoutes {
             throw Self.refusal(.tokenRequired, "", ProviderError(.invalidToken, "there is no access token"))
         }
         let held = try await provider.grant(access: token)
-        guard let held else {
-            throw .oauth(.invalidToken, "the access token is unknown or has ended")
-        }
+        guard let held else { throw .oauth(.invalidToken, "the access token is unknown or has ended") }
         return responses.json(JSONWriter.encode(held.claims))
     }
 

@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
 import HTTPTypes
 
@@ -16,23 +15,24 @@ extension OperatorPages {
     }
 
     func changePage(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
-        guard let action = try parameter("action", visit).flatMap({ OperatorAction(rawValue: $0) }) else {
+        let action = try Self.action(try parameter("action", visit))
+        return try await ask(visit, action, try parameter("target", visit) ?? "", filled: nil)
+    }
+
+    private static func action(_ name: String?) throws(Failure) -> OperatorAction {
+        guard let action = name.flatMap({ OperatorAction(rawValue: $0) }) else {
             throw .badRequest("action is unknown")
         }
-        return try await ask(visit, action, try parameter("target", visit) ?? "", filled: nil)
+        return action
     }
 
     func postChange(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         let form = try form(visit, ["action", "target"] + Self.fields)
-        guard let action = form["action"].flatMap({ OperatorAction(rawValue: $0) }) else {
-            throw .badRequest("action is unknown")
-        }
+        let action = try Self.action(form["action"])
         let target = form["target"] ?? ""
         guard visit.isFresh else { return try await ask(visit, action, target, filled: form) }
         switch try await perform(action, target, form, visit) {
-        case .done(let path):
-            let query = [("done", String?.some(action.rawValue))]
-            return responses.redirect(to: visit.link(path, query))
+        case .done(let path): return responses.redirect(to: visit.link(path, [("done", action.rawValue)]))
         case .shown(let section):
             let page = OperatorPage(tab: action.tab, title: visit.texts["actions.\(action)"], sections: [section])
             return self.page(page, visit)
@@ -42,8 +42,7 @@ extension OperatorPages {
         }
     }
 
-    /// The page that asks; for an old sign-in, the one that asks for a new one first.
-    /// - Parameter filled: what was entered before.
+    /// The page that asks, with what was entered before; for an old sign-in, the one that asks for a new one first.
     private func ask(
         _ visit: OperatorVisit, _ action: OperatorAction, _ target: String, filled: [String: String]?,
         problem: String? = nil
@@ -52,23 +51,17 @@ extension OperatorPages {
         guard var known = try await self.target(of: action, target, visit) else { throw Failure(.notFound) }
         if let filled {
             for index in known.fields.indices {
-                let field = known.fields[index]
-                if field.kind == .tick {
-                    known.fields[index].isTicked = filled[field.name] != nil
-                } else {
-                    known.fields[index].value = filled[field.name] ?? ""
-                }
+                let value = filled[known.fields[index].name]
+                (known.fields[index].value, known.fields[index].isTicked) = (value ?? "", value != nil)
             }
         }
-        let path = "/operator/change"
-        var section = OperatorSection(
-            heading: texts["actions.\(action)"], note: texts.text("what.\(action)", ["name": known.name]))
+        let (path, title) = ("/operator/change", texts["actions.\(action)"])
+        var section = OperatorSection(heading: title, note: texts.text("what.\(action)", ["name": known.name]))
         let cancel = visit.link(named: "cancel", to: action.tab.path)
         if visit.isFresh {
             section.form = OperatorForm(
-                link: visit.link(path),
-                hidden: [("action", action.rawValue), ("target", target)], fields: known.fields,
-                button: texts["actions.\(action)"], isDanger: action.isDanger)
+                link: visit.link(path), hidden: [("action", action.rawValue), ("target", target)],
+                fields: known.fields, button: title, isDanger: action.isDanger)
             section.links = [cancel]
         } else {
             let here = visit.link(path, [("action", action.rawValue), ("target", target)])
@@ -80,14 +73,12 @@ extension OperatorPages {
             let text = texts.text("tooOld", ["count": String(Session.recent / 60)])
             sections.insert(OperatorSection(heading: text, isWarning: true), at: 0)
         }
-        return self.page(
-            OperatorPage(tab: action.tab, title: texts["actions.\(action)"], sections: sections), visit,
-            status: problem == nil ? .ok : .conflict)
+        let page = OperatorPage(tab: action.tab, title: title, sections: sections)
+        return self.page(page, visit, status: problem == nil ? .ok : .conflict)
     }
 
     /// The names of every form's fields.
-    private static let fields: [String] =
-        ["groups"] + keyFields + clientFields
+    private static let fields: [String] = ["groups"] + keyFields + clientFields
 
     /// Nil when there is no such thing, or no longer.
     private func target(
@@ -95,9 +86,7 @@ extension OperatorPages {
     ) async throws(Failure) -> Target? {
         switch action {
         case .approve, .enable, .disable, .groups, .endSessions, .deleteUser:
-            guard let id = UserID(parsing: target),
-                let user = try await database.user(id)
-            else { return nil }
+            guard let id = UserID(parsing: target), let user = try await database.user(id) else { return nil }
             let groups = OperatorForm.Field(
                 kind: .line, name: "groups", label: visit.texts["columns.groups"],
                 value: user.groups.joined(separator: ", "), hint: visit.texts["groupsHint"])
@@ -174,11 +163,8 @@ extension OperatorPages {
         return try await change(target, UserPatch(groups: groups), visit)
     }
 
-    private func endSessions(
-        _ target: String, _ visit: OperatorVisit
-    ) async throws(Failure) -> OperatorOutcome {
-        guard let id = UserID(parsing: target) else { return .refused(problem: "gone") }
-        guard try await database.user(id) != nil else {
+    private func endSessions(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        guard let id = UserID(parsing: target), try await database.user(id) != nil else {
             return .refused(problem: "gone")
         }
         // The operator's own present session stays: otherwise nothing would say that it is done.
@@ -187,12 +173,11 @@ extension OperatorPages {
         return .done(path: "/operator/users/\(id.rawValue)")
     }
 
-    private func endSession(
-        _ target: String, _ visit: OperatorVisit
-    ) async throws(Failure) -> OperatorOutcome {
-        guard let id = SessionID(parsing: target) else { return .refused(problem: "gone") }
-        let wasThere = try await database.endSession(id, cause: .revokedByOperator, at: visit.now)
-        return wasThere ? .done(path: "/operator/sessions") : .refused(problem: "gone")
+    private func endSession(_ target: String, _ visit: OperatorVisit) async throws(Failure) -> OperatorOutcome {
+        guard let id = SessionID(parsing: target),
+            try await database.endSession(id, cause: .revokedByOperator, at: visit.now)
+        else { return .refused(problem: "gone") }
+        return .done(path: "/operator/sessions")
     }
 }
 
@@ -235,7 +220,6 @@ enum OperatorAction: String, Sendable, CaseIterable {
     }
 }
 
-/// The result of a change.
 enum OperatorOutcome: Sendable {
     /// Leads to this path, which says so.
     case done(path: String)

@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
 
 /// `/operator/clients`: the programs that sign people in by OpenID Connect.
@@ -25,12 +24,7 @@ extension OperatorPages {
         guard let id = OpenIDClientID(parsing: id),
             let client = try await database.openIDClient(id)
         else { throw Failure(.notFound) }
-        func fact(_ key: String, _ cells: [OperatorCell]) -> (label: String, cells: [OperatorCell]) {
-            (texts["columns.\(key)"], cells)
-        }
-        let usage = [
-            fact("lastUsed", [.moment(client.lastUsedAt)]), fact("lastRefused", [.moment(client.lastRefusedAt)]),
-        ]
+        func fact(_ key: String, _ cells: [OperatorCell]) -> OperatorFact { (texts["columns.\(key)"], cells) }
         let section = OperatorSection(
             heading: texts["about"],
             facts: [
@@ -44,15 +38,14 @@ extension OperatorPages {
                     "groups",
                     [.text(client.groups.isEmpty ? texts["everybody"] : client.groups.joined(separator: ", "))]),
                 fact("formerSecret", [.moment(client.secrets?.formerUntil)]),
-                fact("created", [.moment(client.createdAt)]),
-            ] + usage,
+                fact("created", [.moment(client.createdAt)]), fact("lastUsed", [.moment(client.lastUsedAt)]),
+                fact("lastRefused", [.moment(client.lastRefusedAt)]),
+            ],
             links: [visit.change(.editClient, id.rawValue)]
                 + (client.isPublic ? [] : [visit.change(.rotateSecret, id.rawValue)])
                 + [visit.change(.deleteClient, id.rawValue, isDanger: true)])
         return self.page(OperatorPage(tab: .clients, title: client.name, sections: [section]), visit)
     }
-
-    // MARK: Changes
 
     static let clientFields =
         ["clientID", "clientName", "public", "redirectURIs", "logoutURIs", "backChannel", "clientGroups", "pkce"]
@@ -77,8 +70,7 @@ extension OperatorPages {
         }
         var fields: [Field] = []
         if client == nil {
-            fields.append(
-                Field(kind: .line, name: "clientID", label: texts["columns.id"], hint: texts["clientIDHint"]))
+            fields.append(Field(kind: .line, name: "clientID", label: texts["columns.id"], hint: texts["clientIDHint"]))
         }
         fields += [
             Field(kind: .line, name: "clientName", label: texts["columns.name"], value: client?.name ?? ""),

@@ -1,11 +1,9 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
 import HTTPTypes
 
-/// Admits operators: people who are signed in, active, and in a group of `operator.groups`. Whatever an operator reads
-/// or writes is recorded under their user id.
+/// Admits operators: active people in a group of `operator.groups`. Whatever they read or write is recorded.
 extension OperatorPages {
     func admitting(_ handle: @escaping @Sendable (OperatorVisit) async throws(Failure) -> ServerResponse)
         -> RouteEntry.PlainHandler
@@ -29,22 +27,23 @@ extension OperatorPages {
             let actor = AuditActor.operatorPage(signedIn.user.id, network: network)
             return try await request.answered(for: actor) { () throws(Failure) in
                 let response = try await handle(visit)
-                try await recordLook(visit, response)
+                try await recordView(visit, response)
                 return response
             }
         }
     }
 
-    /// Records what an operator is about to see: a person's page or file, a page that asks about a person, or a list.
-    /// Nobody is shown what could not be recorded.
-    private func recordLook(_ visit: OperatorVisit, _ response: ServerResponse) async throws(Failure) {
+    /// Records what an operator is about to see, about a person or a list. What could not be recorded is not shown.
+    private func recordView(_ visit: OperatorVisit, _ response: ServerResponse) async throws(Failure) {
         guard [.ok, .conflict].contains(response.status) else { return }
         let path = configuration.publicURL.pathBelow(visit.request.path) ?? ""
         let parts = path.split(separator: "/").dropFirst().map(String.init)
         var object: String?
         var user = parts.count > 1 && parts[0] == "users" ? UserID(parsing: parts[1]) : nil
         if parts == ["change"] {
-            user = try target(visit).flatMap { UserID(parsing: $0) }
+            let isPost = visit.request.method == .post
+            let target = isPost ? try form(visit, ["target"])["target"] : try parameter("target", visit)
+            user = target.flatMap { UserID(parsing: $0) }
             // Without a person it is a form.
             guard user != nil else { return }
         } else if user == nil {
@@ -53,12 +52,6 @@ extension OperatorPages {
         }
         try await database.record(
             parts.last == "export" ? .userExported : .userViewed, user: user, object: object, at: visit.now)
-    }
-
-    /// What a change is about: in the address, or in the form.
-    private func target(_ visit: OperatorVisit) throws(Failure) -> String? {
-        if visit.request.method == .post { return try form(visit, ["target"])["target"] }
-        return try parameter("target", visit)
     }
 
     /// The requested path below `publicURL`, with its query.
@@ -93,7 +86,7 @@ extension OperatorPages {
         return response
     }
 
-    /// Refuses what another site began: it can lead here with the cookie, which is not the operator's wish.
+    /// Refuses what another site began: it can lead here with the cookie, without the operator asking.
     func requireOwn(_ visit: OperatorVisit) throws(Failure) {
         guard SameOrigin.isOwnOrTyped(visit.request.fields) else { throw Failure(.crossSite) }
     }
@@ -151,8 +144,7 @@ struct OperatorVisit: Sendable {
     ) -> OperatorOutcome {
         .shown(
             OperatorSection(
-                heading: name, note: texts["shownOnce"],
-                facts: facts.map { (texts["columns.\($0.column)"], [.code($0.value)]) },
+                heading: name, note: texts["shownOnce"], facts: facts.map { texts.fact($0.column, .code($0.value)) },
                 links: [link(named: "tabs.\(tab)", to: path)]))
     }
 

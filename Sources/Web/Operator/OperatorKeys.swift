@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
 
 /// `/operator/api-keys`: the keys of applications, made and revoked.
@@ -28,8 +27,6 @@ extension OperatorPages {
         return try await list.answer(visit, self)
     }
 
-    // MARK: Changes
-
     static let keyFields = ["keyName", "days"] + APIScope.allCases.map { "scope \($0.rawValue)" }
 
     func keyTarget(
@@ -51,9 +48,10 @@ extension OperatorPages {
         _ action: OperatorAction, _ target: String, _ form: [String: String], _ visit: OperatorVisit
     ) async throws(Failure) -> OperatorOutcome {
         guard action == .createKey else {
-            guard let id = APIKeyID(parsing: target) else { return .refused(problem: "gone") }
-            let wasThere = try await database.revokeAPIKey(id, at: visit.now)
-            return wasThere ? .done(path: "/operator/api-keys") : .refused(problem: "gone")
+            guard let id = APIKeyID(parsing: target), try await database.revokeAPIKey(id, at: visit.now) else {
+                return .refused(problem: "gone")
+            }
+            return .done(path: "/operator/api-keys")
         }
         let name = form["keyName"] ?? ""
         guard APIKey.accepts(name: name) else { return .refused(problem: "keyName") }
@@ -65,7 +63,7 @@ extension OperatorPages {
             end = visit.now.adding(seconds: days * 86_400)
         }
         let made = try await database.createAPIKey(
-            named: name, scopes: scopes, expiresAt: end, random: random, at: visit.now)
+            named: name, scopes: scopes, expiresAt: end, random: routes.random, at: visit.now)
         return visit.shownOnce(name, [("key", made.token.reveal())], back: .apiKeys, to: "/operator/api-keys")
     }
 }

@@ -112,8 +112,7 @@ struct OperatorCSV<Item: Sendable, Place: Sendable>: PieceSource {
 
     private static func line(_ fields: [String]) -> String { fields.map(field).joined(separator: ",") + "\r\n" }
 
-    /// Quoted, and never a formula: spreadsheets calculate what begins with one of these signs, and a name is chosen by
-    /// a stranger.
+    /// Quoted, and never a formula: spreadsheets calculate what begins with these signs, and strangers choose names.
     private static func field(_ text: String) -> String {
         let isFormula = text.utf8.first.map { Array("=+-@\t\r".utf8).contains($0) } ?? false
         return "\"" + (isFormula ? "'" : "") + text.replacing("\"", with: "\"\"") + "\""

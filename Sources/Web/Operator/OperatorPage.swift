@@ -3,7 +3,6 @@ import Coding
 
 /// What one of the operator's pages shows: a heading and sections, all in one template.
 struct OperatorPage: Sendable {
-    /// The pages of the navigation.
     enum Tab: String, Sendable, CaseIterable {
         case today, users, sessions, clients, webhooks, notifications
         case apiKeys = "api-keys"
@@ -17,12 +16,8 @@ struct OperatorPage: Sendable {
     var title: String
     var sections: [OperatorSection]
 
-    /// - Parameters:
-    ///   - notice: what was just done.
-    ///   - person: who is signed in.
-    func values(
-        notice: String?, person: String, texts: OperatorTexts, link: (String) -> String
-    ) -> PageValue {
+    /// With a `notice` of what was just done, for this signed-in `person`.
+    func values(notice: String?, person: String, texts: OperatorTexts, link: (String) -> String) -> PageValue {
         [
             "operator": [
                 "title": .text(title), "notice": .optional(notice), "person": .text(person),
@@ -45,15 +40,22 @@ struct OperatorTexts: Sendable {
 
     subscript(key: String) -> String { strings["operator.\(key)"] }
 
-    func text(_ key: String, _ values: [String: String]) -> String {
-        strings.text("operator.\(key)", values)
-    }
+    func text(_ key: String, _ values: [String: String]) -> String { strings.text("operator.\(key)", values) }
 
     func has(_ key: String) -> Bool { strings.has("operator.\(key)") }
 
     /// A word of a closed set: its text where there is one, otherwise itself.
     func word(_ set: String, _ value: String) -> String { has("\(set).\(value)") ? self["\(set).\(value)"] : value }
+
+    /// A row of facts, headed like the column.
+    func fact(_ column: String, _ cells: OperatorCell...) -> OperatorFact { (self["columns.\(column)"], cells) }
+
+    func cell(_ outcome: NotificationOutcome) -> OperatorCell {
+        .tag(word("outcomes", outcome.rawValue), isGood: outcome == .applied)
+    }
 }
+
+typealias OperatorFact = (label: String, cells: [OperatorCell])
 
 /// One card of a page. What it does not have is not shown.
 struct OperatorSection: Sendable {
@@ -64,7 +66,7 @@ struct OperatorSection: Sendable {
     var chart: PageValue?
     var search: PageValue?
     var filters: [PageValue] = []
-    var facts: [(label: String, cells: [OperatorCell])] = []
+    var facts: [OperatorFact] = []
     var table: OperatorTable?
     var links: [PageValue] = []
     var form: OperatorForm?
@@ -85,12 +87,8 @@ struct OperatorSection: Sendable {
 
 extension PageValue {
     /// A link below a section, or one that narrows its list.
-    static func link(
-        _ text: String, to link: String, isDanger: Bool = false, isCurrent: Bool = false
-    ) -> PageValue {
-        [
-            "text": .text(text), "link": .text(link), "isDanger": .flag(isDanger), "isCurrent": .flag(isCurrent),
-        ]
+    static func link(_ text: String, to link: String, isDanger: Bool = false, isCurrent: Bool = false) -> PageValue {
+        ["text": .text(text), "link": .text(link), "isDanger": .flag(isDanger), "isCurrent": .flag(isCurrent)]
     }
 
     /// - Parameter hidden: sent with it: the filters in force.
@@ -149,7 +147,6 @@ enum OperatorCell: Sendable {
     }
 }
 
-/// Rows of cells below headings.
 struct OperatorTable: Sendable {
     var columns: [String]
     var rows: [[OperatorCell]]
@@ -194,8 +191,7 @@ struct OperatorForm: Sendable {
 
     var values: PageValue {
         [
-            "link": .text(link), "hidden": .hidden(hidden), "button": .text(button),
-            "isDanger": .flag(isDanger),
+            "link": .text(link), "hidden": .hidden(hidden), "button": .text(button), "isDanger": .flag(isDanger),
             "fields": .list(
                 fields.map { field in
                     [

@@ -1,5 +1,4 @@
 import Accounts
-import Crypto
 import HTTP
 import HTTPTypes
 
@@ -13,7 +12,6 @@ struct OperatorPages: Sendable {
     var groups: [String] { configuration.operatorGroups }
     var configuration: WebConfiguration { routes.configuration }
     var responses: WebResponses { routes.responses }
-    var random: any RandomSource { routes.random }
     var database: Database { routes.database }
     var endpoints: WebhookEndpoints? { routes.endpoints }
     var team: TeamID { configuration.apple.teamID }
@@ -31,9 +29,9 @@ extension WebRoutes {
             _ handle: @escaping @Sendable (OperatorVisit, String) async throws(Failure) -> ServerResponse
         ) -> RouteEntry.Handler {
             { request, parameters throws(Failure) in
-                let id = parameters["id"] ?? ""
-                let admitted = pages.admitting { visit throws(Failure) in try await handle(visit, id) }
-                return try await admitted(request)
+                try await pages.admitting { visit throws(Failure) in
+                    try await handle(visit, parameters["id"] ?? "")
+                }(request)
             }
         }
         let clientEntries =

@@ -1,6 +1,5 @@
 import Accounts
 import HTTP
-import HTTPTypes
 
 /// `/operator/users`: people, found and listed.
 extension OperatorPages {
@@ -47,8 +46,6 @@ extension OperatorPages {
         return try await database.users(filter, after: cursor, limit: limit)
     }
 
-    // MARK: Rows
-
     private func peopleColumns(_ visit: OperatorVisit) -> [OperatorColumn<User>] {
         [
             .init("name") { person($0, $0.id, visit) }, .init("email") { .text($0.email?.address) },
@@ -58,8 +55,7 @@ extension OperatorPages {
         ]
     }
 
-    /// A link to somebody's page.
-    /// - Parameter user: nil for a person who is gone and has only the id.
+    /// A link to somebody's page; with a nil `user`, who is gone, only the id.
     func person(_ user: User?, _ id: UserID, _ visit: OperatorVisit) -> OperatorCell {
         guard let user else { return .code(id.rawValue) }
         return .link(

@@ -1,6 +1,5 @@
 import Accounts
 import HTTP
-import HTTPTypes
 
 /// `/operator/users/{id}`: everything about one person, on one page.
 extension OperatorPages {
@@ -17,8 +16,7 @@ extension OperatorPages {
             notifications(record, visit), events(record, deliveries, visit),
             OperatorSection(
                 heading: visit.texts["tabs.audit"],
-                table: OperatorTable(
-                    Self.auditColumns(visit.texts), log.items, visit.texts, empty: "nothing"),
+                table: OperatorTable(Self.auditColumns(visit.texts), log.items, visit.texts, empty: "nothing"),
                 links: [visit.link(named: "showAll", to: "/operator/audit", [("q", id.rawValue)])]),
         ]
         let title = PersonText.displayName(of: user) ?? visit.texts["noName"]
@@ -39,13 +37,9 @@ extension OperatorPages {
     ) async throws(Failure) -> (UserID, AccountRecord) {
         guard let id = UserID(parsing: id),
             let record = try await database.accountRecord(of: id, newest: count, at: visit.now)
-        else {
-            throw Failure(.notFound)
-        }
+        else { throw Failure(.notFound) }
         return (id, record)
     }
-
-    // MARK: Sections
 
     private func about(_ record: AccountRecord, _ visit: OperatorVisit) -> OperatorSection {
         let (user, texts, id) = (record.user, visit.texts, record.user.id.rawValue)
@@ -58,9 +52,6 @@ extension OperatorPages {
         let groups = user.groups.map { group -> OperatorCell in
             .link(group, visit.link("/operator/users", [("group", group)]))
         }
-        func fact(_ key: String, _ cells: OperatorCell...) -> (label: String, cells: [OperatorCell]) {
-            (texts["columns.\(key)"], cells)
-        }
         var email: [OperatorCell] = [.text(user.email?.address)]
         if user.email?.isVerified == false { email.append(.tag(texts["unverified"], isGood: false)) }
         if user.email?.isPrivate == true { email.append(.tag(texts["relay"], isGood: true)) }
@@ -68,10 +59,11 @@ extension OperatorPages {
         return OperatorSection(
             heading: texts["about"],
             facts: [
-                fact("state", OperatorPages.state(user.state, texts)), fact("name", .text(user.name.full)),
-                (texts["columns.email"], email), (texts["columns.groups"], groups), fact("id", .code(user.id.rawValue)),
-                fact("externalID", .text(user.externalID)), fact("since", .moment(user.createdAt)),
-                fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
+                texts.fact("state", Self.state(user.state, texts)), texts.fact("name", .text(user.name.full)),
+                (texts["columns.email"], email), (texts["columns.groups"], groups),
+                texts.fact("id", .code(user.id.rawValue)), texts.fact("externalID", .text(user.externalID)),
+                texts.fact("since", .moment(user.createdAt)),
+                texts.fact("realUser", .text(user.realUserStatus.map { texts.word("realUser", $0.rawValue) })),
             ],
             links: [
                 visit.change(state, id), visit.change(.groups, id), visit.change(.endSessions, id),
@@ -151,9 +143,9 @@ extension OperatorPages {
                 .init("time") { .moment($0.time) }, .init("type") { .code($0.kind.rawValue) },
                 .init("cause") { .text($0.cause?.rawValue ?? $0.fields.joined(separator: ", ")) },
                 .init("webhooks") { event in
-                    let undelivered = deliveries.filter { $0.event == event.id }.map { delivery in
-                        let key = delivery.isDead ? "givenUpAt" : "waitsFor"
-                        return texts.text(key, ["endpoint": WebhookRequest.origin(of: delivery.url)])
+                    let undelivered = deliveries.filter { $0.event == event.id }.map {
+                        texts.text(
+                            $0.isDead ? "givenUpAt" : "waitsFor", ["endpoint": WebhookRequest.origin(of: $0.url)])
                     }
                     return .text(undelivered.joined(separator: "; "))
                 },

@@ -1,5 +1,4 @@
 import Accounts
-import Coding
 import HTTP
 
 /// `/operator/notifications` and `/operator/webhooks`: what Apple said, and what applications are told.
@@ -21,8 +20,7 @@ extension OperatorPages {
             query: [("outcome", outcome?.rawValue)]
         ) { (place, limit) async throws(Failure) in
             let page = try await database.notifications(outcome: outcome, after: place, limit: limit)
-            let known = try await database.users(
-                team: team, subjects: Set(page.items.compactMap(\.subject)))
+            let known = try await database.users(team: team, subjects: Set(page.items.compactMap(\.subject)))
             return Page(items: page.items.map { ($0, $0.subject.flatMap { known[$0] }) }, next: page.next)
         }
         return try await list.answer(visit, self)
@@ -33,9 +31,7 @@ extension OperatorPages {
     ) -> [OperatorColumn<(item: RecordedNotification, user: User?)>] {
         [
             .init("received") { .moment($0.item.receivedAt) }, .init("type") { .code($0.item.type) },
-            .init("outcome") {
-                .tag(visit.texts.word("outcomes", $0.item.outcome.rawValue), isGood: $0.item.outcome == .applied)
-            },
+            .init("outcome") { visit.texts.cell($0.item.outcome) },
             .init("person") { item, user in
                 if let user { return person(user, user.id, visit) }
                 return item.subject.map { .code($0.rawValue) } ?? .text(nil)

@@ -4,8 +4,7 @@ import Accounts
 extension PageSamples {
     static func operatorPages(of users: [(name: String, user: User)], strings: Strings) -> [PageSample] {
         users.map { name, user in
-            PageSample(
-                template: "operator", name: "operator (\(name))", values: values(user, strings))
+            PageSample(template: "operator", name: "operator (\(name))", values: values(user, strings))
         }
     }
 

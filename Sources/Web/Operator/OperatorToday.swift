@@ -35,16 +35,14 @@ package final class OperatorConsole: Sendable {
     /// Nil before the first.
     var lastExamination: Examination? { examinations.withLock { $0.last } }
 
-    /// Examines now, or returns what was found within a minute. One examination at a time.
-    /// - Returns: nil while the first is under way for somebody else.
+    /// Examines now, or returns what was found within a minute; nil while the first is under way for somebody else.
     func examination(at now: Timestamp) async -> Examination? {
         let isOurs = examinations.withLock { state in
             if let last = state.last, last.time <= now, now < last.time.adding(seconds: Self.examinationLifetime) {
                 return false
             }
-            if state.isRunning { return false }
-            state.isRunning = true
-            return true
+            defer { state.isRunning = true }
+            return !state.isRunning
         }
         guard isOurs else { return lastExamination }
         let findings = await examine()
@@ -65,9 +63,10 @@ extension OperatorPages {
 
     func today(_ visit: OperatorVisit) async throws(Failure) -> ServerResponse {
         try await console.report()
+        let counts = try await database.signIns(since: SignInChart.start(at: visit.now))
         let sections = [
-            try await pending(visit), try await signIns(visit), try await failures(visit), try await apple(visit),
-            try await health(visit), try await servers(visit),
+            try await pending(visit), signIns(counts, visit), try await failures(counts, visit),
+            try await apple(visit), health(visit), try await servers(visit),
         ]
         let page = OperatorPage(tab: .today, title: visit.texts["tabs.today"], sections: sections)
         return self.page(page, visit)
@@ -79,7 +78,7 @@ extension OperatorPages {
         let result = await console.examination(at: visit.now)
         let section = OperatorSection(
             heading: texts["doctor"], note: texts["doctorNote"],
-            facts: [(texts["columns.time"], [.moment(result?.time)])],
+            facts: [texts.fact("time", .moment(result?.time))],
             table: OperatorTable(findingColumns(texts), result?.findings ?? [], texts, empty: "underWay"))
         return self.page(OperatorPage(tab: .today, title: texts["doctor"], sections: [section]), visit)
     }
@@ -91,8 +90,6 @@ extension OperatorPages {
             .init("detail") { .text($0.detail) }, .init("next") { .text($0.nextStep) },
         ]
     }
-
-    // MARK: Sections
 
     private func pending(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
@@ -108,25 +105,16 @@ extension OperatorPages {
                 ], page.items, texts, empty: "nobodyWaits"), links: page.next == nil ? [] : [all])
     }
 
-    private func signIns(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
-        let texts = visit.texts
-        let chart = SignInChart(try await counts(visit), at: visit.now)
-        return OperatorSection(
-            heading: texts["signIns"], chart: chart.markup(label: texts["signIns"], texts: texts))
-    }
-
-    private func counts(_ visit: OperatorVisit) async throws(Failure) -> [SignInCount] {
-        let start = visit.now.hour.adding(seconds: -Int64(SignInChart.hours - 1) * 3_600)
-        return try await database.signIns(since: start)
+    private func signIns(_ counts: [SignInCount], _ visit: OperatorVisit) -> OperatorSection {
+        let (chart, heading) = (SignInChart(counts, at: visit.now), visit.texts["signIns"])
+        return OperatorSection(heading: heading, chart: chart.markup(label: heading, texts: visit.texts))
     }
 
     /// What did not work, the most frequent first, in the words of the visitor's page, and what an operator can do.
-    private func failures(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
+    private func failures(_ counts: [SignInCount], _ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
         let texts = visit.texts
         var numbers: [String: Int] = [:]
-        for count in try await counts(visit) where !count.reason.isEmpty {
-            numbers[count.reason, default: 0] += count.number
-        }
+        for count in counts where !count.reason.isEmpty { numbers[count.reason, default: 0] += count.number }
         for (reason, number) in try await outdated(numbers) { numbers[reason] = number }
         let ordered = numbers.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         return OperatorSection(
@@ -136,16 +124,14 @@ extension OperatorPages {
                     .init("number") { .text(String($0.value)) }, .init("reason") { .code($0.key) },
                     .init("meaning") {
                         let key = "errors.\($0.key).title"
-                        return .text(
-                            texts.strings.has(key) ? texts.strings[key] : texts.word("reasons", $0.key))
+                        return .text(texts.strings.has(key) ? texts.strings[key] : texts.word("reasons", $0.key))
                     },
                     .init("next") { .text(texts.has("steps.\($0.key)") ? texts["steps.\($0.key)"] : texts["noStep"]) },
                 ], ordered, texts, empty: "noFailures"))
     }
 
-    /// Those who were refused for their state and are in another by now, or are gone, are no trouble any more: at most
-    /// as many count as are in it.
-    /// - Returns: nil for a reason that nobody meets any more.
+    /// Those who were refused for their state and have left it are no longer trouble: at most as many count as are in
+    /// it. Nil for a reason that nobody meets any more.
     private func outdated(_ numbers: [String: Int]) async throws(Failure) -> [(String, Int?)] {
         let states: [(ReasonCode, User.State)] = [(.userPending, .pending), (.userDisabled, .disabled)]
         guard states.contains(where: { numbers[$0.0.rawValue] != nil }) else { return [] }
@@ -165,16 +151,13 @@ extension OperatorPages {
         return OperatorSection(
             heading: texts["lastNotification"],
             facts: [
-                (texts["columns.received"], [.moment(last.receivedAt)]), (texts["columns.type"], [.code(last.type)]),
-                (
-                    texts["columns.outcome"],
-                    [.tag(texts.word("outcomes", last.outcome.rawValue), isGood: last.outcome == .applied)]
-                ),
+                texts.fact("received", .moment(last.receivedAt)), texts.fact("type", .code(last.type)),
+                texts.fact("outcome", texts.cell(last.outcome)),
             ])
     }
 
     /// What doctor found last; a new examination takes seconds, so it is asked for.
-    private func health(_ visit: OperatorVisit) async throws(Failure) -> OperatorSection {
+    private func health(_ visit: OperatorVisit) -> OperatorSection {
         let texts = visit.texts
         let link = visit.link(named: "examine", to: "/operator/doctor")
         guard let last = console.lastExamination else {
@@ -182,7 +165,7 @@ extension OperatorPages {
         }
         let found = last.findings.filter { !$0.isGood }
         return OperatorSection(
-            heading: texts["doctor"], facts: [(texts["columns.time"], [.moment(last.time)])],
+            heading: texts["doctor"], facts: [texts.fact("time", .moment(last.time))],
             table: OperatorTable(findingColumns(texts), found, texts, empty: "allGood"), links: [link])
     }
 
@@ -191,10 +174,7 @@ extension OperatorPages {
         let running = try await database.servers(seen: visit.now.adding(seconds: -Self.seen))
         return OperatorSection(
             heading: texts["servers"],
-            facts: [
-                (texts["columns.version"], [.code(console.version)]),
-                (texts["columns.database"], [.code(console.database)]),
-            ],
+            facts: [texts.fact("version", .code(console.version)), texts.fact("database", .code(console.database))],
             table: OperatorTable(
                 [
                     .init("host") { .code($0.host) }, .init("version") { .code($0.version) },

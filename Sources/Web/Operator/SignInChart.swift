@@ -7,7 +7,7 @@ struct SignInChart: Sendable {
     enum Band: String, Sendable, CaseIterable {
         case signedIn, refused, failed
 
-        /// - Returns: nil for steps on the way, which another outcome follows.
+        /// - Returns: nil for intermediate steps, which another outcome follows.
         init?(outcome: String) {
             switch outcome {
             case "signed_in", "already_signed_in", "link_authorized": self = .signedIn
@@ -18,14 +18,14 @@ struct SignInChart: Sendable {
         }
     }
 
-    static let hours = 24
+    private static let hours = 24
     private static let (width, height, gap) = (30, 120, 6)
 
     /// Oldest first; each has every band.
     private let columns: [(hour: Timestamp, numbers: [Band: Int])]
 
     init(_ counts: [SignInCount], at now: Timestamp) {
-        let first = now.hour.adding(seconds: -Int64(Self.hours - 1) * 3_600)
+        let first = Self.start(at: now)
         var numbers: [Timestamp: [Band: Int]] = [:]
         for count in counts where count.hour >= first {
             if let band = Band(outcome: count.outcome) {
@@ -38,10 +38,12 @@ struct SignInChart: Sendable {
         }
     }
 
+    /// When the oldest of its hours began.
+    static func start(at now: Timestamp) -> Timestamp { now.hour.adding(seconds: -Int64(hours - 1) * 3_600) }
+
     func total(_ band: Band) -> Int { columns.reduce(0) { $0 + ($1.numbers[band] ?? 0) } }
 
-    /// The picture, its hours and its legend, which has the sums.
-    /// - Parameter label: what the picture shows, for those who do not see it.
+    /// The picture, its hours and its legend, which has the sums; `label` describes it for those who do not see it.
     func markup(label: String, texts: OperatorTexts) -> PageValue {
         let hours = stride(from: 0, to: Self.hours, by: 6).map { "<span>\(Self.text(columns[$0].hour)) UTC</span>" }
         let legend = Band.allCases.map { band in

@@ -1,18 +1,15 @@
 import Accounts
 import Coding
-import Storage
 
 // The values of the pages of an account.
 extension PageValue {
-    /// The account page.
-    /// - Parameter next: the link to the next page of sessions.
+    /// The account page, with the link to the next page of sessions.
     static func account(
         of user: User, sessions: AccountSessions, next: String?, notice: String?, strings: Strings
     ) -> PageValue {
         [
             "user": .person(user, strings: strings),
-            "sessions": .list(
-                sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
+            "sessions": .list(sessions.items.map { .session($0, current: sessions.current, strings: strings) }),
             "account": [
                 "hasOthers": .flag(sessions.items.contains { $0.id != sessions.current }),
                 "next": .optional(next), "notice": .optional(notice),
@@ -20,11 +17,8 @@ extension PageValue {
         ]
     }
 
-    /// The page before an account's deletion.
-    /// - Parameters:
-    ///   - isFresh: whether the sign-in is at most `Session.recent` old.
-    ///   - tellsApple: whether there is a token by which Apple can be told.
-    ///   - again: the link to a new sign-in.
+    /// The page before an account's deletion: of a fresh sign-in (`Session.recent`), or with a link to a new one
+    /// (`again`); `tellsApple` if a token allows it.
     static func deletion(
         of user: User, isFresh: Bool, tellsApple: Bool, again: String, notice: String?, strings: Strings
     ) -> PageValue {
@@ -44,20 +38,16 @@ extension PageValue {
         ["deletion": ["isTold": .flag(apple == .told), "isUntold": .flag(apple == .untold)]]
     }
 
-    /// The sign-out page.
-    /// - Parameter returnTo: validated; nil leads to our own page that confirms the sign-out.
+    /// The sign-out page; without a validated `returnTo`, our own page then confirms the sign-out.
     static func logout(of user: User, returnTo: String?, strings: Strings) -> PageValue {
         let name = PersonText.displayName(of: user) ?? strings["account.someone"]
         return [
             "user": .person(user, strings: strings),
-            "logout": [
-                "lead": strings.html("logout.lead", ["name": name]), "returnTo": .optional(returnTo),
-            ],
+            "logout": ["lead": strings.html("logout.lead", ["name": name]), "returnTo": .optional(returnTo)],
         ]
     }
 
-    /// The form that is posted again from our own origin.
-    /// - Parameter address: where the form is posted; it goes on there at once.
+    /// The form that is posted again from our own origin, at once, to `address`.
     static func repost(fields: [(name: String, value: String)], to address: String) -> PageValue {
         ["page": ["action": .text(address)], "fields": .hidden(fields)]
     }
@@ -75,16 +65,12 @@ enum DeletionAtApple: String, CaseIterable, Sendable {
     case unknown
 
     init(_ deletion: UserDeletion) {
-        switch deletion {
-        case .unknown, .conditionFailed, .lastOperator: self = .unknown
-        case .deleted: self = deletion.appleIsTold == true ? .told : .untold
-        }
+        self = deletion.appleIsTold.map { $0 ? .told : .untold } ?? .unknown
     }
 }
 
 /// The sessions on the account page: this browser's first, then by their last use, a page at a time.
 struct AccountSessions: Sendable {
-    /// Sessions on a page.
     static let pageSize = 25
 
     var current: SessionID

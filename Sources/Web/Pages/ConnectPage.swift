@@ -1,5 +1,4 @@
 import Accounts
-import Coding
 
 /// The page on which an account is connected with Apple.
 struct ConnectPage: Sendable {
@@ -18,7 +17,6 @@ struct ConnectPage: Sendable {
         var other: String
     }
 
-    /// Settings of Apple's button.
     struct Button: Sendable {
         var state: String
         var nonce: String
@@ -31,9 +29,7 @@ struct ConnectPage: Sendable {
         var scriptNonce: String
     }
 
-    func values(
-        button: Button?, locale: PageLocale, strings: Strings, configuration: WebConfiguration
-    ) -> PageValue {
+    func values(button: Button?, locale: PageLocale, strings: Strings, configuration: WebConfiguration) -> PageValue {
         func text(_ key: String) -> PageValue { .text(strings["connect.\(key)"]) }
         let person: PageValue = .optional(waiting.map { $0.name ?? strings["connect.justNow"] })
         let own: PageValue = [

@@ -18,9 +18,8 @@ struct LanguageChoice: Sendable {
         tags = offered.map { LanguageTag($0) }
     }
 
-    /// - Parameters:
-    ///   - uiLocales: OpenID Connect Core §3.1.2.1: tags in order of preference, separated by spaces.
-    ///   - acceptLanguage: RFC 9110 §12.5.4. Invalid values are ignored.
+    /// By tags separated by spaces (OpenID Connect Core §3.1.2.1), then RFC 9110 §12.5.4, where invalid values are
+    /// ignored.
     func choose(uiLocales: String?, acceptLanguage: String?) -> PageLocale {
         let fallback = PageLocale(offered.first ?? "en")
         guard offered.count > 1 else { return fallback }
@@ -34,9 +33,7 @@ struct LanguageChoice: Sendable {
     }
 
     /// The offered language with exactly this tag, as an attempt carries it.
-    func offeredLocale(_ tag: String) -> String? {
-        offered.first { $0.isExactly(tag) }
-    }
+    func offeredLocale(_ tag: String) -> String? { offered.first { $0.isExactly(tag) } }
 
     private enum Preference {
         case tag(LanguageTag)
@@ -45,10 +42,7 @@ struct LanguageChoice: Sendable {
     }
 
     private func first(of preferences: [Preference], isRough: Bool) -> String? {
-        for preference in preferences {
-            if let found = match(preference, isRough: isRough) { return offered[found] }
-        }
-        return nil
+        preferences.lazy.compactMap { match($0, isRough: isRough) }.first.map { offered[$0] }
     }
 
     private func match(_ preference: Preference, isRough: Bool) -> Int? {

@@ -1,9 +1,6 @@
 import Accounts
-import Coding
 
-/// The login page of one language, rendered once at start and cut where requests differ.
-///
-/// Rendering costs about 100 µs, joining the parts less than one.
+/// The login page of one language, rendered once at start (about 100 µs) and cut where requests differ.
 struct LoginPage: Sendable {
     /// The content of the gaps for one request.
     struct Content: Sendable {
@@ -24,7 +21,7 @@ struct LoginPage: Sendable {
     enum Notice: Sendable {
         /// Already signed in, with this name.
         case alreadySignedIn(String)
-        /// Sent back right after signing in; this target is the way on.
+        /// Sent back right after signing in, from this target, to which a link leads.
         case bounced(target: String)
         /// The origin to which the visitor returns.
         case returnsTo(String)
@@ -76,10 +73,9 @@ struct LoginPage: Sendable {
             case .gap(.scriptNonce): page.append(contentsOf: HTMLText.escapedBytes(content.scriptNonce))
             case .gap(.query):
                 page.append(
-                    contentsOf: HTMLText.escapedBytes(ReturnWish.query(content.returnTo, content.errorReturn)))
+                    contentsOf: HTMLText.escapedBytes(RequestedReturn.query(content.returnTo, content.errorReturn)))
                 if let parameter = locale.parameter { page.append(contentsOf: "&amp;\(parameter)".utf8) }
-            case .gap(.cancelled):
-                page.append(contentsOf: HTMLText.escapedBytes(content.cancelled ?? ""))
+            case .gap(.cancelled): page.append(contentsOf: HTMLText.escapedBytes(content.cancelled ?? ""))
             case .gap(.notice):
                 if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale)) }
             }
@@ -148,7 +144,7 @@ struct LoginPage: Sendable {
             "apple": [
                 "clientID": .text(apple.servicesID), "scope": .text(apple.scopes.joined(separator: " ")),
                 "redirectURI": .text(configuration.publicURL.callbackURL), "scriptURL": .text(script),
-                "opensWindow": .flag(configuration.login.mode == .popup),
+                "opensWindow": .flag(configuration.login.opensWindow),
             ],
             "attempt": [
                 "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "query": .html(Gap.query.mark),
@@ -157,8 +153,7 @@ struct LoginPage: Sendable {
                 "lifetime": .text(String(lifetime)),
             ],
             "button": [
-                "attributes": .list(
-                    button.attributes.map { ["name": .text($0.name), "value": .text($0.value)] }),
+                "attributes": .list(button.attributes.map { ["name": .text($0.name), "value": .text($0.value)] }),
                 "followsScheme": .flag(button.color == nil),
                 "class": .text(button.color?.rawValue ?? "scheme"),
                 "cssWidth": .text(button.cssWidth), "cssHeight": .text(button.cssHeight),
@@ -169,8 +164,7 @@ struct LoginPage: Sendable {
             "sharing": [
                 "nothing": .flag(apple.scopes.isEmpty),
                 "name": .flag(apple.scopes == ["name"]),
-                "email": .flag(apple.scopes == ["email"]),
-                "both": .flag(apple.scopes.count > 1),
+                "email": .flag(apple.scopes == ["email"]), "both": .flag(apple.scopes.count > 1),
             ],
         ]
     }

@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import HTTP
 
 /// A page that says what happened and what to do next, with links to do it.
 struct MessagePage: Sendable {
@@ -29,7 +28,6 @@ struct MessagePage: Sendable {
 }
 
 extension MessagePage {
-    /// The page of a failure.
     init(_ failure: Failure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
         let actions =
@@ -70,8 +68,7 @@ extension MessagePage {
         }
     }
 
-    /// The page of an error code, by its key under `errors` in the strings.
-    /// - Parameter program: its name, where the text has one.
+    /// The page of an error code, by its key under `errors` in the strings, and the program that the text may name.
     init(
         code: String, _ strings: Strings, _ configuration: WebConfiguration, _ actions: [Action],
         program: String? = nil
@@ -94,7 +91,6 @@ extension MessagePage {
         return page
     }
 
-    /// What a visitor can do next.
     private static func actions(
         after failure: Failure, _ strings: Strings, _ locale: PageLocale, _ configuration: WebConfiguration
     ) -> [Action] {
@@ -116,12 +112,11 @@ extension MessagePage {
             guard mayHelp, failure.code != .replayed else { return [back ?? home] }
             return [action("tryAgain", "/link/\(link)")] + (back.map { [$0] } ?? [])
         }
-        let target = visit?.returnTo.map { "?" + ReturnWish.query($0.location, visit?.errorReturn) } ?? ""
+        let target = visit?.returnTo.map { "?" + RequestedReturn.query($0.location, visit?.errorReturn) } ?? ""
         let again = action("tryAgain", "/login" + target)
         switch failure.code {
         case .notAllowed:
-            let account = Action(
-                text: strings["forbidden.account"], link: locale.link(url.path("/account")))
+            let account = Action(text: strings["forbidden.account"], link: locale.link(url.path("/account")))
             return [otherAccount(returnTo: visit?.returnTo), account]
         case .openIDNotAllowed:
             let text = strings.text("forbidden.backTo", ["program": visit?.program?.name ?? ""])
@@ -169,9 +164,7 @@ extension MessagePage {
     }
 
     /// - Parameter template: `message`, or `standalone` for one that needs no other file.
-    func render(
-        _ pages: Pages, locale: PageLocale, errorID: String? = nil, template: String = "message"
-    ) -> [UInt8] {
+    func render(_ pages: Pages, locale: PageLocale, errorID: String? = nil, template: String = "message") -> [UInt8] {
         pages.render(template, locale: locale, values(errorID: errorID))
     }
 

@@ -1,24 +1,23 @@
-/// Renders every page in every configured language with `PageSamples`, and checks the result: `bramley check`.
-package enum PageCheck {
-    /// One rendered page.
-    package struct Rendering: Sendable {
-        /// `login (signed out)`
-        package var name: String
-        package var template: String
-        /// One of `pages.locales`.
-        package var locale: String
-        package var html: String
-    }
+package struct PageRendering: Sendable {
+    /// `login (signed out)`
+    package var name: String
+    package var template: String
+    package var locale: String
+    package var html: String
+}
 
-    package static func renderings(_ configuration: WebConfiguration) throws(PagesError) -> [Rendering] {
-        let pages = try Pages(configuration: configuration)
-        return configuration.locales.flatMap { tag in
+// Renders every page in every configured language with `PageSamples`, and checks the result: `bramley check`.
+extension WebConfiguration {
+    package func pageRenderings() throws(PagesError) -> [PageRendering] {
+        let pages = try Pages(configuration: self)
+        return locales.flatMap { tag in
             let locale = PageLocale(tag)
-            return samples(locale, pages, configuration).map { sample in
+            let samples = PageSamples.all(locale: locale, strings: pages.strings(locale), configuration: self)
+            return samples.map { sample in
                 let bytes =
                     sample.login.map { pages.login(locale: locale, $0) }
                     ?? pages.render(sample.template, locale: locale, sample.values)
-                return Rendering(
+                return PageRendering(
                     name: sample.name, template: sample.template, locale: tag,
                     html: String(decoding: bytes, as: UTF8.self))
             }
@@ -26,15 +25,15 @@ package enum PageCheck {
     }
 
     /// Templates that are parts of others, and one of those, whose values they get.
-    package static let parts = ["apple_head": "login", "apple_button": "login", "operator_cell": "operator"]
+    package static let templateParts = ["apple_head": "login", "apple_button": "login", "operator_cell": "operator"]
 
     /// Every problem with the templates and their results.
-    package static func problems(_ configuration: WebConfiguration) -> [PageProblem] {
-        var configuration = configuration
+    package func pageProblems() -> [PageProblem] {
+        var configuration = self
         var problems: [PageProblem] = []
         while true {
             do throws(PagesError) {
-                return problems + (try found(configuration))
+                return problems + (try configuration.foundProblems())
             } catch {
                 problems.append(
                     PageProblem(
@@ -47,12 +46,12 @@ package enum PageCheck {
         }
     }
 
-    private static func found(_ configuration: WebConfiguration) throws(PagesError) -> [PageProblem] {
-        let names = try problemsOfNames(configuration)
+    private func foundProblems() throws(PagesError) -> [PageProblem] {
+        let names = try problemsOfNames()
         var seen: Set<String> = []
-        let rendered = try renderings(configuration).flatMap { rendering in
+        let rendered = try pageRenderings().flatMap { rendering in
             // A template's problem appears in every language, and with every sample: report it once.
-            faults(of: rendering).filter { seen.insert("\(rendering.template) \($0.fault)").inserted }.map {
+            rendering.faults().filter { seen.insert("\(rendering.template) \($0.fault)").inserted }.map {
                 PageProblem(
                     path: "templates/\(rendering.template).mustache",
                     fault: "makes a page that \($0.fault): \(rendering.name), in \(rendering.locale).",
@@ -63,45 +62,33 @@ package enum PageCheck {
     }
 
     /// The names a template may use, with and without their sections; also for the reference.
-    package static func variables(
-        ofTemplate template: String, _ configuration: WebConfiguration
-    ) throws(PagesError) -> Set<String> {
-        let pages = try Pages(configuration: configuration)
-        let locale = PageLocale(configuration.locales.first ?? "en")
-        return names(of: template, locale, pages, configuration)
+    package func variables(ofTemplate template: String) throws(PagesError) -> Set<String> {
+        names(of: template, PageLocale(locales.first ?? "en"), try Pages(configuration: self))
     }
 
-    private static func samples(
-        _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
-    ) -> [PageSample] {
-        PageSamples.all(locale: locale, strings: pages.strings(locale), configuration: configuration)
-    }
-
-    private static func names(
-        of template: String, _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
-    ) -> Set<String> {
-        let template = parts[template] ?? template
+    private func names(of template: String, _ locale: PageLocale, _ pages: Pages) -> Set<String> {
+        let template = Self.templateParts[template] ?? template
         var names: Set<String> = []
         pages.base(locale).collectNames(into: &names)
-        for sample in samples(locale, pages, configuration) {
+        for sample in PageSamples.all(locale: locale, strings: pages.strings(locale), configuration: self) {
             // A notice is rendered separately, and inserted into the login page.
             let own = sample.login == nil ? sample.template : "notice"
             if own == template { sample.values.collectNames(into: &names) }
         }
         if template == "login" {
-            LoginPage.values(locale: locale.tag, configuration: configuration).collectNames(into: &names)
+            LoginPage.values(locale: locale.tag, configuration: self).collectNames(into: &names)
         }
         return names
     }
 
-    private static func problemsOfNames(_ configuration: WebConfiguration) throws(PagesError) -> [PageProblem] {
-        let files = PageFiles(overrides: configuration.pageOverrides)
-        let pages = try Pages(configuration: configuration)
-        let locale = PageLocale(configuration.locales.first ?? "en")
+    private func problemsOfNames() throws(PagesError) -> [PageProblem] {
+        let files = PageFiles(overrides: pageOverrides)
+        let pages = try Pages(configuration: self)
+        let locale = PageLocale(locales.first ?? "en")
         var problems: [PageProblem] = []
         for template in files.templates {
             let path = "templates/\(template).mustache"
-            let known = Set(names(of: template, locale, pages, configuration).flatMap(Self.suffixes) + ["."])
+            let known = Set(names(of: template, locale, pages).flatMap(Self.suffixes) + ["."])
             for tag in pages.tags(ofTemplate: template) where tag.kind == .value && !known.contains(tag.name) {
                 problems.append(
                     PageProblem(
@@ -117,23 +104,25 @@ package enum PageCheck {
         let parts = name.split(separator: ".")
         return Set(parts.indices.map { parts[$0...].joined(separator: ".") })
     }
+}
 
-    /// A problem with a page, as the rest of a sentence about it, and what to do.
-    private typealias Fault = (fault: String, remedy: String)
-
-    private static func faults(of rendering: Rendering) -> [Fault] {
-        let html = Array(rendering.html.utf8)
-        var faults: [Fault] = []
+extension PageRendering {
+    /// Problems with the page, each as the rest of a sentence about it, and what to do.
+    fileprivate func faults() -> [(fault: String, remedy: String)] {
+        let bytes = Array(html.utf8)
+        let hasButton = template == "login" || template == "connect"
+        var faults: [(fault: String, remedy: String)] = []
         // By bytes: comparing characters would take most of the time of `bramley check`.
         func contains(_ text: String) -> Bool {
             let text = Array(text.utf8)
-            return html.indices.contains { html[$0] == text[0] && html[$0...].starts(with: text) }
+            return bytes.indices.contains { bytes[$0] == text[0] && bytes[$0...].starts(with: text) }
         }
         func expect(_ isGood: Bool, _ fault: String, _ remedy: String) {
             if !isGood { faults.append((fault, remedy)) }
         }
         expect(contains("<h1"), "has no heading", "Give it one <h1>.")
-        if let name = hole(in: rendering.html) {
+        // The placeholders that are filled per request; those of the site are filled at start.
+        if let name = Strings.placeholders(in: html).intersection(StringsFile.placeholders).min() {
             expect(
                 false, "shows {\(name)}",
                 "Show the finished text instead, such as logout.lead for t.logout.lead; "
@@ -142,28 +131,20 @@ package enum PageCheck {
         expect(!contains("<b>\"Bobby\""), "shows markup out of a name", "Report this.")
         expect(!contains("\u{E000}"), "shows a gap nobody fills", "Report this.")
         expect(
-            RefusedMarkup.tags(in: html).allSatisfy { tag in
+            RefusedMarkup.tags(in: bytes).allSatisfy { tag in
                 tag.name != "script"
                     || tag.attributes.contains { $0.name == "nonce" && $0.value == PageSamples.scriptNonce }
             },
             "has a script that browsers refuse",
             "Write nonce=\"{{page.nonce}}\" into the tag; pages that are given no page.nonce take no script.")
-        for (text, remedy) in RefusedMarkup.all(in: rendering.html, allowsStyle: hasButton(rendering.template)) {
+        for (text, remedy) in RefusedMarkup.all(in: html, allowsStyle: hasButton) {
             expect(false, "has \(text), which browsers refuse", remedy)
         }
         expect(
-            !hasButton(rendering.template) || contains(PageSamples.state) || contains("/login/apple?")
+            !hasButton || contains(PageSamples.state) || contains("/login/apple?")
                 || contains(PageSamples.otherAccount),
             "has no way to sign in", "Keep the link to {{links.apple}}?{{attempt.query}}.")
         return faults
-    }
-
-    /// Whether the page has Apple's button.
-    private static func hasButton(_ template: String) -> Bool { template == "login" || template == "connect" }
-
-    /// The placeholders that are filled per request; those of the site are filled at start.
-    private static func hole(in html: String) -> String? {
-        Strings.placeholders(in: html).intersection(StringsFile.placeholders).min()
     }
 }
 

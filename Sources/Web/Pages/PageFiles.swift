@@ -17,8 +17,7 @@ struct PageFiles: Sendable {
     }
 
     func text(_ path: String) throws(PagesError) -> String {
-        guard let bytes = files[path] else { throw .missing(path) }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .notUTF8(path) }
+        guard let text = String(validating: try bytes(path), as: UTF8.self) else { throw .notUTF8(path) }
         return text
     }
 
@@ -27,9 +26,6 @@ struct PageFiles: Sendable {
         return bytes
     }
 
-    func has(_ path: String) -> Bool { files[path] != nil }
-
-    /// The names of all templates.
     var templates: [String] {
         names(below: "templates").filter { $0.hasSuffix(".mustache") }.map { String($0.dropLast(9)) }
     }
@@ -53,7 +49,6 @@ package enum PagesError: Error, Hashable, Sendable, CustomStringConvertible {
     case strings(String, String)
     case noLocale
 
-    /// The affected file.
     var path: String? {
         switch self {
         case .missing(let path), .notUTF8(let path), .template(let path, _), .strings(let path, _): path

@@ -1,6 +1,5 @@
 import Coding
 
-/// The language of one page.
 struct PageLocale: Hashable, Sendable {
     /// One of `pages.locales`.
     let tag: String
@@ -16,9 +15,7 @@ struct PageLocale: Hashable, Sendable {
     var chosen: String? { isAskedFor ? tag : nil }
 
     /// `ui_locales=ar`, or nil when it is not needed.
-    var parameter: String? {
-        isAskedFor ? "ui_locales=" + PercentEncoding.encodeComponent(tag) : nil
-    }
+    var parameter: String? { isAskedFor ? "ui_locales=" + PercentEncoding.encodeComponent(tag) : nil }
 
     /// A link of ours that keeps the language.
     func link(_ path: String) -> String {
@@ -26,7 +23,6 @@ struct PageLocale: Hashable, Sendable {
         return path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }
 
-    /// `dir` of the document.
     static func direction(of tag: String) -> String {
         guard let parsed = LanguageTag(tag) else { return "ltr" }
         if let script = parsed.script { return ["arab", "hebr", "syrc", "thaa"].contains(script) ? "rtl" : "ltr" }

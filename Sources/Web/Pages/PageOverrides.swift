@@ -1,4 +1,3 @@
-import Coding
 import Public
 
 /// A problem with a file of the pages, described so that its author can fix it.
@@ -58,13 +57,10 @@ package enum PageOverrides {
         return problems + Self.problems(of: PageFiles(overrides: good(files, problems)))
     }
 
-    /// The files without problems, so that the rest can be checked: embedded ones replace the others, and a language
-    /// keeps its place without its own texts.
+    /// The files without problems, to check the rest: embedded ones replace others; a language keeps its place.
     package static func good(_ files: [String: [UInt8]], _ problems: [PageProblem]) -> [String: [UInt8]] {
         var good = files
-        for path in problems.map(\.path) {
-            good[path] = language(of: path) == nil ? nil : Array("{}".utf8)
-        }
+        for path in problems.map(\.path) { good[path] = language(of: path) == nil ? nil : Array("{}".utf8) }
         return good
     }
 }
@@ -114,8 +110,7 @@ extension StringsFile {
         }
         if let name = wanted.subtracting(found).min() {
             return PageProblem(
-                path: path, fault: "lacks {\(name)} in \"\(key)\".",
-                remedy: "Write {\(name)} where the value belongs.")
+                path: path, fault: "lacks {\(name)} in \"\(key)\".", remedy: "Write {\(name)} where the value belongs.")
         }
         return nil
     }

@@ -12,17 +12,13 @@ struct PageSample: Sendable {
     var login: LoginPage.Content?
 }
 
-/// Every page with realistic data: long names, right-to-left names, nothing at all, markup.
-///
-/// `bramley check` renders them all in every language. A template without a sample fails a test, and so does one that
-/// uses a name no sample has.
+/// Every page with realistic data, for `bramley check`: long names, right-to-left names, nothing at all, markup. A
+/// template without a sample fails a test, and so does one that uses a name no sample has.
 enum PageSamples {
     static let scriptNonce = "c2FtcGxlLW5vbmNlLTIyLg"
     static let state = "SAMPLE-STATE"
 
-    static func all(
-        locale: PageLocale, strings: Strings, configuration: WebConfiguration
-    ) -> [PageSample] {
+    static func all(locale: PageLocale, strings: Strings, configuration: WebConfiguration) -> [PageSample] {
         login(strings) + connecting(locale, strings, configuration)
             + people.flatMap { person in
                 [
@@ -46,9 +42,7 @@ enum PageSamples {
                     ).scripted(scriptNonce))
             ]
             + DeletionAtApple.allCases.map {
-                PageSample(
-                    template: "account_deleted", name: "account_deleted (Apple: \($0))",
-                    values: .deleted($0))
+                PageSample(template: "account_deleted", name: "account_deleted (Apple: \($0))", values: .deleted($0))
             } + messages(locale, strings, configuration)
             + operatorPages(of: people, strings: strings)
     }
@@ -133,12 +127,9 @@ enum PageSamples {
                         waiting: WaitingID(unchecked: "wai_00000000000000000000000001"), name: name,
                         strings: strings)),
             ]
-        } + [
-            sample("a link", ConnectPage(kind: .link, account: "4711"))
-        ]
+        } + [sample("a link", ConnectPage(kind: .link, account: "4711"))]
     }
 
-    /// Every message page, by the keys of the strings.
     private static func messages(
         _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
     ) -> [PageSample] {
@@ -166,8 +157,7 @@ enum PageSamples {
                 template: "standalone", name: "standalone (not_allowed, \(person.name))",
                 values: page.absolute(url).values(errorID: "7F3A9-1C2D0"))
         }
-        let signIn = MessagePage(
-            signInReturningTo: nil, locale: locale, strings: strings, configuration: configuration)
+        let signIn = MessagePage(signInReturningTo: nil, locale: locale, strings: strings, configuration: configuration)
         let elsewhere = PageSample(
             template: "standalone", name: "standalone (sign in)", values: signIn.absolute(url).values(errorID: nil))
         return person + [elsewhere]
@@ -186,8 +176,6 @@ enum PageSamples {
                 ]
             }
     }
-
-    // MARK: People
 
     private typealias Person = (name: String, user: User)
 
@@ -215,10 +203,7 @@ enum PageSamples {
                 EmailAddress(address: "x7b2@privaterelay.appleid.com", isVerified: true, isPrivate: true),
                 forwarding: false)
         ),
-        (
-            name: "a name with markup",
-            user: user("<b>\"Bobby\"</b>", "O'Neil & \u{674E}\u{96F7}\u{202E}nimda", nil)
-        ),
+        (name: "a name with markup", user: user("<b>\"Bobby\"</b>", "O'Neil & \u{674E}\u{96F7}\u{202E}nimda", nil)),
         (name: "nothing shared", user: user(nil, nil, nil)),
     ]
 

@@ -1,7 +1,5 @@
-/// A value for templates.
-///
-/// Escaping belongs to the value, not to the braces around its name: `text` is always escaped, and `html`, which our
-/// other templates made, never is.
+/// A value for templates. Escaping belongs to it, not to the braces around its name: `text` is always escaped, and
+/// `html`, which our other templates made, never is.
 enum PageValue: Sendable {
     case text(String)
     case html(String)
@@ -10,9 +8,7 @@ enum PageValue: Sendable {
     case object([String: PageValue])
 
     /// Text, or nothing: its sections are skipped when nil.
-    static func optional(_ text: String?) -> PageValue {
-        text.map { .text($0) } ?? .flag(false)
-    }
+    static func optional(_ text: String?) -> PageValue { text.map { .text($0) } ?? .flag(false) }
 
     /// Members of both, with precedence for `other`; objects are merged member by member.
     func merging(_ other: PageValue) -> PageValue {
@@ -39,9 +35,7 @@ enum PageValue: Sendable {
 extension PageValue: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral, ExpressibleByBooleanLiteral {
     init(stringLiteral value: String) { self = .text(value) }
     init(booleanLiteral value: Bool) { self = .flag(value) }
-    init(dictionaryLiteral elements: (String, PageValue)...) {
-        self = .object(Dictionary(elements) { $1 })
-    }
+    init(dictionaryLiteral elements: (String, PageValue)...) { self = .object(Dictionary(elements) { $1 }) }
 }
 
 /// Makes text safe between tags and inside quoted attributes.
@@ -49,9 +43,7 @@ extension PageValue: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral,
 /// Works on UTF-8 bytes, not characters: for Swift, a quotation mark followed by a combining accent is one character
 /// that does not equal a quotation mark; for a browser it is a quotation mark.
 enum HTMLText {
-    static func escape(_ text: String) -> String {
-        String(decoding: escapedBytes(text), as: UTF8.self)
-    }
+    static func escape(_ text: String) -> String { String(decoding: escapedBytes(text), as: UTF8.self) }
 
     static func escapedBytes(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -31,7 +31,7 @@ package struct Pages: Sendable {
         self.library = library
 
         // English is complete; a language that lacks a text uses the first one's, and that one English.
-        let values = Self.values(configuration)
+        let values = ["site": configuration.site.name, "host": configuration.publicURL.authority]
         let english = try Strings(locale: "en", files: files, fallback: nil, values: values)
         let fallback =
             first == "en" ? english : try Strings(locale: first, files: files, fallback: english, values: values)
@@ -46,9 +46,7 @@ package struct Pages: Sendable {
             let base = Self.base(
                 PageLocale(locale), strings: strings, assets: assets, configuration: configuration
             ).merging(["assets": ["inline": .html(inlineStyle.text)]])
-            let askedBase = base.merging([
-                "links": Self.links(PageLocale(locale, isAskedFor: true), configuration)
-            ])
+            let askedBase = base.merging(["links": Self.links(PageLocale(locale, isAskedFor: true), configuration)])
             let login = try LoginPage(
                 locale: locale, base: base, askedBase: askedBase, strings: strings, library: library,
                 configuration: configuration)
@@ -61,25 +59,17 @@ package struct Pages: Sendable {
 
     func strings(_ locale: PageLocale) -> Strings { languages[locale.tag].strings }
 
-    /// Texts for answers outside the visitor's language: those of the first language.
-    var defaultStrings: Strings { strings(PageLocale(locales.first ?? "")) }
-
-    /// The values of every page in a language.
     func base(_ locale: PageLocale) -> PageValue {
         let language = languages[locale.tag]
         return locale.isAskedFor ? language.askedBase : language.base
     }
 
-    /// Renders one page.
-    /// - Parameter values: this request's values, added to the language's.
+    /// Renders one page, with these values added to the language's.
     func render(_ template: String, locale: PageLocale, _ values: PageValue) -> [UInt8] {
         library.render(base(locale).merging(values), withTemplate: template) ?? []
     }
 
-    /// The names that a template uses.
-    func tags(ofTemplate name: String) -> [Template.Tag] {
-        library.templates[name]?.tags ?? []
-    }
+    func tags(ofTemplate name: String) -> [Template.Tag] { library.templates[name]?.tags ?? [] }
 
     /// The login page, joined from parts rendered at start.
     func login(locale: PageLocale, _ content: LoginPage.Content) -> [UInt8] {
@@ -98,10 +88,6 @@ package struct Pages: Sendable {
             }
         }
         return library
-    }
-
-    private static func values(_ configuration: WebConfiguration) -> [String: String] {
-        ["site": configuration.site.name, "host": configuration.publicURL.authority]
     }
 
     private static func base(
@@ -123,8 +109,7 @@ package struct Pages: Sendable {
                 "homeURL": .optional(site.homeURL.map(configuration.publicURL.absoluteLink)),
                 "hasLinks": .flag(site.privacyURL != nil || site.termsURL != nil || site.supportURL != nil),
             ],
-            "assets": assets.values,
-            "links": links(locale, configuration),
+            "assets": assets.values, "links": links(locale, configuration),
         ]
     }
 
@@ -139,8 +124,7 @@ package struct Pages: Sendable {
             "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
             "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),
             "callback": .text(url.path("/apple/callback")), "session": .text(url.path("/api/v1/session")),
-            "password": .optional(configuration.login.passwordURL),
-            "existing": page("/login/existing"),
+            "password": .optional(configuration.login.passwordURL), "existing": page("/login/existing"),
         ]
     }
 }
@@ -167,15 +151,10 @@ struct AssetLinks: Sendable {
     let files: [String: [UInt8]]
 
     init(files: PageFiles, publicURL: PublicURL) throws(PagesError) {
-        var versions: [String: String] = [:]
         var contents: [String: [UInt8]] = [:]
-        for name in files.names(below: "assets") {
-            versions[name] = try files.version(of: "assets/\(name)")
-            contents[name] = try files.bytes("assets/\(name)")
-        }
+        for name in files.names(below: "assets") { contents[name] = try files.bytes("assets/\(name)") }
         func link(_ name: String) throws(PagesError) -> PageValue {
-            guard let version = versions[name] else { throw .missing("assets/\(name)") }
-            return .text(publicURL.path("/assets/\(name)?v=\(version)"))
+            .text(publicURL.path("/assets/\(name)?v=\(try files.version(of: "assets/\(name)"))"))
         }
         values = .object([
             "style": try link("bramley.css"), "icon": try link("icon.svg"), "login": try link("login.js"),
@@ -186,19 +165,15 @@ struct AssetLinks: Sendable {
     }
 }
 
-/// The languages of the pages, each made on first use: making all of them took a fifth of the start, and most are never
-/// read.
+/// The languages of the pages, each made on first use: making all of them took a fifth of the start.
 final class LanguageShelf: Sendable {
     private let first: Pages.Language
     private let others: Set<String>
     let made: Mutex<[String: Pages.Language]>
     private let make: @Sendable (String) throws(PagesError) -> Pages.Language
 
-    /// - Parameters:
-    ///   - first: made at once.
-    ///   - others: the available tags; may include `first`.
-    ///   - atOnce: whether to make all of them now.
-    /// - Throws: what `make` throws for those made now.
+    /// Makes `first`, or all of these (`atOnce`), now, and throws what `make` throws for them. `others` are available
+    /// tags and may include `first`.
     init(
         first: String, others: [String], atOnce: Bool,
         make: @escaping @Sendable (String) throws(PagesError) -> Pages.Language

@@ -1,12 +1,9 @@
 import Accounts
 import Coding
 
-/// A person, as pages show them.
 enum PersonText {
     /// Their name, otherwise their address, otherwise nil.
-    static func displayName(of user: User) -> String? {
-        user.name.full ?? user.email?.address
-    }
+    static func displayName(of user: User) -> String? { user.name.full ?? user.email?.address }
 
     /// The same of somebody who waits to say whether they have an account.
     static func displayName(of person: WaitingPerson) -> String? {
@@ -19,7 +16,6 @@ enum PersonText {
         guard let address = user.email?.address, !address.isEmpty else { return name }
         return "\(name) (\(address))"
     }
-
 }
 
 extension PageValue {
@@ -34,8 +30,7 @@ extension PageValue {
             "isUnverified": .flag(email.map { !$0.isVerified } ?? false),
             "isPrivate": .flag(email?.isPrivate ?? false),
             "forwardingOff": .flag(email?.isPrivate == true && user.emailForwarding == false),
-            "createdAt": .moment(user.createdAt),
-            "credential": credential(of: user, strings: strings),
+            "createdAt": .moment(user.createdAt), "credential": credential(of: user, strings: strings),
         ]
     }
 
@@ -66,8 +61,7 @@ extension PageValue {
             "endLabel": .text(strings.text("account.endSessionOf", ["device": device])),
             "address": .text(session.device.address),
             "isCurrent": .flag(session.id == current),
-            "createdAt": .moment(session.createdAt),
-            "lastSeenAt": .moment(session.lastSeenAt),
+            "createdAt": .moment(session.createdAt), "lastSeenAt": .moment(session.lastSeenAt),
         ]
     }
 
@@ -76,8 +70,7 @@ extension PageValue {
         let text = moment.rfc3339
         let day = String(text.prefix(10))
         return [
-            "machine": .text(text), "day": .text(day),
-            "minute": .text("\(day) \(text.dropFirst(11).prefix(5)) UTC"),
+            "machine": .text(text), "day": .text(day), "minute": .text("\(day) \(text.dropFirst(11).prefix(5)) UTC"),
         ]
     }
 }

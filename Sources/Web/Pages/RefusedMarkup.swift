@@ -1,8 +1,6 @@
-/// Markup that a page's Content-Security-Policy makes browsers ignore. For `bramley check`, which reads pages that the
-/// operator wrote: it finds mistakes, and is not a filter.
+/// Markup that a page's Content-Security-Policy makes browsers ignore, for `bramley check`: it is not a filter.
 enum RefusedMarkup {
-    /// - Parameter allowsStyle: whether the page's policy allows `style` attributes.
-    /// - Returns: each once, as the object of a sentence, and what to do.
+    /// Each once, as the object of a sentence, and what to do; `style` attributes unless the page's policy allows them.
     static func all(in html: String, allowsStyle: Bool) -> [(text: String, remedy: String)] {
         var seen: Set<String> = []
         return tags(in: Array(html.utf8)).flatMap { tag in
@@ -98,12 +96,7 @@ enum RefusedMarkup {
             return String(decoding: word, as: UTF8.self)
         }
 
-        private func isBlank(_ byte: UInt8) -> Bool {
-            switch byte {
-            case 0x20, 0x09, 0x0A, 0x0C, 0x0D: true
-            default: false
-            }
-        }
+        private func isBlank(_ byte: UInt8) -> Bool { " \t\n\u{C}\r".utf8.contains(byte) }
 
         private mutating func skipBlanks() {
             while index < html.count, isBlank(html[index]) { index += 1 }

@@ -7,12 +7,8 @@ struct Strings: Sendable {
     private let flat: [String: String]
     private let isRightToLeft: Bool
 
-    /// - Parameters:
-    ///   - fallback: texts that this language's files lack.
-    ///   - values: replace `{name}` in every text.
-    init(
-        locale: String, files: PageFiles, fallback: Strings?, values: [String: String]
-    ) throws(PagesError) {
+    /// With `fallback` for texts that this language's files lack, and `values` that replace `{name}` in every text.
+    init(locale: String, files: PageFiles, fallback: Strings?, values: [String: String]) throws(PagesError) {
         let path = "strings/\(locale).json"
         let layers = files.layers(of: path)
         guard !layers.isEmpty else { throw .missing(path) }
@@ -30,16 +26,11 @@ struct Strings: Sendable {
 
     func has(_ key: String) -> Bool { flat[key] != nil }
 
-    /// Every dotted key.
     var keys: [String] { flat.keys.sorted() }
 
     /// The text with values that differ per request. They are still text: escaped when rendered.
     func text(_ key: String, _ values: [String: String]) -> String {
-        fill(self[key], values)
-    }
-
-    func fill(_ text: String, _ values: [String: String]) -> String {
-        Self.fill(text, values, isRightToLeft: isRightToLeft)
+        Self.fill(self[key], values, isRightToLeft: isRightToLeft)
     }
 
     /// The text with values in `<bdi>`, so that a name of either direction leaves the sentence around it alone.
@@ -67,16 +58,14 @@ struct Strings: Sendable {
         let groups = Dictionary(grouping: texts) { String($0.path.first ?? "") }
         return .object(groups.mapValues { tree($0.map { (path: $0.path.dropFirst(), text: $0.text) }) })
     }
-}
 
-// Placeholders: `{name}`.
-extension Strings {
+    // MARK: Placeholders, such as `{name}`
+
     enum Piece {
         case text(Substring)
         case name(String)
     }
 
-    /// The names of a text's placeholders.
     static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []
         scan(text) { if case .name(let name) = $0 { names.insert(name) } }
@@ -116,8 +105,7 @@ extension Strings {
         return result
     }
 
-    /// The value between FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE (UAX #9) when its direction may differ from
-    /// the surrounding text: then neither affects the other.
+    /// A value isolated (UAX #9: FIRST STRONG, POP DIRECTIONAL) when its direction may differ from its text's.
     private static func isolated(_ value: String, isRightToLeft: Bool) -> String {
         guard isRightToLeft || value.unicodeScalars.contains(where: isRightToLeft(_:)) else { return value }
         return "\u{2068}\(value)\u{2069}"
@@ -143,8 +131,7 @@ struct StringsFile {
         if let fault = faults.first { throw .strings(path, fault) }
     }
 
-    /// Continues after a fault.
-    /// - Throws: when it is not JSON.
+    /// Continues after a fault; throws when it is not JSON.
     init(lenient bytes: [UInt8], path: String) throws(PagesError) {
         let value: JSONValue
         do {

@@ -14,7 +14,6 @@ struct Template: Sendable {
         case block(String, [Node])
     }
 
-    /// A name that the template uses.
     struct Tag: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             /// A value or a section.
@@ -35,11 +34,10 @@ struct Template: Sendable {
     /// - Throws: `TemplateFault` when the text is not a template.
     init(_ text: String) throws(TemplateFault) {
         var parser = TemplateParser(text)
-        nodes = try parser.parse()
+        nodes = try parser.nodes(of: nil)
         tags = parser.tags
     }
 
-    /// The templates that this one includes or extends.
     var templates: [String] { tags.filter { $0.kind == .template }.map(\.name) }
 }
 
@@ -66,12 +64,8 @@ private struct TemplateParser {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    mutating func parse() throws(TemplateFault) -> [Template.Node] {
-        try nodes(of: nil)
-    }
-
     /// The nodes up to the end of the section that `opening` begins; to the end of the text for nil.
-    private mutating func nodes(of opening: RawTag?) throws(TemplateFault) -> [Template.Node] {
+    mutating func nodes(of opening: RawTag?) throws(TemplateFault) -> [Template.Node] {
         depth += 1
         defer { depth -= 1 }
         if let opening, depth > Self.deepest { throw fault(opening.start, "sections are nested too deeply") }
@@ -134,7 +128,7 @@ private struct TemplateParser {
 
     // MARK: Tags
 
-    private struct RawTag {
+    struct RawTag {
         /// `#`, `/`, `{` …; 0 for a plain value.
         var sigil: UInt8
         var name: String

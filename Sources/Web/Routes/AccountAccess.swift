@@ -1,12 +1,10 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
 /// Access to an account: for the person of the cookie's session, from our own pages.
 extension WebRoutes {
-    /// The live session of the cookie, whatever the state of its user. Pages are for browsers: an app's Bearer is not
-    /// accepted here.
+    /// The live session of the cookie, whatever the state of its user; an app's Bearer is not accepted on pages.
     func signedIn(_ request: ServerRequest) async throws(Failure) -> SignedIn? {
         guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
         return try await reader.signedIn(.cookie(token))
@@ -30,9 +28,8 @@ extension WebRoutes {
         responses.redirect(to: locale.link(configuration.publicURL.path(path)))
     }
 
-    /// The form of a request that changes something.
-    /// - Parameter names: its allowed fields, each at most once; others are ignored.
-    /// - Throws: when it does not come from a page of ours, or is not such a form.
+    /// The form of a request that changes something, with each of these fields at most once; others are ignored. Throws
+    /// when it does not come from a page of ours, or is not such a form.
     func form(_ request: ServerRequest, _ names: [String]) throws(Failure) -> [String: String] {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
         return try Self.fields(request, names)
@@ -49,8 +46,7 @@ extension WebRoutes {
     }
 }
 
-/// A notice at the top of the account or deletion page, once, after something was done: a code in its address, so that
-/// it needs neither a cookie nor a store. Only these are known.
+/// A known notice at the top of the account or deletion page: a code in its address, without cookie or store.
 enum AccountNotice: String, Sendable, CaseIterable {
     case sessionEnded = "session-ended"
     case othersEnded = "others-ended"

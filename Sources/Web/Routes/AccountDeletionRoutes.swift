@@ -1,8 +1,6 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
-import HTTPTypes
 
 /// `GET` and `POST /account/delete`, and `GET /account/deleted`: the deletion of an account.
 ///
@@ -32,7 +30,9 @@ extension WebRoutes {
         let locale = responses.locale(of: request)
         let account = form["account"].flatMap { UserID(parsing: $0) }
         guard let signedIn = try await active(request) else {
-            return try await afterwards(account, locale)
+            // The second of two taps, whose first deleted the account, is told that it is deleted; others may sign in.
+            if let account, try await database.user(account) == nil { return gone(.unknown, locale) }
+            return login(returningTo: "/account/delete", locale: locale)
         }
         // The page was shown to somebody else.
         guard account == signedIn.user.id else { return again(.otherAccount, locale) }
@@ -45,10 +45,8 @@ extension WebRoutes {
 
     /// What happened, and whether Apple is told; nothing about any person.
     func deletedPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        if try await signedIn(request) != nil {
-            return redirect(to: "/account", locale: responses.locale(of: request))
-        }
         let locale = responses.locale(of: request)
+        if try await signedIn(request) != nil { return redirect(to: "/account", locale: locale) }
         var apple = DeletionAtApple.unknown
         if case .one(let word) = Query(request).value("apple") {
             apple = DeletionAtApple.allCases.first { $0.rawValue.isExactly(word) } ?? .unknown
@@ -65,13 +63,5 @@ extension WebRoutes {
     private func gone(_ apple: DeletionAtApple, _ locale: PageLocale) -> ServerResponse {
         let query = apple == .unknown ? "" : "?apple=\(apple.rawValue)"
         return redirect(to: "/account/deleted" + query, locale: locale)
-    }
-
-    /// When signed out: the second of two taps, whose first deleted the account, is told that it is deleted; others may
-    /// sign in.
-    private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(Failure) -> ServerResponse {
-        guard let account else { return login(returningTo: "/account/delete", locale: locale) }
-        if try await database.user(account) == nil { return gone(.unknown, locale) }
-        return login(returningTo: "/account/delete", locale: locale)
     }
 }

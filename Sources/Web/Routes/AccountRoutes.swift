@@ -1,8 +1,6 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
-import HTTPTypes
 
 /// `GET /`, `GET /account`, `GET /logout` and `POST /logout`.
 extension WebRoutes {
@@ -19,9 +17,7 @@ extension WebRoutes {
 
     func accountPage(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let locale = responses.locale(of: request)
-        guard let signedIn = try await active(request) else {
-            return login(returningTo: "/account", locale: locale)
-        }
+        guard let signedIn = try await active(request) else { return login(returningTo: "/account", locale: locale) }
         // What is no place in the list shows its beginning.
         let place = try Query(request).single("after").flatMap(Places.sessions.place)
         let sessions = try await AccountSessions.read(
@@ -44,11 +40,10 @@ extension WebRoutes {
             let again = MessagePage.Action(
                 text: strings["message.signIn"], link: locale.link(configuration.publicURL.path("/login")))
             let home = configuration.site.homeURL == nil ? [] : [MessagePage.home(strings, locale, configuration)]
-            let page = MessagePage(page: "signed_out", strings, [again] + home)
-            return responses.message(page, locale: locale)
+            return responses.message(MessagePage(page: "signed_out", strings, [again] + home), locale: locale)
         }
         let returnTo = try Query(request).given("return_to")
-        if let returnTo, targets.validate(returnTo) == nil { throw Failure(.returnToRefused) }
+        _ = try target(returnTo)
         let page = responses.pages.render(
             "logout", locale: locale, .logout(of: signedIn.user, returnTo: returnTo, strings: strings))
         return responses.page(page, locale: locale, referrer: .sameOrigin)
@@ -57,15 +52,12 @@ extension WebRoutes {
     /// Ends the session, durably, before the browser is told to forget it.
     func logout(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
-        var location = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         // A script may send nothing at all.
         let form = request.body.isEmpty ? [:] : try form(request, ["return_to"])
-        if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw Failure(.returnToRefused) }
-            location = target.location
-        }
+        let target = try target(form["return_to"])
         try await end(request)
-        return responses.redirect(to: location).setting([cookies.clearSession])
+        let page = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
+        return responses.redirect(to: target?.location ?? page).setting([cookies.clearSession])
     }
 
     /// `POST /logout/switch`: signs out and opens the login page, with the same return target. For the button of the
@@ -73,11 +65,8 @@ extension WebRoutes {
     /// button.
     func switchAccount(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let form = request.body.isEmpty ? [:] : try Self.fields(request, ["return_to"])
-        var query = ""
-        if let text = form["return_to"], !text.isEmpty {
-            guard let target = targets.validate(text) else { throw Failure(.returnToRefused) }
-            query = "?return_to=" + PercentEncoding.encodeComponent(target.location)
-        }
+        let target = try target(form["return_to"])
+        let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
         let locale = responses.locale(of: request)
         let origins = configuration.login.allowedReturnOrigins
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL, or: origins) else {
@@ -87,12 +76,17 @@ extension WebRoutes {
         return redirect(to: "/login" + query, locale: locale).setting([cookies.clearSession])
     }
 
+    /// - Throws: when this is not an allowed target.
+    private func target(_ returnTo: String?) throws(Failure) -> ReturnTarget? {
+        guard let returnTo, !returnTo.isEmpty else { return nil }
+        guard let target = targets.validate(returnTo) else { throw Failure(.returnToRefused) }
+        return target
+    }
+
     /// Ends the session, durably, and forgets where its browser was sent.
     private func end(_ request: ServerRequest) async throws(Failure) {
         let signedIn = try await signedIn(request)
-        if let signedIn {
-            try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
-        }
+        if let signedIn { try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now()) }
         bounces.forget(signedIn?.session, request.fields, cookies)
     }
 }

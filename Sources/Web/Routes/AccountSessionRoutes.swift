@@ -1,7 +1,6 @@
 import Accounts
 import Coding
 import HTTP
-import HTTPTypes
 
 /// `POST /account/sessions/revoke` and `…/revoke-all`: a person ends their own sessions elsewhere.
 ///
@@ -15,9 +14,7 @@ extension WebRoutes {
             throw .badRequest("session is not a session id")
         }
         let locale = responses.locale(of: request)
-        guard let signedIn = try await active(request) else {
-            return login(returningTo: "/account", locale: locale)
-        }
+        guard let signedIn = try await active(request) else { return login(returningTo: "/account", locale: locale) }
         let isCurrent = id == signedIn.session.id
         try await database.endSession(
             id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now())
@@ -30,9 +27,7 @@ extension WebRoutes {
     func revokeOtherSessions(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         _ = try form(request, [])
         let locale = responses.locale(of: request)
-        guard let signedIn = try await active(request) else {
-            return login(returningTo: "/account", locale: locale)
-        }
+        guard let signedIn = try await active(request) else { return login(returningTo: "/account", locale: locale) }
         try await database.endSessions(
             of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now())
         return done(.othersEnded, locale)

@@ -13,24 +13,17 @@ final class BounceMemory: Sendable {
     /// Coming back within this many seconds is a bounce.
     static let window: Int64 = 10
 
-    private struct Visit {
-        var target: Digest256
-        var at: Timestamp
-    }
-
-    private let visits = Mutex<[Digest256: Visit]>([:])
+    private let visits = Mutex<[Digest256: (target: Digest256, at: Timestamp)]>([:])
     private let capacity: Int
 
-    init(capacity: Int = 4096) {
-        self.capacity = capacity
-    }
+    init(capacity: Int = 4096) { self.capacity = capacity }
 
     /// The target of a visit that ended by cancelling a sign-in for this one. No location begins like this.
     static func cancelled(_ target: ReturnTarget) -> String { "cancelled \(target.location)" }
 
     /// - Parameter browsers: what identifies this browser: hashes of its binding and of its session's token.
     func sent(_ browsers: [Digest256], to target: String, at now: Timestamp) {
-        let visit = Visit(target: SHA256.hash(utf8: target), at: now)
+        let visit = (target: SHA256.hash(utf8: target), at: now)
         visits.withLock { visits in
             if visits.count + browsers.count > capacity {
                 visits = visits.filter { now < $0.value.at.adding(seconds: Self.window) }
@@ -40,14 +33,11 @@ final class BounceMemory: Sendable {
         }
     }
 
-    /// Forgets where the browser of a request was sent: a person who signs out comes back on purpose.
-    /// - Parameter session: the one that ended, if there was one.
+    /// Forgets where a request's browser was sent: a person who signs out, ending `session`, comes back on purpose.
     func forget(_ session: Session?, _ fields: HTTPFields, _ cookies: Cookies) {
         var browsers = session.map { [$0.tokenHash] } ?? []
         if let binding = cookies.browserBinding(in: fields) { browsers.append(binding.hash) }
-        visits.withLock { visits in
-            for browser in browsers { visits[browser] = nil }
-        }
+        visits.withLock { visits in for browser in browsers { visits[browser] = nil } }
     }
 
     /// Whether it was sent to this target within the window. Forgets it: the explanation is shown once.

@@ -1,6 +1,5 @@
 import Accounts
 import Coding
-import Crypto
 import HTTP
 import HTTPTypes
 import Logging
@@ -9,7 +8,7 @@ import Logging
 extension WebRoutes {
     func callback(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         do {
-            try signIns.noting(request)
+            try signIns.record(request)
         } catch {
             throw turnedAway(try? received(request), error)
         }
@@ -29,8 +28,9 @@ extension WebRoutes {
         switch outcome {
         case .repost(let form): return repost(form, locale(of: callback, request))
         case .failed(let failure, let returnTo?, let link):
-            let kept = await keepingName(of: callback, after: failure)
-            throw failure.with(visit(callback, to: returnTo, link: link, cookies: kept))
+            // The name, which Apple sends only once, when the failure would lose it.
+            let kept = await signIn.nameToKeep(of: callback, after: failure)
+            throw failure.with(visit(callback, to: returnTo, link: link, keeping: kept))
         default:
             return try self.answer(
                 outcome, binding: callback.binding, locale: locale(of: callback, request), request: request)
@@ -50,29 +50,23 @@ extension WebRoutes {
     /// A rate-limited callback, with what would be lost: the name that Apple sends only once, and the sign-in's target.
     private func turnedAway(_ callback: ReceivedCallback?, _ failure: Failure) -> Failure {
         guard let callback, let target = callback.returnTo else { return failure }
-        let kept = signIn.nameToKeep(ofTurnedAway: callback).map { [cookies.setKeptName($0)] } ?? []
-        return failure.with(visit(callback, to: target, link: callback.link, cookies: kept))
+        let kept = signIn.nameToKeep(ofTurnedAway: callback)
+        return failure.with(visit(callback, to: target, link: callback.link, keeping: kept))
     }
 
     private func visit(
-        _ callback: ReceivedCallback, to target: ReturnTarget, link: LinkID?, cookies: [String]
+        _ callback: ReceivedCallback, to target: ReturnTarget, link: LinkID?, keeping name: String?
     ) -> FailedVisit {
         FailedVisit {
             $0.returnTo = target
             $0.errorReturn = callback.errorReturn
             $0.link = link
             $0.language = callback.language
-            $0.cookies = cookies
+            $0.cookies = name.map { [cookies.setKeptName($0)] } ?? []
         }
     }
 
-    /// The cookie with the name, which Apple sends only once, when the failure would lose it.
-    private func keepingName(of callback: ReceivedCallback, after failure: Failure) async -> [String] {
-        await signIn.nameToKeep(of: callback, after: failure).map { [cookies.setKeptName($0)] } ?? []
-    }
-
-    /// The page that posts the form again from our own origin, where the binding cookie is sent. It contains only the
-    /// known fields, and sets no cookie.
+    /// The page that posts the form's known fields again from our own origin, where the binding cookie is sent.
     private func repost(_ form: CallbackForm, _ locale: PageLocale) -> ServerResponse {
         let known: [(String, String?)] = [
             ("state", form.state), ("code", form.code), ("id_token", form.identityToken), ("user", form.rawUser),

@@ -4,11 +4,9 @@ import Crypto
 import HTTP
 import HTTPTypes
 
-/// `/link/{id}` and below: the page on which a person whom an application has signed in chooses the Apple Account for
-/// their account there.
+/// `/link/{id}` and below: here a person signed in to an application chooses the Apple Account for their account there.
 extension WebRoutes {
-    /// A route for actual visits. A browser that prefetches drops an answer that is not a success, and asks again when
-    /// its visitor comes.
+    /// A route for visits. A browser that prefetches drops a failure, and asks again when its visitor comes.
     func visited(_ handle: @escaping RouteEntry.Handler) -> RouteEntry.Handler {
         { request, parameters throws(Failure) in
             guard !Navigation.isPrefetch(request.fields) else { return self.responses.empty(.serviceUnavailable) }
@@ -17,7 +15,7 @@ extension WebRoutes {
     }
 
     /// Names both accounts, in the browser that opens the link's address first: `?token=` makes the link belong to it,
-    /// and from then on the id alone is enough. A person who was asked in this browser whether they have an account
+    /// and from then on the id is enough. A person who was asked in this browser whether they have an account
     /// needs no second visit to Apple: one button connects.
     ///
     /// A request that only reads the address gets the same page; its attempt belongs to no browser, and opens nothing.
@@ -25,14 +23,16 @@ extension WebRoutes {
         let id = try parameters.link
         let locale = responses.locale(of: request)
         let token = try Self.linkToken(in: request)
-        let isLook = token != nil && Navigation.isNoVisit(request.method, request.fields)
-        let visitor = linkBrowser(of: request)
-        let browser = isLook ? BrowserBinding.make(random: random) : visitor
-        let (link, person) = try await answering { () throws(Failure) in
-            if let token { try await signIn.openLink(id, token: token, binding: visitor, claims: !isLook) }
-            let link = try await signIn.link(id)
-            return (link, try await signIn.waitingPerson(for: link, binding: .value(browser)))
+        let isPreview = token != nil && Navigation.isNoVisit(request.method, request.fields)
+        let visitor = browser(of: request)
+        let browser = isPreview ? BrowserBinding.make(random: random) : visitor
+        if let token {
+            try await translating(
+                await signIn.openLink(id, token: token, binding: visitor, claims: !isPreview), \Failure.inSignIn)
         }
+        let link = try await translating(await signIn.link(id), \Failure.inSignIn)
+        let person = try await translating(
+            await signIn.waitingPerson(for: link, binding: .value(browser)), \Failure.inSignIn)
         let signedIn = await reader.signedInIfKnown(request.fields)
         var content = ConnectPage(
             kind: link.kind, account: link.displayName,
@@ -44,24 +44,22 @@ extension WebRoutes {
                 other: locale.link(path + "/apple"))
             return responses.connectPage(content, button: nil, locale: locale).setting(keeping(.value(browser)))
         }
-        let attempt = try await beginLink(id, browser, locale, isOpened: isLook)
+        let attempt = try await beginLink(id, browser, locale, isOpened: isPreview)
         let button = ConnectPage.Button(
             state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
-            renewal: path + "/attempt",
-            scriptNonce: Base64URL.encode(random.bytes(16)))
+            renewal: path + "/attempt", scriptNonce: Base64URL.encode(random.bytes(16)))
         return responses.connectPage(content, button: button, locale: locale)
-            .setting(isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)])
+            .setting(isPreview ? [] : [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// A new state and nonce for an open page.
     func linkAttempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        let browser = linkBrowser(of: request)
+        let browser = browser(of: request)
         let attempt = try await beginLink(try parameters.link, browser, responses.locale(of: request))
         return answer(attempt).setting([cookies.setLinkBinding(browser.cookieValue)])
     }
 
-    /// Begins an attempt and redirects to Apple: the way without scripts. From another site, through the page, which
-    /// names the account first.
+    /// For browsers without scripts: redirects to Apple; from another site to the page, which names the account.
     func linkApple(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
@@ -69,7 +67,7 @@ extension WebRoutes {
         guard sites.isEmpty || sites == ["same-origin"] else {
             return responses.redirect(to: locale.link(configuration.publicURL.path("/link/\(id)")))
         }
-        let browser = linkBrowser(of: request)
+        let browser = browser(of: request)
         let attempt = try await beginLink(id, browser, locale)
         return responses.redirect(to: signIn.authorizeURL(for: attempt))
             .setting([cookies.setLinkBinding(browser.cookieValue)])
@@ -77,17 +75,14 @@ extension WebRoutes {
 
     /// "Connect", with the identity that waits in this browser.
     func connectLink(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else {
-            throw Failure(.crossSite)
-        }
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw Failure(.crossSite) }
         let id = try parameters.link
         let binding = cookies.bindingCookie(in: request.fields)
         let location: String
         do {
             location = try await signIn.connectWaiting(id, binding: binding)
         } catch  where [.linkUnknown, .linkExpired].contains(error.code) {
-            // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong with the
-            // link.
+            // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
@@ -96,17 +91,11 @@ extension WebRoutes {
         return responses.redirect(to: location)
     }
 
-    private func linkBrowser(of request: ServerRequest) -> BrowserBinding {
-        cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
-    }
-
     /// - Throws: for an invalid token, as for a wrong one.
     private static func linkToken(in request: ServerRequest) throws(Failure) -> LinkAddressToken? {
         let value = Query(request).value("token")
         if case .absent = value { return nil }
-        guard let token = value.text.flatMap({ LinkAddressToken(parsing: $0) }) else {
-            throw Failure(.linkUnknown)
-        }
+        guard let token = value.text.flatMap({ LinkAddressToken(parsing: $0) }) else { throw Failure(.linkUnknown) }
         return token
     }
 
@@ -114,9 +103,9 @@ extension WebRoutes {
     private func beginLink(
         _ id: LinkID, _ browser: BrowserBinding, _ locale: PageLocale, isOpened: Bool = false
     ) async throws(Failure) -> Attempt {
-        try await answering { () throws(Failure) in
-            try await signIn.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened)
-        }
+        try await translating(
+            await signIn.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened),
+            \Failure.inSignIn)
     }
 }
 
@@ -132,14 +121,12 @@ extension PathParameters {
 
 extension WebResponses {
     /// The page that connects. The post of Apple's window, and its forms, need its Origin.
-    func connectPage(
-        _ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale
-    ) -> ServerResponse {
+    func connectPage(_ content: ConnectPage, button: ConnectPage.Button?, locale: PageLocale) -> ServerResponse {
         let page = pages.render(
             "connect", locale: locale,
             content.values(
                 button: button, locale: locale, strings: pages.strings(locale), configuration: configuration))
-        let opensWindow = button != nil && configuration.login.mode == .popup
+        let opensWindow = button != nil && configuration.login.opensWindow
         return self.page(
             page, locale: locale, policy: button.map { policy.login(nonce: $0.scriptNonce) }, referrer: .sameOrigin,
             fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())

@@ -5,14 +5,11 @@ import HTTP
 /// The parameters of a query or a small form.
 struct Query: Sendable {
     private let fields: [FormField]
-    /// Whether everything that was given is included. Where a parameter restricts what is allowed, its absence means
-    /// nothing otherwise.
+    /// Whether all that was given is included. The absence of a restricting parameter means nothing otherwise.
     let isWhole: Bool
 
     /// More than 32 parameters, or 16 KiB of them, are ignored entirely.
-    init(_ request: ServerRequest) {
-        self.init(Array((request.query ?? "").utf8))
-    }
+    init(_ request: ServerRequest) { self.init(Array((request.query ?? "").utf8)) }
 
     init(_ bytes: [UInt8]) {
         let parsed = try? FormDecoder.parse(bytes, maximumBytes: 16_384, maximumFields: 32)
@@ -65,7 +62,7 @@ enum NamedValue: Hashable, Sendable {
 }
 
 /// A validated `return_to` and `error_return`: as given, to be passed on, and their targets.
-struct ReturnWish: Sendable {
+struct RequestedReturn: Sendable {
     /// Nil when none was given.
     var text: String?
     var target: ReturnTarget
@@ -76,7 +73,7 @@ struct ReturnWish: Sendable {
     var cancelled: String? { (errorReturn ?? target.cancelReturn)?.cancelled }
 }
 
-extension ReturnWish {
+extension RequestedReturn {
     /// - Throws: when one of them is repeated, or is not allowed.
     init(_ query: Query, among targets: ReturnTargets) throws(Failure) {
         text = try query.given("return_to")
@@ -92,8 +89,6 @@ extension ReturnWish {
     }
 
     /// `return_to=…`, even without a target, and `error_return=…` if given: what pages pass on.
-    var query: String { Self.query(text, errorReturn) }
-
     static func query(_ returnTo: String?, _ errorReturn: ReturnTarget?) -> String {
         let rest = errorReturn.map { "&error_return=" + PercentEncoding.encodeComponent($0.location) } ?? ""
         return "return_to=" + PercentEncoding.encodeComponent(returnTo ?? "") + rest

@@ -14,15 +14,13 @@ struct RateGate: Sendable {
         limiter = RateLimiter(burst: perMinute, interval: 60_000 / Int64(max(1, perMinute)))
     }
 
-    /// Counts this request, and records its client.
-    /// - Throws: `.tooManyRequests` beyond the limit.
-    func noting(_ request: ServerRequest) throws(Failure) {
+    /// Counts this request, and records its client; throws `.tooManyRequests` beyond the limit.
+    func record(_ request: ServerRequest) throws(Failure) {
         traffic?.record("\(request.client)")
         try pass(request)
     }
 
-    /// Counts this request.
-    /// - Throws: `.tooManyRequests` beyond the limit.
+    /// Counts this request; throws `.tooManyRequests` beyond the limit.
     func pass(_ request: ServerRequest) throws(Failure) {
         if let seconds = limiter.consume(request.client, now: stopwatch.milliseconds) {
             throw .tooManyRequests(retryAfter: seconds)

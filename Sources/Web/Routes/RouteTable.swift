@@ -1,25 +1,20 @@
 import Accounts
-import Coding
 import HTTP
 import HTTPTypes
 
-/// A dynamic route with all its properties: how it is found and answered, who may ask, how often and with how much
-/// content, who reads its failures, how it is logged.
+/// A dynamic route: how it is found, answered and logged, who may ask, how often and how much, who reads its failures.
 struct RouteEntry: Sendable {
     typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(Failure) -> ServerResponse
-    /// For a route whose pattern has no parameters.
     typealias PlainHandler = @Sendable (ServerRequest) async throws(Failure) -> ServerResponse
 
     /// Who reads a route's failures.
     enum Reader: Sendable {
-        /// A page.
         case visitor
         /// A problem document (RFC 9457).
         case program
         /// The errors of OAuth (RFC 6749 §5.2).
         case client
-        /// A proxy, which may pass them on to a visitor of another site: a page that needs no other file, or for a
-        /// program a problem document or plain text.
+        /// A proxy, perhaps for another site's visitor: a page without other files, a problem document or plain text.
         case proxy
 
         /// The default of a pattern.
@@ -71,29 +66,30 @@ struct RouteEntry: Sendable {
 
     /// A route for applications whose API key has `scope`.
     init(
-        _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
+        _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate, query: Bool = false,
         _ handle: @escaping Handler
     ) {
-        self.init(method, pattern, scope: scope, gate) { request, parameters, _ throws(Failure) in
+        self.init(method, pattern, scope: scope, gate, query: query) { request, parameters, _ throws(Failure) in
             try await handle(request, parameters)
         }
     }
 
-    /// The same; the handler receives the key.
+    /// The same with the key; unless the handler reads a query, any parameter is refused.
     init(
-        _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
+        _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate, query: Bool = false,
         _ handle: @escaping BackendGate.KeyHandler
     ) {
         self.init(
             method, pattern,
             gate.requiring(scope) { request, parameters, key throws(Failure) in
                 try BodyLimit.require(BodyLimit.api, of: request)
+                if !query { _ = try APIQuery(request) }
                 return try await handle(request, parameters, key)
             })
     }
 
     func handle(_ request: ServerRequest, _ parameters: PathParameters) async throws(Failure) -> ServerResponse {
-        try limit?.noting(request)
+        try limit?.record(request)
         if let body { try BodyLimit.require(body, of: request) }
         return try await handler(request, parameters)
     }
@@ -114,10 +110,8 @@ struct RouteEntry: Sendable {
 
 /// Limits on content, in bytes.
 enum BodyLimit {
-    /// A form of ours.
     static let form = 4_096
     static let api = 16_384
-    /// A notification of Apple's.
     static let notification = 65_536
     /// A program's request, in a query or a form: `state` and `nonce` at their longest, escaped.
     static let authorize = 32_768
@@ -196,7 +190,6 @@ extension WebRoutes {
             RouteEntry(.post, "/oidc/authorize", body: BodyLimit.authorize, postAuthorize),
             RouteEntry(.get, "/oidc/logout", limit: signIns, programLogout),
             RouteEntry(.post, "/oidc/logout", limit: signIns, body: BodyLimit.authorize, postProgramLogout),
-        ] + called.map { $0.read(by: .client, in: .everyone) }
-            + metadata.map { $0.read(by: .program, in: .everyone) }
+        ] + called.map { $0.read(by: .client, in: .everyone) } + metadata.map { $0.read(by: .program, in: .everyone) }
     }
 }

@@ -12,9 +12,7 @@ extension WebRoutes {
 
     func endSession(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         let credential = try reader.changing(request.fields, configuration.publicURL)
-        guard let signedIn = try await reader.signedIn(credential) else {
-            throw Failure(.signedOut)
-        }
+        guard let signedIn = try await reader.signedIn(credential) else { throw Failure(.signedOut) }
         try await reader.database.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
         bounces.forget(signedIn.session, request.fields, cookies)
         if case .cookie = credential { return responses.empty(.noContent).setting([cookies.clearSession]) }

@@ -11,12 +11,16 @@ extension WebRoutes {
     ) throws(Failure) -> ServerResponse {
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
-            return signedIn(token, session, returnTo, binding: binding, locale: locale, request: request)
+            remember(binding, session.tokenHash, returnTo)
+            return onward(to: returnTo.location, returnTo, locale, request)
+                .setting([cookies.setSession(token.reveal())] + forgettingName(request))
         case .alreadySignedIn(let returnTo): return onward(to: returnTo.location, returnTo, locale, request)
         case .cancelled(let errorReturn, let returnTo):
             remember(binding, cancelled: returnTo)
             return onward(to: errorReturn.cancelled, errorReturn, locale, request)
-        case .refused(let refusal, _): return message(refusal.rawValue, locale, request)
+        case .refused(let refusal, _):
+            return responses.message(responses.closing(refusal.rawValue, locale), locale: locale, status: .forbidden)
+                .setting(forgettingName(request))
         case .linkAuthorized(let location):
             return responses.redirect(to: location).setting(forgettingName(request))
         case .asksExisting(let person): return question(person, binding: binding, locale)
@@ -32,17 +36,8 @@ extension WebRoutes {
         }
     }
 
-    private func signedIn(
-        _ token: SessionToken, _ session: Session, _ returnTo: ReturnTarget, binding: BindingCookie,
-        locale: PageLocale, request: ServerRequest
-    ) -> ServerResponse {
-        remember(binding, session.tokenHash, returnTo)
-        return onward(to: returnTo.location, returnTo, locale, request)
-            .setting([cookies.setSession(token.reveal())] + forgettingName(request))
-    }
-
-    /// The way on from a callback. After a form of our own it must not lead to another site by redirects alone: browsers
-    /// apply `form-action` to each of them, and a program may be anywhere. A page that goes on by itself ends that.
+    /// Leads on from a callback. After a form of our own it must not lead to another site only by redirects: browsers
+    /// apply `form-action` to each of them, and a program may be anywhere. A page that refreshes ends that.
     private func onward(
         to location: String, _ target: ReturnTarget, _ locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
@@ -51,8 +46,7 @@ extension WebRoutes {
         }
         let strings = responses.pages.strings(locale)
         let page = MessagePage(
-            page: "onward", strings,
-            [MessagePage.Action(text: strings["repost.button"], link: location)])
+            page: "onward", strings, [MessagePage.Action(text: strings["repost.button"], link: location)])
         return responses.message(page, locale: locale, fields: [.refresh: "0; url=\(location)"]).keepingOpener()
     }
 
@@ -61,8 +55,7 @@ extension WebRoutes {
         let strings = responses.pages.strings(locale)
         let page = responses.pages.render(
             "existing", locale: locale,
-            .existing(
-                waiting: person.id, name: PersonText.displayName(of: person), strings: strings))
+            .existing(waiting: person.id, name: PersonText.displayName(of: person), strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.existing, referrer: .sameOrigin
         ).setting(keeping(binding))
@@ -89,14 +82,6 @@ extension WebRoutes {
     private func forgettingName(_ request: ServerRequest) -> [String] {
         cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
     }
-
-    private func message(_ key: String, _ locale: PageLocale, _ request: ServerRequest) -> ServerResponse {
-        let strings = responses.pages.strings(locale)
-        let page = MessagePage(
-            page: key, strings,
-            [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
-        return responses.message(page, locale: locale, status: .forbidden).setting(forgettingName(request))
-    }
 }
 
 /// `POST /login/existing`: a new person's answer to "Already have an account?".
@@ -109,18 +94,17 @@ extension WebRoutes {
         guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw Failure(.linkUnknown) }
         let locale = responses.locale(of: request)
         let binding = cookies.bindingCookie(in: request.fields)
-        let visit = FailedVisit { $0.language = locale.chosen }
+        func shown(_ failure: Failure) -> Failure {
+            failure.inSignIn.with(FailedVisit { $0.language = locale.chosen })
+        }
         guard choice == "connect" else {
-            let outcome = try await answering(visit) { () throws(Failure) in
-                try await signIn.signUp(
-                    waiting: id, binding: binding, device: DeviceDescription.device(of: request))
-            }
+            let device = DeviceDescription.device(of: request)
+            let outcome = try await translating(
+                await signIn.signUp(waiting: id, binding: binding, device: device), shown)
             return try answer(outcome, binding: binding, locale: locale, request: request)
         }
         guard let address = configuration.login.passwordURL else { throw Failure(.notFound) }
-        let ticket = try await answering(visit) { () throws(Failure) in
-            try await signIn.ticket(ofWaiting: id, binding: binding)
-        }
+        let ticket = try await translating(await signIn.ticket(ofWaiting: id, binding: binding), shown)
         return responses.redirect(to: AddressQuery.append("ticket=\(ticket.reveal())", to: address))
             .setting(keeping(binding))
     }

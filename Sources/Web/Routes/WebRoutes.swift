@@ -4,8 +4,7 @@ import Crypto
 import HTTP
 import HTTPTypes
 
-/// What the routes of the main listener share. The handlers of each feature are an extension of it, and `entries` lists
-/// them all.
+/// What the routes of the main listener share. Each feature's handlers extend it, and `entries` lists them all.
 final class WebRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -18,11 +17,9 @@ final class WebRoutes: Sendable {
     let signIns: RateGate
     /// Each account export reads everything and writes an audit line.
     let exports: RateGate
-    /// Charged, and checked, only for refusals: what Apple signed is accepted whoever else posts from its address, as
-    /// all do behind a load balancer.
+    /// Charged, and checked, only for refusals: what Apple signed is accepted even when others at its address fail.
     let failedNotifications: RateGate
-    /// Charged, and checked, only for clients of the OpenID provider that fail to prove themselves: sharing an address
-    /// with them locks nobody out, and guessing 256 bits gains nothing by it.
+    /// Charged, and checked, only for the provider's clients that fail to prove themselves, as for refused API keys.
     let failedClients: RateGate
     /// Nil when `assertion.audience` is not configured.
     let issuer: AssertionIssuer?
@@ -41,15 +38,13 @@ final class WebRoutes: Sendable {
         self.services = services
         cookies = Cookies(configuration)
         reader = SignedInReader(
-            database: services.database, cookies: cookies, limits: configuration.sessions.limits,
-            clock: services.clock)
+            database: services.database, cookies: cookies, limits: configuration.sessionLimits, clock: services.clock)
         targets = configuration.returnTargets
         signIns = RateGate(perMinute: limits.signInsPerMinute, traffic: traffic)
         exports = RateGate(perMinute: limits.exportsPerMinute)
         failedNotifications = RateGate(perMinute: limits.failedNotificationsPerMinute)
         failedClients = RateGate(perMinute: limits.refusedKeysPerMinute)
-        issuer = AssertionIssuer(
-            configuration: configuration, keys: services.signingKeys, random: services.random)
+        issuer = AssertionIssuer(configuration: configuration, keys: services.signingKeys, random: services.random)
         rules = services.accessRules ?? CurrentAccessRules(configuration.accessRules)
         proxySite = OAuth2ProxySite(configuration: configuration)
         let startedAt = services.clock.now().seconds

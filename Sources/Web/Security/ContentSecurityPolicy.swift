@@ -50,10 +50,8 @@ struct ContentSecurityPolicy: Sendable {
     /// A page whose own scripts have this nonce.
     func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
 
-    /// A page on another site's address, with only its own inline style.
-    /// - Parameters:
-    ///   - styleHash: standard base64 of the SHA-256 of that style.
-    ///   - origin: ours, to which its form posts.
+    /// A page on another site's address, with only its own inline style (by its SHA-256 in standard base64), whose form
+    /// posts to us, `origin`.
     func standalone(styleHash: String, origin: String) -> String {
         "default-src 'none'; style-src 'sha256-\(styleHash)'; base-uri 'none'; form-action \(origin); "
             + "frame-ancestors 'none'"

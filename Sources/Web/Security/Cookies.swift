@@ -1,5 +1,4 @@
 import Accounts
-import Coding
 import HTTP
 import HTTPTypes
 
@@ -18,15 +17,13 @@ struct Cookies: Sendable {
     private let sessionLifetime: Int64
 
     init(_ configuration: WebConfiguration) {
-        let sessions = configuration.sessions
-        sessionName = sessions.cookieDomain == nil ? "__Host-bramley" : "__Secure-bramley"
-        let domain = sessions.cookieDomain.map { "; Domain=\($0)" } ?? ""
+        sessionName = configuration.cookieDomain == nil ? "__Host-bramley" : "__Secure-bramley"
+        let domain = configuration.cookieDomain.map { "; Domain=\($0)" } ?? ""
         sessionAttributes = "; Path=/\(domain); Secure; HttpOnly; SameSite=Lax"
-        sessionLifetime = sessions.limits.lifetime
+        sessionLifetime = configuration.sessionLimits.lifetime
         bindingLifetime = configuration.signIn.attemptLifetime
     }
 
-    /// `Set-Cookie` of a new session.
     func setSession(_ token: String) -> String {
         "\(sessionName)=\(token); Max-Age=\(sessionLifetime)\(sessionAttributes)"
     }
@@ -35,34 +32,34 @@ struct Cookies: Sendable {
     var clearSession: String { "\(sessionName)=; Max-Age=0\(sessionAttributes)" }
 
     /// `Set-Cookie` of the binding, which lives as long as an attempt.
-    func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(attributes(for: bindingLifetime))" }
+    func setBinding(_ value: String) -> String {
+        "\(Self.bindingName)=\(value)\(Self.attributes(for: bindingLifetime))"
+    }
 
     /// The same while a link or an identity waits for this browser, which may outlive an attempt.
     func setLinkBinding(_ value: String) -> String {
-        "\(Self.bindingName)=\(value)\(attributes(for: max(bindingLifetime, Link.lifetime)))"
+        "\(Self.bindingName)=\(value)\(Self.attributes(for: max(bindingLifetime, Link.lifetime)))"
     }
 
     /// Apple's form_post is a cross-site POST: browsers send only SameSite=None cookies with it.
-    private func attributes(for lifetime: Int64) -> String {
+    private static func attributes(for lifetime: Int64) -> String {
         "; Max-Age=\(lifetime); Path=/; Secure; HttpOnly; SameSite=None"
     }
 
     /// `Set-Cookie` of the name from a failed callback. It returns with Apple's form_post, like the binding.
     func setKeptName(_ value: String) -> String {
-        "\(Self.keptNameName)=\(value); Max-Age=\(SignIn.keptNameLifetime)\(Self.keptNameAttributes)"
+        "\(Self.keptNameName)=\(value)\(Self.attributes(for: SignIn.keptNameLifetime))"
     }
 
     /// `Set-Cookie` that makes the browser delete it.
-    static let clearKeptName = "\(keptNameName)=; Max-Age=0\(keptNameAttributes)"
-
-    private static let keptNameAttributes = "; Path=/; Secure; HttpOnly; SameSite=None"
+    static let clearKeptName = "\(keptNameName)=\(attributes(for: 0))"
 
     /// Cookies that represent the binding and the session when `bramley doctor` checks their way.
     var probes: [(name: String, setting: String)] {
         let binding = "__Host-bramley-doctor"
         let session = sessionName + "-doctor-session"
         return [
-            (binding, "\(binding)=\(Inspection.probeValue)\(attributes(for: bindingLifetime))"),
+            (binding, "\(binding)=\(Inspection.probeValue)\(Self.attributes(for: bindingLifetime))"),
             (session, "\(session)=\(Inspection.probeValue); Max-Age=60\(sessionAttributes)"),
         ]
     }

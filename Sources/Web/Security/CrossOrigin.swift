@@ -4,7 +4,6 @@ import HTTPTypes
 /// Lets pages of other origins read answers (CORS, Fetch Standard §3.2).
 struct CrossOrigin: Sendable {
     enum Readers: Sendable {
-        /// Our own pages.
         case own
         /// Pages of `api.allowedOrigins`, with the visitor's cookie: who is signed in, plainly (`GET /api/v1/session`) or
         /// as an assertion (`GET /api/v1/session/assertion`). Requests that change something stay same-origin.
@@ -17,22 +16,15 @@ struct CrossOrigin: Sendable {
     /// Exact origins, as a browser writes them in `Origin`.
     let allowedOrigins: [String]
 
-    private static let methods = "GET, HEAD"
-    /// Fields that a page's script may add: an app's own credential, and those that fetch wrappers add by themselves.
-    private static let fields = "Authorization, Content-Type, X-Requested-With"
-    /// How long a browser may cache a preflight, in seconds.
-    private static let maximumAge = "600"
-
-    /// Adds the fields that let the asking page read the answer; none for other origins. `Vary` is on every answer of
-    /// such a route, so that caches do not mix them up.
+    /// Adds the fields by which the asking page may read the answer, and `Vary` for caches, to every answer.
     func add(to response: inout HTTPFields, for request: HTTPFields, _ readers: Readers) {
-        if case .everyone = readers {
+        if readers == .everyone {
             response[.accessControlAllowOrigin] = "*"
             response[.crossOriginResourcePolicy] = "cross-origin"
             // What a token's holder is told in the challenge.
             if response.contains(.wwwAuthenticate) { response[.accessControlExposeHeaders] = "WWW-Authenticate" }
         }
-        guard case .allowed = readers, !allowedOrigins.isEmpty else { return }
+        guard readers == .allowed, !allowedOrigins.isEmpty else { return }
         response[.vary] = "Origin"
         guard let origin = allowedOrigin(request) else { return }
         response[.accessControlAllowOrigin] = origin
@@ -41,18 +33,14 @@ struct CrossOrigin: Sendable {
         response[.crossOriginResourcePolicy] = "cross-origin"
     }
 
-    /// The same for the answer to an OPTIONS; for a preflight, also what may be sent.
-    /// - Parameter methods: those of the route; credentials of the visitor are only for reading.
+    /// The same for OPTIONS; for a preflight, also the route's methods. A visitor's credentials are only for reading.
     func addPreflight(to response: inout HTTPFields, for request: HTTPFields, _ readers: Readers, methods: String) {
         add(to: &response, for: request, readers)
         guard response[.accessControlAllowOrigin] != nil, request[.accessControlRequestMethod] != nil else { return }
-        if case .allowed = readers {
-            response[.accessControlAllowMethods] = Self.methods
-        } else {
-            response[.accessControlAllowMethods] = methods
-        }
-        response[.accessControlAllowHeaders] = Self.fields
-        response[.accessControlMaxAge] = Self.maximumAge
+        response[.accessControlAllowMethods] = readers == .allowed ? "GET, HEAD" : methods
+        // What a page's script may add: an app's own credential, and what fetch wrappers add.
+        response[.accessControlAllowHeaders] = "Authorization, Content-Type, X-Requested-With"
+        response[.accessControlMaxAge] = "600"
         response[.vary] = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
     }
 

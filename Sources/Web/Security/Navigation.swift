@@ -26,8 +26,7 @@ enum Navigation {
         }
     }
 
-    /// Whether a page is requested without a visit: by HEAD, or by a script or an image (`Sec-Fetch-Mode`). A browser
-    /// too old to say is taken to visit.
+    /// Whether a page is requested without a visit: by HEAD, or by a script or an image (`Sec-Fetch-Mode`, if sent).
     static func isNoVisit(_ method: HTTPRequest.Method, _ fields: HTTPFields) -> Bool {
         let modes = fields[values: .secFetchMode]
         return method == .head || !(modes.isEmpty || modes == ["navigate"])

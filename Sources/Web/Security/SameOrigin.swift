@@ -3,8 +3,7 @@ import HTTPTypes
 
 /// Whether a request that changes something comes from a page of ours.
 enum SameOrigin {
-    /// `Sec-Fetch-Site: same-origin`, or, where a browser sends none, `Origin` equal to that of `publicURL`. A request
-    /// with neither is refused, as is one that repeats either field.
+    /// `Sec-Fetch-Site: same-origin` or, without it, `Origin` equal to `publicURL`'s; refused with neither or twice.
     static func holds(_ fields: HTTPFields, publicURL: PublicURL) -> Bool {
         let sites = fields[values: .secFetchSite]
         if !sites.isEmpty { return sites.count == 1 && sites[0].isExactly("same-origin") }
@@ -25,8 +24,7 @@ enum SameOrigin {
         return allowed.contains { $0.isExactly(origins[0]) }
     }
 
-    /// Whether a navigation may have begun at a page of ours or by the person directly: a bookmark, or a browser too
-    /// old to say (`Sec-Fetch-Site`).
+    /// Whether a navigation may have begun at a page of ours or by the person directly (`Sec-Fetch-Site`, if sent).
     static func isOwnOrTyped(_ fields: HTTPFields) -> Bool {
         let sites = fields[values: .secFetchSite]
         return sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) })

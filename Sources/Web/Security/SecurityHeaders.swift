@@ -1,7 +1,6 @@
 import HTTP
 package import HTTPTypes
 
-/// The fields of every response.
 enum SecurityHeaders {
     /// The `Referer` that the browser may send from a page.
     enum ReferrerPolicy: String {
@@ -12,9 +11,7 @@ enum SecurityHeaders {
         case noReferrer = "no-referrer"
     }
 
-    /// All of them, in the order sent.
-    /// - Parameter isSecure: whether visitors come by https; over plain http there is no Strict-Transport-Security
-    ///   (RFC 6797 §7.2).
+    /// All of them, in the order sent; over plain http without Strict-Transport-Security (RFC 6797 §7.2).
     static func fields(policy: String, isSecure: Bool, referrer: ReferrerPolicy) -> [HTTPField] {
         let transport = isSecure ? [HTTPField(name: .strictTransportSecurity, value: "max-age=31536000")] : []
         return [HTTPField(name: .cacheControl, value: "no-store")] + transport + [
@@ -26,12 +23,10 @@ enum SecurityHeaders {
         ]
     }
 
-    /// For the page that opens Apple's window: `same-origin` would cut the connection through which that window
-    /// answers.
+    /// For the page that opens Apple's window, whose answer `same-origin` would cut off.
     static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
 
-    /// For the way through a program's request, which the program may have opened in a window of its own: that window must
-    /// still reach its opener when it is back at the program, and each answer on the way could cut the connection.
+    /// For answers to a program's request: each could cut its window's connection to the opener at the program.
     static let keepingOpener: HTTPFields = [.crossOriginOpenerPolicy: "unsafe-none"]
 
     private static let names = fields(policy: "", isSecure: false, referrer: .noReferrer).map(\.name)
@@ -41,14 +36,12 @@ enum SecurityHeaders {
         // The maker of the response has nearly always added them.
         if names.allSatisfy(fields.contains), !isSecure || fields.contains(.strictTransportSecurity) { return }
         for field in self.fields(policy: policy, isSecure: isSecure, referrer: referrer)
-        where !fields.contains(field.name) {
-            fields.append(field)
-        }
+        where !fields.contains(field.name) { fields.append(field) }
     }
 }
 
 extension ServerResponse {
-    /// With `SecurityHeaders.keepingOpener` on the way through a program's request.
+    /// With `SecurityHeaders.keepingOpener` in answers to a program's request.
     func keepingOpener(if isProgram: Bool = true) -> ServerResponse {
         guard isProgram else { return self }
         var response = self

@@ -8,7 +8,6 @@ import Synchronization
 /// Both implementations of `/auth/verify` ask here, with canonical bytes: a host in lower case without port and empty
 /// labels, a decoded path without empty or dot segments (`RulePath`).
 package struct AccessRules: Hashable, Sendable {
-    /// Whom a rule admits.
     package enum Access: Hashable, Sendable {
         /// `public`: everyone, including people who are pending or disabled, and while the database is unavailable.
         case everyone
@@ -28,8 +27,7 @@ package struct AccessRules: Hashable, Sendable {
         /// The domain of a verified address of the person's own, in lower case.
         package var domains: [String] = []
 
-        /// An address counts only when Apple verified it, and its domain only when it is not a relay address: that
-        /// domain is shared by everybody who hides theirs.
+        /// Only an address Apple verified counts, and its domain unless a relay's, which all who hide theirs share.
         func admits(_ person: User) -> Bool {
             if users.contains(where: { $0.isExactly(person.id.rawValue) }) { return true }
             if groups.contains(where: { group in person.groups.contains { $0.isExactly(group) } }) { return true }
@@ -104,11 +102,8 @@ package struct AccessRules: Hashable, Sendable {
         }
     }
 
-    /// The result of the rules for one request.
     enum Verdict: Hashable, Sendable {
-        /// The index of the first matching rule.
         case rule(Int)
-        /// None matches.
         case none
         /// A rule that matches host and path depends on the method, which was not given.
         case methodUnknown
@@ -118,12 +113,9 @@ package struct AccessRules: Hashable, Sendable {
 
     package let rules: [Rule]
 
-    package init(_ rules: [Rule]) {
-        self.rules = rules
-    }
+    package init(_ rules: [Rule]) { self.rules = rules }
 
-    /// Allocates nothing.
-    /// - Parameter method: empty when the proxy did not send it.
+    /// Allocates nothing. `method` is empty when the proxy did not send it.
     func verdict(host: Span<UInt8>, path: Span<UInt8>, method: Span<UInt8>) -> Verdict {
         for index in rules.indices {
             guard rules[index].host.matches(host), rules[index].path.matches(path) else { continue }
@@ -211,7 +203,6 @@ enum RulePath {
         return path
     }
 
-    /// The host of an authority, without its port.
     static func host(of authority: String) -> [UInt8] {
         let bytes = Array(authority.utf8)
         guard bytes.first != UInt8(ascii: "[") else {
@@ -227,22 +218,18 @@ package final class CurrentAccessRules: Sendable {
     private let counter = Atomic<UInt64>(0)
 
     /// - Parameter rules: nil admits everybody who is signed in.
-    package init(_ rules: AccessRules?) {
-        self.rules = Mutex(rules)
-    }
+    package init(_ rules: AccessRules?) { self.rules = Mutex(rules) }
 
     /// Increases with every change: code that keeps a copy compares it before each use.
     var generation: UInt64 { counter.load(ordering: .acquiring) }
 
     package var current: AccessRules? { rules.withLock { $0 } }
 
-    /// The rules and their generation.
     func read() -> (AccessRules?, generation: UInt64) {
         rules.withLock { ($0, counter.load(ordering: .relaxed)) }
     }
 
-    /// Replaces the rules: they apply from the next request.
-    /// - Returns: whether they differ from the previous ones.
+    /// Replaces the rules from the next request on, and returns whether they differ from the previous ones.
     package func replace(with others: AccessRules?) -> Bool {
         rules.withLock { rules in
             guard rules != others else { return false }

@@ -42,9 +42,7 @@ package struct AccessRulesFile {
         for member in object.members where !member.name.isExactly("rules") {
             fail("holds \(Self.quoted(member.name)) beside the rules.", Self.form)
         }
-        if list.isEmpty {
-            fail("holds no rule.", "Remove forwardAuth.rulesFile to admit everybody who is signed in.")
-        }
+        if list.isEmpty { fail("holds no rule.", "Remove forwardAuth.rulesFile to admit everybody who is signed in.") }
         if list.count > Self.maximumRules {
             fail("holds \(list.count) rules.", "Write at most \(Self.maximumRules).")
             return []
@@ -76,7 +74,7 @@ package struct AccessRulesFile {
         return AccessRules.Rule(host: host, path: path, methods: methods, access: access)
     }
 
-    // MARK: What a rule is about
+    // MARK: Requests
 
     private mutating func host(_ value: JSONValue?) -> AccessRules.HostPattern? {
         guard let value else { return .any }
@@ -90,14 +88,7 @@ package struct AccessRulesFile {
     }
 
     private static func isHostName(_ name: [UInt8]) -> Bool {
-        let isPlain = name.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                UInt8(ascii: "."), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
+        let isPlain = name.allSatisfy("abcdefghijklmnopqrstuvwxyz0123456789-._".utf8.contains)
         return isPlain && (1...253).contains(name.count) && AccessRules.isCanonicalHost(name.span)
     }
 
@@ -132,11 +123,10 @@ package struct AccessRulesFile {
         return (texts + (addsHead ? ["HEAD"] : [])).map { Array($0.utf8) }
     }
 
-    // MARK: Whom it lets in
+    // MARK: People
 
     private mutating func access(_ value: JSONValue?) -> AccessRules.Access? {
-        let remedy =
-            "Write \"public\", \"optional\", \"signedIn\", or an object with groups, users or emailDomains."
+        let remedy = "Write \"public\", \"optional\", \"signedIn\", or an object with groups, users or emailDomains."
         switch value {
         case nil: return fail("is missing.", remedy)
         case .string(let word)? where word.isExactly("public"): return .everyone
@@ -222,7 +212,7 @@ package struct AccessRulesFile {
             && isHostName(Array(parts[1].lowercased().utf8))
     }
 
-    // MARK: Telling
+    // MARK: Problems
 
     /// A list of at least one text, all different and none empty.
     private mutating func texts(_ value: JSONValue, _ remedy: String) -> [String]? {

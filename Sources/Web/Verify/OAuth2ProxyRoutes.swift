@@ -3,8 +3,7 @@ import Coding
 import HTTP
 import HTTPTypes
 
-/// The addresses of oauth2-proxy, for configurations written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
-/// `/oauth2/start`, `/oauth2/sign_out` and `/oauth2/userinfo`.
+/// The addresses of oauth2-proxy, for configurations written for it.
 extension WebRoutes {
     /// Like `/auth/verify`, with 202 instead of 204. `allowed_groups`, `allowed_emails` and `allowed_email_domains`
     /// restrict it further, as in oauth2-proxy: silently ignoring them would open what was closed.
@@ -13,17 +12,14 @@ extension WebRoutes {
         guard query.isWhole else { throw .badRequest("too many parameters") }
         try VerifyQuery.checkDemands(query)
         var demands: [AccessRules.Listed] = []
-        if let groups = try list("allowed_groups", query) {
-            demands.append(AccessRules.Listed(groups: groups))
-        }
+        if let groups = try list("allowed_groups", query) { demands.append(AccessRules.Listed(groups: groups)) }
         if let addresses = try list("allowed_emails", query) {
             demands.append(AccessRules.Listed(addresses: addresses.map { $0.lowercased() }))
         }
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
-        let original = try proxySite.complete(
-            original(request), of: request, isJudged: rules.current != nil)
+        let original = try proxySite.complete(original(request), of: request, isJudged: rules.current != nil)
         var response = try await answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
         return response
@@ -32,13 +28,12 @@ extension WebRoutes {
     /// The login page itself, not a redirect: nginx shows it with a status of its own (`error_page 401 =403
     /// /oauth2/sign_in`), with which no browser follows a `Location`.
     func proxySignIn(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
-        // Only page loads count: nginx shows a script this answer instead of each of its 401s, which costs its page
-        // nothing.
-        if Navigation.holds(request.fields) { try signIns.noting(request) }
+        // Only page loads count: nginx shows a script this answer instead of each of its 401s.
+        if Navigation.holds(request.fields) { try signIns.record(request) }
         let target = try proxySite.target(of: request)
         if proxySite.isOurs(request) {
             return try await loginPage(
-                request, ReturnWish(text: target?.location, target: target ?? proxySite.targets.defaultTarget))
+                request, RequestedReturn(text: target?.location, target: target ?? proxySite.targets.defaultTarget))
         }
         let locale = responses.locale(of: request)
         let page = MessagePage(
@@ -82,7 +77,6 @@ extension WebRoutes {
     }
 }
 
-/// Where those addresses are.
 enum OAuth2ProxyPath {
     private static let prefix = "/oauth2"
     private static let names = ["auth", "sign_in", "start", "sign_out", "userinfo", "callback"]

@@ -33,15 +33,14 @@ struct OAuth2ProxySite: Sendable {
         String(decoding: RulePath.host(of: authority), as: UTF8.self)
     }
 
-    /// The known origin with this name. nginx's `$host` has no port: a name without one finds the only origin of that
-    /// host.
+    /// The known origin of this name; a name without a port, as nginx's `$host`, finds the only origin of that host.
     private func origin(_ authority: String) -> Origin? {
         if let exact = origins.first(where: { $0.authority.isExactly(authority) }) { return exact }
         let found = origins.filter { $0.host.isExactly(authority) }
         return Set(found.map(\.text)).count == 1 ? found.first : nil
     }
 
-    // MARK: What is asked about
+    // MARK: The original request
 
     /// The description for `/oauth2/auth`, with what those configurations omit taken from `Host`.
     ///
@@ -75,8 +74,7 @@ struct OAuth2ProxySite: Sendable {
         return completed
     }
 
-    /// Whether `Host` is publicURL's and the proxy names another site of ours: then publicURL's host belongs to Bramley
-    /// only, unless its path shows that it shares the host with the site.
+    /// Whether `Host` is publicURL's and the proxy names another site, unless the path shows that both share the host.
     private func isOurOwn(_ authority: String, beside named: String) -> Bool {
         Self.host(of: authority).isExactly(publicHost) && !Self.host(of: named).isExactly(publicHost)
             && !publicURL.basePath.hasSuffix("/oauth2") && origin(named) != nil
@@ -87,10 +85,9 @@ struct OAuth2ProxySite: Sendable {
         request.head.authority.map { Self.host(of: $0).isExactly(publicHost) } ?? false
     }
 
-    // MARK: Where to return to
+    // MARK: The return target
 
-    /// `rd`, otherwise what a trusted proxy says in `X-Auth-Request-Redirect`; nil when neither names anything.
-    /// - Throws: when it is not an allowed target.
+    /// `rd`, otherwise a trusted proxy's `X-Auth-Request-Redirect`, if any; throws when it is not an allowed target.
     func target(of request: ServerRequest) throws(Failure) -> ReturnTarget? {
         if let text = try Self.redirectParameter(request) {
             guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {

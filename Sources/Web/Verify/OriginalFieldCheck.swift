@@ -1,7 +1,6 @@
 import HTTP
 
-/// Cheap checks of a proxy's values for the original request: whatever passes here passes `OriginalRequest`, which
-/// examines the rest.
+/// Cheap checks of a proxy's values: what passes here passes `OriginalRequest`, which examines the rest.
 extension VerifyFastPath {
     func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
         let range = place.range
@@ -41,8 +40,7 @@ extension VerifyFastPath {
         return true
     }
 
-    /// A path without escapes and without segments that begin with a dot, and a query of unreserved characters,
-    /// escapes, `=` and `&`.
+    /// A path without escapes or segments that begin with a dot, and a plain query: unreserved, escapes, `=`, `&`.
     private func isTarget(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty, bytes[range.lowerBound] == UInt8(ascii: "/") else { return false }
         var isQuery = false

@@ -2,7 +2,6 @@ package import Accounts
 package import Coding
 import Crypto
 package import HTTP
-import HTTPTypes
 package import Storage
 
 /// Answers `GET /auth/verify` on the loop, without a task, from what was prepared when the session was first seen.
@@ -31,11 +30,8 @@ package final class VerifyFastPath {
     /// How a proxy may ask for each audience.
     private let audiences: [[[UInt8]]]
 
-    /// - Parameters:
-    ///   - rules: those in force; nil uses those of `configuration` permanently.
-    ///   - issuer: makes assertions that a proxy may ask for.
-    ///   - memory: for the sessions that are kept, in bytes; half of it for their assertions, if there are any.
-    /// - Throws: when the store gives this loop no reader.
+    /// With those `rules` in force, or nil for the `configuration`'s, and an issuer of assertions. `memory` in bytes is
+    /// for the sessions; half of it for their assertions, if any. Throws when the store gives this loop no reader.
     package init(
         configuration: WebConfiguration, directory: any SessionDirectory, rules: CurrentAccessRules? = nil,
         issuer: AssertionIssuer? = nil, memory: Int = 1 << 20
@@ -47,12 +43,12 @@ package final class VerifyFastPath {
         (self.rules, generation) = currentRules.read()
         cache = SessionCache(
             reader: try directory.makeReader(), invalidations: directory.invalidations,
-            limits: configuration.sessions.limits, memory: issuer == nil ? memory : memory / 2,
+            limits: configuration.sessionLimits, memory: issuer == nil ? memory : memory / 2,
             valueSize: VerifyFields.keptSize)
         prefix = VerifyFields.prefix(ContentSecurityPolicy(configuration))
         if let issuer {
             assertions = try AssertionFastPath(
-                issuer: issuer, directory: directory, limits: configuration.sessions.limits, memory: memory / 2)
+                issuer: issuer, directory: directory, limits: configuration.sessionLimits, memory: memory / 2)
         } else {
             assertions = nil
         }
@@ -60,10 +56,8 @@ package final class VerifyFastPath {
         audiences = PlainVerifyQuery.words(asking: issuer?.audiences ?? [])
     }
 
-    /// Appends the complete response to `output` and returns true, or leaves it unchanged and returns false.
-    /// - Parameters:
-    ///   - bytes: what `head` was parsed from.
-    ///   - date: the value of `Date`.
+    /// Appends the complete response to `output` and returns true, or leaves it unchanged and returns false. `bytes`
+    /// are what `head` was parsed from, `date` the value of `Date`.
     package func answer(
         head: RequestHead, bytes: Span<UInt8>, peerIsTrusted: Bool, now: Timestamp, date: [UInt8],
         into output: inout [UInt8]
@@ -194,8 +188,7 @@ package final class VerifyFastPath {
         }
     }
 
-    /// The range of the session token in the cookie field; nil unless our name is there exactly once, plainly written,
-    /// with a value that may be a token.
+    /// The session token in the cookie field; nil unless our name is there once, plainly, with what may be a token.
     private func token(in bytes: Span<UInt8>, _ field: ByteRange) -> ByteRange? {
         var found: ByteRange?
         var index = field.range.lowerBound

@@ -1,7 +1,5 @@
 import Accounts
 import Coding
-import Crypto
-import HTTP
 import HTTPTypes
 
 /// The five fields of an answer, and what is kept of a person to write them again: the lengths of four values, two bytes

@@ -37,14 +37,12 @@ enum VerifyQuery {
     }
 }
 
-/// A query of flags only, as proxies write it, parsed from its bytes without allocation: `VerifyFastPath` accepts no
-/// other.
+/// A query of flags only, parsed from its bytes without allocation: `VerifyFastPath` accepts no other.
 struct PlainVerifyQuery {
     /// The requested audience, by its position in the configuration.
     private(set) var audience: Int?
 
-    /// - Parameter audiences: the words that ask for each, from `words(asking:)`.
-    /// - Returns: nil for everything that `WebRoutes.verify` must examine.
+    /// With the `words(asking:)` for each audience; nil for everything that `WebRoutes.verify` must examine.
     init?(_ query: ByteRange?, _ bytes: Span<UInt8>, audiences: [[[UInt8]]]) {
         guard let query, !query.isEmpty else { return }
         var seen = 0
@@ -68,8 +66,7 @@ struct PlainVerifyQuery {
         }
     }
 
-    /// The plain ways to ask for an audience: its name, where that needs no escape, and its escaped name; for the first
-    /// one also `true`, which is allowed without audiences too. The route answers other spellings.
+    /// Plain ways to ask for an audience: its name, also escaped; for the first, or without any, `true`.
     static func words(asking audiences: [AssertionAudience]) -> [[[UInt8]]] {
         if audiences.isEmpty { return [[prefix + Array("true".utf8)]] }
         return audiences.enumerated().map { index, audience in

@@ -14,8 +14,7 @@ extension WebRoutes {
         return try await answer(request, original(request), demands: [])
     }
 
-    /// `GET /auth/forbidden`: why the person was refused, as a page, for proxies that drop the content of
-    /// `/auth/verify`'s answers (nginx). Always 403, whatever has changed in the meantime.
+    /// `GET /auth/forbidden`, always 403: why a person was refused, for proxies that drop content (nginx).
     func forbidden(_ request: ServerRequest) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         let original = try original(request)
@@ -24,9 +23,7 @@ extension WebRoutes {
         throw .notAllowed(rule: nil, target: target(original), person: signedIn?.user)
     }
 
-    /// - Parameters:
-    ///   - original: the request that is asked about.
-    ///   - demands: further lists of people; the person must be on each.
+    /// For the request that is asked about, and further lists of people, each of which the person must be on.
     func answer(
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
     ) async throws(Failure) -> ServerResponse {
@@ -42,7 +39,7 @@ extension WebRoutes {
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
     ) async throws(Failure) -> ServerResponse {
         try VerifyQuery.checkFlags(Query(request))
-        // Refused whoever asks: then the first request shows a misspelt name, not the first visitor who is signed in.
+        // Refused for everybody, so that the first request shows a misspelt name, not the first signed-in visitor.
         _ = try audience(in: Query(request))
         let rules = rules.current
         let (access, rule) = try access(original, rules)
@@ -85,8 +82,7 @@ extension WebRoutes {
         }
     }
 
-    /// Whom the rules admit, and the number of the deciding rule. A request whose site, path or method the rules tell
-    /// apart and that cannot be judged is refused: it might slip past any rule.
+    /// Whom the rules admit, and the deciding rule. What cannot be judged is refused: it might slip past any rule.
     private func access(
         _ original: OriginalRequest, _ rules: AccessRules?
     ) throws(Failure) -> (AccessRules.Access, rule: Int?) {
@@ -94,9 +90,7 @@ extension WebRoutes {
         let style = configuration.forwardAuth
         guard let authority = original.host else { throw .originalRequest(.incomplete(style.hostField)) }
         let host = RulePath.host(of: authority)
-        guard AccessRules.isCanonicalHost(host.span) else {
-            throw .originalRequest(.notCanonical(style.hostField))
-        }
+        guard AccessRules.isCanonicalHost(host.span) else { throw .originalRequest(.notCanonical(style.hostField)) }
         let method = Array((original.method?.rawValue ?? "").utf8)
         let verdict: AccessRules.Verdict
         if original.targetFault == nil, let path = original.target.flatMap(RulePath.decode) {
@@ -140,8 +134,7 @@ extension WebRoutes {
         return response
     }
 
-    /// The complete login URL with the encoded return target: nginx cannot encode it itself. Without a target when the
-    /// proxy named none, or one that is not allowed.
+    /// The complete login URL with the encoded target, which nginx cannot encode; without one that is not allowed.
     private func loginURL(_ original: OriginalRequest) -> String {
         let login = configuration.publicURL.absolute + "/login"
         guard let target = target(original) else { return login }

@@ -75,8 +75,6 @@ class Run(Operator):
         except GONE:
             return False
 
-    # What happens at the same time
-
     def live(self, people: list[Person]) -> None:
         roll = random.Random(f"{self.seed}/{self.round}/{people[0].id}")
         while not self.stop.is_set():
@@ -116,8 +114,7 @@ class Run(Operator):
         self.count(f"rounds with {self.policy}")
         self.stop.clear()
         self.settling = False
-        groups = [self.people[index::WORKERS] for index in range(WORKERS)]
-        work = [(self.live, group) for group in groups if group]
+        work = [(self.live, group) for group in [self.people[index::WORKERS] for index in range(WORKERS)] if group]
         work += [(self.operate,), (self.weather.run, self.stop), (self.courier.run, self.stop)]
         threads = [guarded(self.errors, self.stop, *one) for one in work]
         end = time.monotonic() + seconds
@@ -133,8 +130,6 @@ class Run(Operator):
                 thread.join()
         if self.errors:
             raise self.errors[0]
-
-    # The end
 
     def settle(self) -> None:
         """Apple is well; everybody finishes what they began, and a day passes."""
@@ -293,7 +288,6 @@ def chaos(binaries: Path, folder: Path, seconds: float, people: int, seed: int) 
 
 def main(binaries: str, seconds: str = "600", people: str = "60", seed: str = "") -> int:
     with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o700)
         found = chaos(
             Path(binaries).resolve(), Path(name), float(seconds), int(people), int(seed or random.randrange(1_000_000)))
         if keep := os.environ.get("CHAOS_LOG"):

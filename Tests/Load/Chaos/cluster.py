@@ -6,6 +6,8 @@ Each round, something dies, stops or is cut while people sign in and out at all 
 by rules.py, then and at the end. Exits with 1 and says what was not.
 """
 
+import contextlib
+import itertools
 import random
 import shutil
 import socket
@@ -30,7 +32,6 @@ from rules import Book  # noqa: E402
 from web import bearer  # noqa: E402
 from wire import Wire  # noqa: E402
 
-NODES = 3
 VISITORS = 5
 
 
@@ -52,8 +53,7 @@ class Run:
         names = {work.__name__ for work in DISASTERS}
         assert names.issuperset(disasters), f"disasters are {', '.join(sorted(names))}"
         self.disasters = {work: weight for work, weight in DISASTERS.items() if work.__name__ in (disasters or names)}
-        self.roll = random.Random(seed)
-        self.seed = seed
+        self.seed, self.roll = seed, random.Random(seed)
         self.cluster = Cluster("--standby")
         self.primary, self.standby = Server(self.cluster.folder, "data", 5432), self.cluster.standby
         self.house = House(binaries, folder, self.cluster, 0, {
@@ -61,7 +61,7 @@ class Run:
             "operator.groups": ["staff"], "apple.bundleIDs": ["com.example.app"], "apple.onAccountDeleted": "erase"})
         self.site = self.house.site
         self.wires: dict[str, list[Wire]] = {}
-        for index in range(NODES):
+        for index in range(3):
             node = Node(f"node{index}", self.site, self.house.settings)
             node.skew = SKEWS[index + 1]
             wires = [Wire(self.cluster.folder, port) for port in (5432, 5433)]
@@ -75,8 +75,7 @@ class Run:
         self.front = Relay(lambda _: self.to_a_server(roll), self.site.port)
         self.leavers = [Person(f"leaver{number}") for number in range(VISITORS)]
         for name in [*visits.PEOPLE, *visits.HOLDERS, *(leaver.name for leaver in self.leavers)]:
-            self.site.apple.call("POST", "people", {
-                "id": name, "givenName": "Ada", "familyName": name, "email": f"{name}@example.com"})
+            self.site.apple.add_person(name, family=name)
         self.house.start()
         for statement in crowd.people(people) if people else []:
             self.sql(statement)
@@ -98,17 +97,12 @@ class Run:
         self.is_abandoned = False
 
     def to_a_server(self, roll: random.Random) -> socket.socket | None:
-        """A connection to one that takes it."""
         for node in roll.sample(self.nodes, len(self.nodes)):
-            try:
+            with contextlib.suppress(OSError):
                 server = socket.create_connection(("127.0.0.1", node.port), timeout=5)
                 server.settimeout(30)
                 return server
-            except OSError:
-                continue
         return None
-
-    # MARK: What disasters need
 
     def sql(self, text: str) -> str:
         return self.primary.sql(text, self.house.database)
@@ -135,8 +129,6 @@ class Run:
             return done is not None and done.status != 503
 
         eventually(post, "an answer to a callback that was posted again", self.logs)
-
-    # MARK: An application
 
     def follow(self) -> None:
         """An application that reads the journal, at whichever server."""
@@ -207,8 +199,6 @@ class Run:
     def logs(self) -> str:
         return "\n".join(f"== {node.folder.name}\n{node.log.read_text()[-1500:]}" for node in self.nodes)
 
-    # MARK: The end
-
     def decided(self, node: Node, session: str) -> int:
         """503 is no lie: a server that has not heard of the database for a second says it, on a busy machine too."""
         return eventually(
@@ -224,7 +214,6 @@ class Run:
                 for session in sessions:
                     if (status := self.decided(node, session)) != wanted:
                         found.append(f"{node.folder.name}: {status} for {what}")
-
         if twice := self.sql("SELECT family_name FROM \"user\" WHERE id NOT LIKE 'usr\\_00000000%' GROUP BY family_name "
                              "HAVING count(*) > 1"):
             found.append(f"two accounts of one person: {twice}")
@@ -247,9 +236,8 @@ class Run:
     def end(self) -> None:
         self.house.end()
         self.front.stop()
-        for wires in self.wires.values():
-            for wire in wires:
-                wire.end()
+        for wire in itertools.chain(*self.wires.values()):
+            wire.end()
         self.cluster.end()
 
 

@@ -1,6 +1,7 @@
 """What happens to several servers and to PostgreSQL: each disaster ends with everything in its place again."""
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import visits
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 # Seconds by which a server's clock differs from this machine's.
 SKEWS = [0, 0, 0.8, -0.7]
 
-
-# MARK: Servers
 
 def kill_a_server(run: "Run") -> None:
     """It starts again with another clock."""
@@ -59,8 +59,6 @@ def standing_still(run: "Run", node: "Node"):
         run.book.goes_on(node.folder.name)
 
 
-# MARK: Connections
-
 def cut_connections(run: "Run") -> None:
     for wire in run.wires[run.roll.choice(run.nodes).folder.name]:
         wire.cut()
@@ -74,7 +72,7 @@ def cut_at_random(run: "Run") -> None:
         with guard:
             return roll.choices(["pass", "cut before", "cut after"], [40, 1, 1])[0]
 
-    wires = [wire for wires in run.wires.values() for wire in wires]
+    wires = list(itertools.chain(*run.wires.values()))
     for wire in wires:
         wire.decide = decide
     time.sleep(run.roll.uniform(0.5, 2))
@@ -99,8 +97,6 @@ def terminate_connections(run: "Run") -> None:
             f"WHERE application_name = 'bramley' AND random() < {run.roll.choice([0.2, 0.5, 1])}")
         time.sleep(run.roll.uniform(0, 0.5))
 
-
-# MARK: PostgreSQL
 
 def hang_the_primary(run: "Run") -> None:
     run.primary.signal(signal.SIGSTOP)
@@ -161,8 +157,7 @@ def ways_to(run: "Run", server) -> list:
 
 
 def lose_what_was_confirmed_alone(run: "Run") -> None:
-    """Asynchronous replication: the standby lacks the last writes, and one server learns late that it took over, when the
-    numbers of the lost events have been given again."""
+    """The standby lacks the last writes. One server learns of it only when the lost events' numbers are given again."""
     old, new = run.primary, run.standby
     *others, late = run.roll.sample(run.nodes, len(run.nodes))
     run.settle()
@@ -206,8 +201,6 @@ def lose_what_was_confirmed_alone(run: "Run") -> None:
 def newest(run: "Run", server) -> int:
     return int(server.sql("SELECT max(sequence) FROM event", run.house.database))
 
-
-# MARK: Writes that fail
 
 # Called for every row that is written.
 FULL_DISK = "CREATE OR REPLACE FUNCTION public.full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {}; END $$"
@@ -257,8 +250,6 @@ def limit(run: "Run", size: int | str) -> None:
         subprocess.run(as_postgres("prlimit", "--pid", str(process), f"--fsize={size}:"), stderr=subprocess.DEVNULL)
 
 
-# MARK: Nothing at all
-
 def search_among_many(run: "Run") -> None:
     """Operators look for people and do not wait for the answer. Nothing is broken: nobody else gets a 503."""
     run.settle()
@@ -270,11 +261,8 @@ def search_among_many(run: "Run") -> None:
         while time.monotonic() < over:
             visits.looks(run, roll)
 
-    threads = [threading.Thread(target=look, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(look, range(4)))
     run.book.stops_being_calm()
 
 
@@ -282,5 +270,4 @@ DISASTERS = {
     kill_a_server: 5, stop_a_server_for_a_while: 4, cut_connections: 3, cut_at_random: 4,
     stop_the_network_of_a_server: 3, terminate_connections: 3, hang_the_primary: 2, kill_the_standby: 1,
     kill_the_primary: 3, leave_the_old_primary_alive: 3, lose_what_was_confirmed_alone: 3, refuse_writes: 2,
-    fill_the_disk: 2, search_among_many: 2,
-}
+    fill_the_disk: 2, search_among_many: 2}

@@ -1,12 +1,10 @@
-"""What must be known of a person when everything has been said: a function of what they did, whatever went wrong on the
-way. It asks neither Bramley nor Apple."""
+"""What must be known of a person at the end, whatever went wrong: a function of what they did. It asks nobody."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What Bramley has of a person."""
     state: str
     # Why it is so; None where two ends came in an order that nobody knows.
     cause: str | None

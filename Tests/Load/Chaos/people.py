@@ -1,5 +1,4 @@
-"""People who sign in on the web and in the app, sign out, change their password, withdraw their consent and delete their
-accounts, each in an order of their own; and what must be known of each of them afterwards."""
+"""People who sign in and out on the web and in an app, change passwords, withdraw consent and delete their accounts."""
 
 import hashlib
 import http.client
@@ -10,11 +9,10 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from programs import SERVICES_ID
-from web import Answer, call, cookie_field
+from web import BINDING, FORM, SESSION, Answer, bearer, call, cookie_field
 
 # Killed, or cut on the way: what was asked may have happened or not.
 GONE = (OSError, http.client.HTTPException)
-SESSION = "__Host-bramley"
 APP_ID = "com.example.chaos"
 # How often a person reloads a page that does not answer before they give up, a third of a second apart.
 RELOADS = 60
@@ -38,7 +36,7 @@ class Held:
     @property
     def credential(self) -> dict:
         if self.client == APP_ID:
-            return {"Authorization": f"Bearer {self.token}"}
+            return bearer(self.token)
         return {"Cookie": f"{SESSION}={self.token}", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -72,9 +70,7 @@ class Person:
         self.forwarding: dict | None = None
         # What they did and what came of it, for whoever looks into a difference.
         self.diary: list[str] = []
-        run.apple.call("POST", "people", {
-            "id": self.id, "givenName": self.name[0], "familyName": self.name[1],
-            "email": f"{self.id}@example.com", "hidesEmail": True})
+        run.apple.add_person(self.id, *self.name, hidesEmail=True)
 
     def notes(self, what: str) -> None:
         self.diary.append(time.strftime("%H:%M:%S ", time.gmtime()) + what)
@@ -84,7 +80,7 @@ class Person:
     def ask(self, method: str, path: str, headers: dict | None = None, body: str | dict | None = None) -> Answer:
         return call(self.run.site, method, path, {"X-Forwarded-For": self.address} | (headers or {}), body, timeout=30)
 
-    def persist(self, method: str, path: str, headers: dict | None = None, body: str | None = None):
+    def persist(self, method: str, path: str, headers: dict | None = None, body: str | dict | None = None):
         """Reloads until there is an answer; None when they give up."""
         for _ in range(RELOADS):
             try:
@@ -124,12 +120,11 @@ class Person:
 
     def signs_in_on_the_web(self, gives_up: bool = False) -> bool:
         # In a browser of its own: in the same one, the session before would go on under the new token.
-        self.jar.pop("__Host-bramley-login", None)
+        self.jar.pop(BINDING, None)
         start, _ = self.browse("GET", "/login/apple")
         if start is None or start.status != 303:
             return False
-        form = self.run.apple.call(
-            "POST", "authorize", {"person": self.id, "authorize_url": start.headers["Location"]})["form"]
+        form = self.run.apple.call("POST", "authorize", {"person": self.id, "authorize_url": start.location})["form"]
         has_name = "user" in dict(parse_qsl(form))
         self.is_at_apple(SERVICES_ID, has_name)
         if has_name:
@@ -137,9 +132,8 @@ class Person:
         if gives_up:
             self.run.count("sign-ins abandoned at Apple")
             return False
-        answer, session = self.browse("POST", "/apple/callback", {
-            "Content-Type": "application/x-www-form-urlencoded", "Origin": self.run.apple.origin,
-            "Sec-Fetch-Site": "cross-site"}, form)
+        answer, session = self.browse(
+            "POST", "/apple/callback", FORM | {"Origin": self.run.apple.origin, "Sec-Fetch-Site": "cross-site"}, form)
         self.notes(f"back: {answer.status if answer else 'no answer'}, {'a session' if session else 'no session'}")
         if answer is None:
             return False
@@ -264,8 +258,7 @@ class Person:
         self.waits_for_the_next_second()
 
     def withdrew(self, told: dict) -> None:
-        kind = told["type"]
-        self.run.count("consents withdrawn" if kind == "consent-revoked" else "Apple Accounts deleted")
+        self.run.count("consents withdrawn" if told["type"] == "consent-revoked" else "Apple Accounts deleted")
         self.last_end = told | {"policy": self.run.policy, "wasLive": bool(self.live_clients()), "word": told}
         self.consents = False
         self.ends(told)
@@ -283,8 +276,7 @@ class Person:
 
     def notification(self, kind: str) -> dict:
         """What Apple says, and holds to from now on; not delivered yet."""
-        made = self.run.apple.call(
-            "POST", "notifications", {"type": kind, "person": self.id, "deliver": False})
+        made = self.run.apple.call("POST", "notifications", {"type": kind, "person": self.id, "deliver": False})
         return {"payload": made["payload"], "type": kind, "arrived": False, "epoch": self.epoch, "person": self}
 
     def changes_password(self) -> None:
@@ -359,8 +351,7 @@ class Person:
         return way
 
     def deleted_by_backend(self) -> bool | None:
-        return self.became(self.persist(
-            "DELETE", f"/api/v1/users/{self.user}", {"Authorization": f"Bearer {self.run.key}"}), 202, 404)
+        return self.became(self.persist("DELETE", f"/api/v1/users/{self.user}", bearer(self.run.key)), 202, 404)
 
     def deleted_by_command(self) -> bool:
         done = self.run.run("users", "delete", self.user, "--yes")
@@ -369,14 +360,10 @@ class Person:
 
     def asks_to_be_let_in(self) -> None:
         """Whom Apple said to be gone is back, and the backend enables them."""
-        if self.user is None:
-            self.run.stop.wait(0.2)
-        else:
-            self.tries(self.enabled)
+        self.run.stop.wait(0.2) if self.user is None else self.tries(self.enabled)
 
     def enabled(self) -> bool:
-        answer = self.persist("PATCH", f"/api/v1/users/{self.user}", {
-            "Authorization": f"Bearer {self.run.key}", "Content-Type": "application/json"}, '{"state":"active"}')
+        answer = self.persist("PATCH", f"/api/v1/users/{self.user}", bearer(self.run.key), {"state": "active"})
         if answer is None:
             return False
         # The key may not read people: nothing of them comes back.

@@ -1,7 +1,4 @@
-"""What must hold of the answers of several servers, whatever happens to them and to PostgreSQL.
-
-Written from what docs/operate/several-machines.md and docs/apps/openid.md promise, and from nothing of the server's code.
-"""
+"""What docs/operate/several-machines.md and docs/apps/openid.md promise of several servers; nothing of our code."""
 
 import collections
 import threading
@@ -56,8 +53,6 @@ class Book:
         with self.guard:
             self.wrong.append(text)
 
-    # MARK: What happens to servers
-
     def stands_still(self, node: str) -> None:
         with self.guard:
             self.still[node] = float("inf")
@@ -94,8 +89,6 @@ class Book:
     def is_kept(self, asked: float) -> bool:
         """Whether what was asked for then, and was just answered, cannot have been lost."""
         return self.losing == float("inf") and asked > self.lost
-
-    # MARK: Sessions
 
     def begins(self, session: str, asked: float) -> None:
         with self.guard:
@@ -135,8 +128,6 @@ class Book:
             if seconds > limit and asked > self.still.get(node, 0):
                 self.wrong.append(f"{node}: {what} took {seconds:.1f} s")
 
-    # MARK: Programs
-
     def granted(self, refresh_token: str, access_token: str, asked: float) -> None:
         with self.guard:
             if self.is_kept(asked):
@@ -171,8 +162,6 @@ class Book:
                 for grant in self.grants)
             if is_held and status not in (200, 429, 503):
                 self.wrong.append(f"{node}: {status} for an access token that was just given")
-
-    # MARK: Writes that fail
 
     def posted_again(self, node: str, status: int) -> None:
         """A callback that got 503 while nothing could be written, sent once more when it could."""

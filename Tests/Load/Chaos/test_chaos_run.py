@@ -43,7 +43,6 @@ def withdraws(person, kind: str, arrives: bool) -> None:
 def test_planted_losses_are_found_one_for_each_person(run):
     """One thing taken away by hand for each of these people, and nothing for the rest: they are named, and nobody else."""
     (calm, gone, consent, mail, revocation, policy, password, name, session, silent, other_token, ended) = run.people
-
     # What is as it should be, of every kind.
     withdraws(gone, "account-deleted", arrives=True)
     calm.changes_password()
@@ -77,6 +76,10 @@ def test_planted_losses_are_found_one_for_each_person(run):
 
 def test_a_run_without_losses_reports_none(run):
     """The same people and ends, with everything said: under either policy."""
+    def agrees() -> None:
+        run.settle()
+        assert run.differences() == []
+
     for policy in ("erase", "disable"):
         run.obey(policy)
         gone, deleted, password, *_ = run.people
@@ -85,13 +88,10 @@ def test_a_run_without_losses_reports_none(run):
         gone.waits_for_the_next_second()
         assert deleted.deletes(deleted.deleted_by_command)
         password.changes_password()
-        run.settle()
-        assert run.differences() == []
+        agrees()
     # Who is disabled comes back, is not let in, and is enabled.
     assert gone.signs_in_on_the_web() and gone.is_disabled
-    run.settle()
-    assert run.differences() == []
+    agrees()
     gone.asks_to_be_let_in()
     assert gone.signs_in_from_the_app() and not gone.is_disabled
-    run.settle()
-    assert run.differences() == []
+    agrees()

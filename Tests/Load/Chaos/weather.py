@@ -20,8 +20,7 @@ ROTATION = 20
 class Weather:
     def __init__(self, apple, roll: random.Random):
         self.apple, self.roll = apple, roll
-        self.rotations, self.rotated = 0, time.monotonic()
-        self.faults = 0
+        self.faults, self.rotations, self.rotated = 0, 0, time.monotonic()
 
     def change(self) -> None:
         """Lets go what hangs, and makes some endpoints fail, one request or all."""
@@ -33,8 +32,7 @@ class Weather:
                     fault["remaining"] = self.roll.randrange(1, 4)
                 self.apple.call("PUT", f"faults/{endpoint}", fault)
                 self.faults += 1
-        self.apple.call("PUT", "keys", {
-            "mode": self.roll.choice(KEY_MODES) if self.roll.random() < 0.1 else "normal"})
+        self.apple.call("PUT", "keys", {"mode": self.roll.choice(KEY_MODES) if self.roll.random() < 0.1 else "normal"})
         if time.monotonic() - self.rotated > ROTATION:
             self.apple.call("POST", "keys/rotate", {})
             self.rotations, self.rotated = self.rotations + 1, time.monotonic()

@@ -116,8 +116,7 @@ def run(program, target, seconds):
 
 
 def in_turn(work, names):
-    jobs = int(os.environ.get("FUZZ_JOBS", "1"))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("FUZZ_JOBS", "1"))) as pool:
         yield from zip(names, pool.map(work, names))
 
 
@@ -141,8 +140,7 @@ def table(results):
     print("|---" + "|---:" * (len(head) - 1) + "|")
     for result in results:
         findings = len(result["findings"]) + (result["code"] != 0 and not result["findings"])
-        cells = [result["target"], *(f"{result[key]:,}" for key in head[1:5]), str(findings)]
-        print("| " + " | ".join(cells) + " |")
+        print("| " + " | ".join([result["target"], *(f"{result[key]:,}" for key in head[1:5]), str(findings)]) + " |")
     print(f"{sum(result['executions'] for result in results):,} executions")
 
 
@@ -172,8 +170,7 @@ def main(arguments):
         sys.exit(f"these see nothing, so their silence says nothing: {', '.join(blind)}")
     if command == "check":
         return
-    jobs = int(os.environ.get("FUZZ_JOBS", "1"))
-    each = max(1, seconds * jobs // len(names))
+    each = max(1, seconds * int(os.environ.get("FUZZ_JOBS", "1")) // len(names))
     print(f"== {len(names)} targets, {each} s each ==", flush=True)
     results = []
     for name, result in in_turn(lambda name: run(program, name, each), names):

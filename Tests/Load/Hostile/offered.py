@@ -1,5 +1,4 @@
-"""People who sign in, and a proxy that asks, at a rate that does not depend on how fast they are answered; in a process
-of their own. Every answer is counted: what was right, and when and why anything was not."""
+"""Sign-ins and a proxy's questions at a rate that does not depend on the answers, from a process of their own."""
 
 import asyncio
 import collections
@@ -13,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 COOKIE = re.compile(r"(?i)^set-cookie: *([^=;]+)=([^;]*)", re.MULTILINE)
 LENGTH = re.compile(r"(?i)^content-length: *(\d+)", re.MULTILINE)
-SESSION, BINDING = "__Host-bramley", "__Host-bramley-login"
+SESSION = "__Host-bramley"
 # Seconds: whoever waits longer than this has been failed.
 DEADLINE = 20
 # Questions of a proxy that may wait for their answer at the same time; a proxy has no more connections either.

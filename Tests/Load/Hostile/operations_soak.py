@@ -1,7 +1,6 @@
-"""Half of what a server can carry, or another share, for as long as is asked, while everything is done to it that an
-operator and Apple do: keys change on both sides, backups, reloads, hand-overs, a restart, notifications, deletions.
-Nobody may be failed, and memory, descriptors and the file must be in the last third of the time what they were in the
-middle one.
+"""Half of what a server can carry, or another share, while operator and Apple do all they do: keys change, backups,
+reloads, hand-overs, a restart, notifications, deletions. No request may fail, and memory, descriptors and the file must
+not grow from the middle third of the time to the last.
 
     python3 Tests/Load/Hostile/operations_soak.py BIN_DIRECTORY [SECONDS] [SHARE]
 
@@ -9,6 +8,7 @@ The processes change in the first third, so that the other two are those of one 
 """
 
 import collections
+import contextlib
 import json
 import os
 import re
@@ -64,11 +64,9 @@ class Watcher(Repeated):
         super().__init__(1)
 
     def act(self) -> None:
-        try:
+        # Perhaps nobody serves at this moment.
+        with contextlib.suppress(OSError):
             self.samples.append(Sample(self.soak.service.process, self.soak.data))
-        except OSError:
-            # Nobody serves at this moment.
-            pass
         fetches = self.soak.site.apple.call("GET", "counters")["keys"]["requests"]
         if fetches != self.fetches:
             self.fetches, self.fetched_at = fetches, time.monotonic()
@@ -109,8 +107,6 @@ class OperationsSoak:
         self.since = 0.0
         self.done: list[tuple[float, str]] = []
         self.sizes: list[tuple[float, int, int]] = []
-
-    # What an operator does
 
     def command(self, *arguments: str) -> str:
         done = self.site.operator.run(*arguments, timeout=300)
@@ -171,8 +167,8 @@ class OperationsSoak:
 
     def measure_file(self) -> str:
         """Pages of what is deleted again, and of what is kept for a time."""
-        connection = sqlite3.connect(f"file:{self.data}/bramley.db?mode=ro", uri=True, timeout=30)
-        try:
+        file = f"file:{self.data}/bramley.db?mode=ro"
+        with contextlib.closing(sqlite3.connect(file, uri=True, timeout=30)) as connection:
             owners = dict(connection.execute("SELECT name, tbl_name FROM sqlite_schema").fetchall())
             tables: collections.Counter[str] = collections.Counter()
             for name, pages in connection.execute("SELECT name, count(*) FROM dbstat GROUP BY name"):
@@ -180,8 +176,6 @@ class OperationsSoak:
             kept = sum(pages for table, pages in tables.items() if table.startswith(KEPT))
             others = sum(tables.values()) - kept
             self.sizes.append((time.monotonic(), others, kept))
-        finally:
-            connection.close()
         largest = ", ".join(f"{table} {pages}" for table, pages in tables.most_common() if not table.startswith(KEPT))
         return f"{others} pages, and {kept} of what is kept; {largest[:80]}"
 
@@ -196,8 +190,6 @@ class OperationsSoak:
         (0.86, "backup", back_up), (0.90, "file", measure_file), (0.96, "file", measure_file),
     ]
 
-    # The run
-
     def metrics(self) -> dict[str, float]:
         lines = self.site.admin("/metrics").text.splitlines()
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
@@ -208,8 +200,7 @@ class OperationsSoak:
     def run(self) -> None:
         people = [f"person{number}" for number in range(PEOPLE)]
         for name in [*people, *(f"leaver{number}" for number in range(5))]:
-            self.site.apple.call("POST", "people", {
-                "id": name, "givenName": "Ada", "familyName": "Orchard", "email": f"{name}@example.com"})
+            self.site.apple.add_person(name)
         load = Load(self.site.origin, self.site.apple.origin, people)
         load.start()
         self.service.start().wait()
@@ -247,8 +238,6 @@ class OperationsSoak:
         load.join()
         self.judge(tally, notifier)
 
-    # What it shows
-
     def is_away(self, at: float) -> bool:
         return any(begun <= at <= end + 0.1 for begun, end in self.away)
 
@@ -269,8 +258,7 @@ class OperationsSoak:
         if not_offered > len(tally.signed_in) / 100:
             self.mistakes.append(f"{not_offered} sign-ins and questions were not begun, since too many still"
                                  " waited: the machine has other things to do, and the run says little")
-        failures = collections.Counter(what for _, what in tally.failures)
-        for what, count in failures.most_common(10):
+        for what, count in collections.Counter(what for _, what in tally.failures).most_common(10):
             self.mistakes.append(f"{count} × {what}, first after"
                                  f" {min(at for at, this in tally.failures if this == what) - self.begun:.1f} s")
         strangers = [at for at in tally.refused if not self.is_away(at)]
@@ -343,12 +331,9 @@ class OperationsSoak:
 
 def main(binaries: str, seconds: str = "1800", share: str = "0.5") -> int:
     with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o700)
         soak = OperationsSoak(Path(binaries).resolve(), Path(name), float(seconds), float(share))
-        try:
+        with contextlib.closing(soak):
             soak.run()
-        finally:
-            soak.close()
         print("\n" + ("\n".join(dict.fromkeys(soak.mistakes)) or "Nobody was failed, and nothing has grown."))
         return 1 if soak.mistakes else 0
 

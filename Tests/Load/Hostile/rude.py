@@ -1,6 +1,6 @@
-"""What hostile clients do, one visit at a time. Each returns when the server has ended it or it has had enough; what it is
-answered does not matter, only that others are served."""
+"""What hostile clients do, one visit at a time. Their answers do not matter, only that others are served."""
 
+import contextlib
 import random
 import socket
 import ssl
@@ -69,10 +69,8 @@ def slow_reader(target: Target, roll: random.Random, over) -> None:
     """Thousands of requests, and a byte of the answers now and then."""
     with target.open() as stream:
         stream.settimeout(3)
-        try:
+        with contextlib.suppress(TimeoutError):
             stream.sendall(target.head("GET", "/login") * 3000)
-        except TimeoutError:
-            pass
         for _ in range(100):
             if over.wait(0.1) or not stream.recv(1):
                 return
@@ -133,10 +131,8 @@ def aborted_handshake(target: Target, roll: random.Random, over) -> None:
     """Part of a ClientHello, then nothing, the end, or a reset."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=target.host)
-    try:
+    with contextlib.suppress(ssl.SSLWantReadError):
         hello.do_handshake()
-    except ssl.SSLWantReadError:
-        pass
     content = outgoing.read()
     stream = target.raw()
     stream.sendall(content[:roll.randrange(1, len(content) + 1)])
@@ -150,8 +146,6 @@ def aborted_handshake(target: Target, roll: random.Random, over) -> None:
             stream.sendall(roll.randbytes(300))
         drain(stream)
 
-
-# HTTP/2
 
 # :method GET, :scheme https, :path / of HPACK's table, :authority "localhost" as it is.
 REQUEST = b"\x82\x87\x84\x41\x09localhost"

@@ -1,11 +1,9 @@
-"""slowhttptest against Bramley: 1,000 connections at a time that send or read as slowly as they can. The server must
-answer throughout, and close each of them by its limit.
+"""slowhttptest with 1,000 connections at a time: the server must answer throughout, and close each by its limit.
 
     python3 Tests/Load/Hostile/slow_clients.py BIN_DIRECTORY [CONNECTIONS]
 """
 
 import csv
-import os
 import re
 import resource
 import shutil
@@ -76,20 +74,15 @@ def run(site: Site, folder: Path, attack: Attack, connections: int) -> list[str]
     while descriptors(pid) > before and time.monotonic() < deadline:
         time.sleep(0.1)
     latest = LIMITS[attack.limit] + connections // RATE + MARGIN
-    mistakes = []
-    # Those that were served and gone between two looks are not in its report.
-    if connected < connections * 0.9:
-        mistakes.append(f"only {connected} connections stood")
-    if unavailable:
-        mistakes.append(f"unavailable for {unavailable} s, says slowhttptest")
-    if probe.failures:
-        mistakes.append(f"{len(probe.failures)} of {len(probe.seconds)} honest requests failed: {probe.failures[:3]}")
-    if watch.last > latest:
-        mistakes.append(f"the last was closed after {watch.last:.0f} s")
-    if descriptors(pid) > before:
-        mistakes.append(f"{descriptors(pid) - before} descriptors more than before")
-    if site.server.process.poll() is not None:
-        mistakes.append("the server ended")
+    left = descriptors(pid) - before
+    mistakes = [text for is_so, text in (
+        # Those that were served and gone between two looks are not in its report.
+        (connected < connections * 0.9, f"only {connected} connections stood"),
+        (unavailable, f"unavailable for {unavailable} s, says slowhttptest"),
+        (probe.failures, f"{len(probe.failures)} of {len(probe.seconds)} honest requests failed: {probe.failures[:3]}"),
+        (watch.last > latest, f"the last was closed after {watch.last:.0f} s"),
+        (left > 0, f"{left} descriptors more than before"),
+        (site.server.process.poll() is not None, "the server ended")) if is_so]
     print(f"| {attack.name} | {connected:,} | {'NO' if unavailable else 'YES'} | {len(probe.seconds)} | "
           f"{probe.longest * 1000:.0f} ms | `{attack.limit}` {LIMITS[attack.limit]} s | {watch.last:.0f} s | "
           f"{(highest - memory) / 1024:+.1f} MiB | {'; '.join(mistakes) or 'passed'} |", flush=True)
@@ -101,20 +94,17 @@ def main(binaries: str, connections: str = "1000") -> int:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
     with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o700)
         folder = Path(name)
         site = Site(Path(binaries).resolve(), folder, {
             "log.level": "warning", "server.limits.connectionsPerAddress": 100_000,
             **{f"server.limits.{key}": value for key, value in LIMITS.items()}})
         try:
             site.start()
-            page = call(site, "GET", "/login", timeout=10).text
-            asset = re.search(r'"(/assets/[^"]+\.css[^"]*)"', page).group(1)
+            asset = re.search(r'"(/assets/[^"]+\.css[^"]*)"', call(site, "GET", "/login", timeout=10).text).group(1)
             print("| Attack | Connections | Available | Honest requests | Longest answer | Limit | Last close | Memory | |")
             print("|---|---|---|---|---|---|---|---|---|")
             mistakes = [mistake for attack in attacks(asset) for mistake in run(site, folder, attack, int(connections))]
-            code = site.stop()
-            if code != 0:
+            if (code := site.stop()) != 0:
                 mistakes.append(f"exit {code}")
         finally:
             site.end()

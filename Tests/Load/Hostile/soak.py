@@ -1,13 +1,12 @@
-"""Minutes of good and hostile traffic together: sign-ins, checks of sessions, and everything of rude.py, against Bramley
-and, over TLS and HTTP/2, against http-echo. At the end memory and descriptors are what they were after the warm-up, and
-nobody crashed.
+"""Minutes of sign-ins, session checks and everything of rude.py against Bramley and, over TLS and HTTP/2, http-echo. No
+server crashes, and memory and descriptors do not grow after the warm-up.
 
     python3 Tests/Load/Hostile/soak.py BIN_DIRECTORY [SECONDS] [SEED]
 """
 
 import collections
+import contextlib
 import http.client
-import os
 import random
 import sys
 import tempfile
@@ -33,8 +32,6 @@ TOLERANCE = 6 * 1024
 
 
 class Server:
-    """One server under watch."""
-
     def __init__(self, name: str, program: Program, target: rude.Target, visits: list):
         self.name, self.program, self.target, self.visits = name, program, target, visits
         self.pid = program.process.pid
@@ -74,8 +71,6 @@ class Soak:
     def count(self, what: str) -> None:
         self.counts[what] += 1
 
-    # Who is at it
-
     def live(self, person: Person, over: threading.Event) -> None:
         while not over.wait(person.roll.uniform(0.2, 1)):
             if person.held and person.roll.random() < 0.6:
@@ -109,14 +104,11 @@ class Soak:
         while not over.is_set():
             visit = roll.choice(server.visits)
             try:
-                visit(server.target, roll, over)
-            except OSError:
-                pass
+                with contextlib.suppress(OSError):
+                    visit(server.target, roll, over)
             except AssertionError as error:
                 self.errors.append(f"{visit.__name__}: {error}")
             self.count(f"{server.name}: {visit.__name__}")
-
-    # The run
 
     def rage(self, seconds: float) -> Probe:
         over = threading.Event()
@@ -142,8 +134,7 @@ class Soak:
 
     def run(self, seconds: float) -> None:
         begun = time.monotonic()
-        warm_up = max(20, seconds * 0.25)
-        self.rage(warm_up)
+        self.rage(max(20, seconds * 0.25))
         for server in self.servers:
             if not server.settle():
                 self.errors.append(f"{server.name}: connections are left after the warm-up")
@@ -155,22 +146,18 @@ class Soak:
         print("|---|---|---|---|---|")
         for server in self.servers:
             settled = server.settle()
-            grown = server.memory - server.warm
-            mistakes = []
-            if not settled:
-                mistakes.append("connections are left")
-            if descriptors(server.pid) > server.warm_descriptors:
-                mistakes.append("descriptors are left")
             # People who sign in make the database larger, and what is kept of its pages, up to a bound.
-            if grown > TOLERANCE + pages(server.pid) - server.warm_pages:
-                mistakes.append("memory has grown")
-            if server.program.process.poll() is not None:
-                mistakes.append("it ended")
+            most = server.warm + TOLERANCE + pages(server.pid) - server.warm_pages
+            mistakes = [text for is_so, text in (
+                (not settled, "connections are left"),
+                (descriptors(server.pid) > server.warm_descriptors, "descriptors are left"),
+                (server.memory > most, "memory has grown"),
+                (server.program.process.poll() is not None, "it ended")) if is_so]
             self.errors += [f"{server.name}: {mistake}" for mistake in mistakes]
             print(f"| {server.name} | {server.warm_descriptors}, {descriptors(server.pid)} | {server.warm / 1024:.1f} MiB,"
                   f" {server.memory / 1024:.1f} MiB | {cpu_seconds(server.pid) - busy[server.name]:.0f} s |"
                   f" {'; '.join(mistakes) or 'passed'} |")
-        late = len([second for second in probe.seconds if second > 1])
+        late = sum(second > 1 for second in probe.seconds)
         print(f"\nhonest requests: {len(probe.seconds)}, failed {len(probe.failures)}, longest {probe.longest * 1000:.0f} ms,"
               f" {late} above a second")
         if len(probe.failures) > len(probe.seconds) / 1000:
@@ -180,8 +167,7 @@ class Soak:
 
     def end(self) -> None:
         self.stop.set()
-        code = self.site.stop()
-        if code != 0:
+        if (code := self.site.stop()) != 0:
             self.errors.append(f"bramley: exit {code}")
         if self.echo and (code := self.echo.program.stop()) != 0:
             self.errors.append(f"http-echo: exit {code}")
@@ -194,7 +180,6 @@ class Soak:
 
 def main(binaries: str, seconds: str = "600", seed: str = "") -> int:
     with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o700)
         seed_number = int(seed or random.randrange(1_000_000))
         print(f"seed {seed_number}, {seconds} s", flush=True)
         soak = Soak(Path(binaries).resolve(), Path(name), seed_number)

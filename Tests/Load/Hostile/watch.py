@@ -28,20 +28,18 @@ def what_is_open(pid: int) -> set[tuple[str, str]]:
     return found
 
 
+def sockets() -> list[list[str]]:
+    """Of the whole machine, by the fields of proc(5)'s tables."""
+    return [line.split() for table in ("tcp", "tcp6") for line in Path("/proc/net", table).read_text().splitlines()[1:]]
+
+
 def connected_sockets() -> set[str]:
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] != "0A":
-                found.add(f"socket:[{fields[9]}]")
-    return found
+    return {f"socket:[{fields[9]}]" for fields in sockets() if fields[3] != "0A"}
 
 
 def lasting(pid: int) -> int:
-    """Descriptors but those of connections that are open: visitors come as they like, and those to Apple are as many as
-    sign-ins were under way at once in the last seconds. Looked at twice, with the connections between: one that comes
-    or goes meanwhile is in neither count."""
+    """Descriptors but those of open connections, whose number varies. Looked at twice, with the connections between:
+    one that comes or goes meanwhile is in neither count."""
     before = what_is_open(pid)
     connected = connected_sockets()
     return sum(target not in connected for _, target in before & what_is_open(pid))
@@ -69,14 +67,10 @@ OPEN = {"01", "08"}
 
 def held(port: int) -> int:
     """The server's sockets that are open, or of which the kernel still has something to send."""
-    count = 0
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            _, local, _, state, queues, *_ = line.split()
-            # TIME_WAIT (06) and LISTEN (0A) hold nothing of a client's.
-            if int(local.rpartition(":")[2], 16) == port and state not in ("06", "0A"):
-                count += state in OPEN or int(queues.partition(":")[0], 16) > 0
-    return count
+    # TIME_WAIT (06) and LISTEN (0A) hold nothing of a client's.
+    return sum(
+        state in OPEN or int(queues.partition(":")[0], 16) > 0 for _, local, _, state, queues, *_ in sockets()
+        if int(local.rpartition(":")[2], 16) == port and state not in ("06", "0A"))
 
 
 class Repeated(threading.Thread):

@@ -1,3 +1,4 @@
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,36 +19,27 @@ def own_mounts():
 def library(tmp_path_factory):
     """Compiles a file of this folder to what can be preloaded."""
     folder = tmp_path_factory.mktemp("libraries")
-
     return lambda name: preloaded(Path(__file__).with_name(f"{name}.c"), folder / f"{name}.so")
 
 
 @pytest.fixture
-def make_place(binaries, tmp_path):
+def make_place(request, binaries, tmp_path):
     """A configured server that is not started, with a data directory where the test wants it, and an Apple."""
-    made = []
-
     def make(settings: dict | None = None, **options) -> Place:
-        folder = tmp_path / f"place{len(made)}"
-        folder.mkdir()
-        made.append(Place(binaries, folder, settings or {}, **options))
-        return made[-1]
+        place = Place(binaries, Path(tempfile.mkdtemp(dir=tmp_path)), settings or {}, **options)
+        request.addfinalizer(place.end)
+        return place
 
-    yield make
-    for place in made:
-        place.end()
+    return make
 
 
 @pytest.fixture
-def make_crowd():
+def make_crowd(request):
     """People and proxies at a server, who stop when the test ends."""
-    made = []
-
     def make(place: Place, patience: float = 0, **numbers) -> Crowd:
-        made.append(Crowd(place, **numbers))
-        made[-1].start(patience)
-        return made[-1]
+        crowd = Crowd(place, **numbers)
+        request.addfinalizer(crowd.stop)
+        crowd.start(patience)
+        return crowd
 
-    yield make
-    for crowd in made:
-        crowd.stop()
+    return make

@@ -1,5 +1,6 @@
 """People who sign in and proxies that ask who is signed in, all the time, whatever happens to the server."""
 
+import contextlib
 import http.client
 import statistics
 import threading
@@ -32,15 +33,14 @@ class Crowd:
     - kept, fresh: proxies on connections that stay, and on one for each question, who ask for those who stayed.
     - pause: between two of a signer's sign-ins, in seconds."""
 
-    def __init__(
-            self, place, signers: int = 2, kept: int = 2, fresh: int = 1, pause: float = 0.05, timeout: float = 30):
+    def __init__(self, place, signers: int = 2, kept: int = 2, fresh: int = 1, pause: float = 0.05,
+                 timeout: float = 30):
         self.place, self.site, self.timeout, self.pause = place, place.site, timeout, pause
         self.stopping = threading.Event()
         self.lock = threading.Lock()
         self.noted: list[Noted] = []
-        # Who was told to be signed in and did not ask to be signed out, in order.
+        # Who was told to be signed in and did not ask to be signed out, in order; and who was told to be signed out.
         self.signed_in: list[str] = []
-        # Who was told to be signed out.
         self.signed_out: list[str] = []
         self.failures: list[str] = []
         self.count = 0
@@ -77,8 +77,6 @@ class Crowd:
         with self.lock:
             self.noted.append(Noted(what, answer, seconds))
 
-    # What happened
-
     def mark(self) -> int:
         with self.lock:
             return len(self.noted)
@@ -95,7 +93,6 @@ class Crowd:
             return list(self.signed_in)
 
     def gets(self, count: int, status: int = 303, since: int = 0) -> None:
-        """Waits until so many sign-ins were answered so."""
         within(RECOVERY, lambda: self.statuses(since, "sign-in")[status] >= count, f"{count} sign-ins with {status}",
                lambda: f"{self.statuses(since, 'sign-in')}\n{self.place.text()[-2000:]}")
 
@@ -105,8 +102,6 @@ class Crowd:
             assert set(self.statuses(mark, what)) == {WELL[what]}, (what, self.statuses(mark, what))
             # The median: a busy machine holds up one or the other.
             assert statistics.median(noted.seconds for noted in self.since(mark, what)) < seconds, what
-
-    # One request
 
     def connect(self) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=self.timeout)
@@ -121,14 +116,8 @@ class Crowd:
 
     def ask_once(self, method: str, path: str, headers: dict, body: str | None = None) -> Answer | None:
         """On a connection of its own; None: nobody answered."""
-        try:
-            connection = self.connect()
-            try:
-                return self.ask(connection, method, path, headers, body)
-            finally:
-                connection.close()
-        except BROKEN:
-            return None
+        with contextlib.suppress(*BROKEN), contextlib.closing(self.connect()) as connection:
+            return self.ask(connection, method, path, headers, body)
 
     def verify(self, connection, token: str) -> Answer:
         return self.ask(connection, "GET", "/auth/verify", cookie_field({SESSION: token}))
@@ -139,8 +128,7 @@ class Crowd:
             self.count += 1
             person = f"person{self.count}"
         apple = self.site.apple
-        apple.call("POST", "people", {
-            "id": person, "givenName": "Ada", "familyName": "Orchard", "email": f"{person}@example.com"})
+        apple.add_person(person)
         start = self.ask_once("GET", "/login/apple", {"X-Forwarded-For": address})
         if not start or start.status != 303:
             return None, start
@@ -148,8 +136,6 @@ class Crowd:
         done = self.ask_once("POST", "/apple/callback", FORM | cookie_field(start.cookies()) | {
             "X-Forwarded-For": address, "Origin": apple.origin, "Sec-Fetch-Site": "cross-site"}, form)
         return (done.cookies().get(SESSION) if done and done.status == 303 else None), done
-
-    # What each does
 
     def sign_in_and_out(self, index: int) -> None:
         turn = 0
@@ -200,26 +186,15 @@ class Crowd:
         while not self.stopping.wait(0.02):
             turn += 1
             try:
-                connection = self.connect()
-                try:
+                with contextlib.closing(self.connect()) as connection:
                     self.ask_about(turn, "fresh", connection)
-                finally:
-                    connection.close()
             except BROKEN:
                 self.note("fresh", None)
 
-    # What must be true at last
-
     def check_sessions(self, comment: str) -> None:
         """Who was told to be signed in is, and who was told to be signed out is not."""
-        connection = self.connect()
-        wrong = Counter()
-        try:
-            for tokens, wanted in ((self.tokens(), 204), (self.signed_out, 401)):
-                for token in tokens:
-                    status = self.verify(connection, token).status
-                    if status != wanted:
-                        wrong[f"{status} instead of {wanted}"] += 1
-        finally:
-            connection.close()
+        with contextlib.closing(self.connect()) as connection:
+            wrong = Counter(
+                f"{status} instead of {wanted}" for tokens, wanted in ((self.tokens(), 204), (self.signed_out, 401))
+                for token in tokens if (status := self.verify(connection, token).status) != wanted)
         assert not wrong, f"{comment}: {dict(wrong)} of {len(self.signed_in)} and {len(self.signed_out)}"

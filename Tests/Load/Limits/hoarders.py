@@ -30,9 +30,7 @@ def trusting(file: str, *protocols: str) -> ssl.SSLContext:
 
 
 class Stranger:
-    """One connection. What it is to send goes as fast as it is taken; what it is sent it reads, or leaves.
-
-    - number: which of its crowd it is, from 0."""
+    """One connection, which sends as fast as it is let, and reads or not. `number`: which of its crowd, from 0."""
 
     def __init__(self, port: int, context: ssl.SSLContext, reads: bool = True, number: int = 0):
         self.reads, self.number = reads, number
@@ -114,9 +112,7 @@ class Stranger:
 
 
 def drive(strangers: list[Stranger], is_quiet) -> None:
-    """Until everything has been taken, or nothing more is.
-
-    - is_quiet: whether the server does nothing more, asked when nothing was taken for a while."""
+    """Until everything has been taken, or nothing is for a while and the server `is_quiet`."""
     chosen, deadline = selectors.DefaultSelector(), time.monotonic() + PATIENCE
     for one in strangers:
         # Who does not read would be woken for ever by what there is to read.

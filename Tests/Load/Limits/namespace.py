@@ -12,8 +12,7 @@ def enter() -> None:
     """Fails, and skips nothing, where neither is allowed: a machine that cannot try the limits has not tried them."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNS if user == 0 else CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWNET
-    if libc.unshare(flags) != 0:
+    if libc.unshare(CLONE_NEWNS if user == 0 else CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWNET) != 0:
         raise RuntimeError(
             f"these tests mount file systems of their own: run them as root, or allow user namespaces"
             f" ({os.strerror(ctypes.get_errno())})")

@@ -25,7 +25,7 @@ def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20
         assert cause in problem and advice in problem, problem
     assert time.monotonic() - asked < 20, "health waits for what it knows"
     status, text = place.health("/readyz", kind="text/plain")
-    assert status == 503 and text.startswith("not ready: the database does not take writes: ") and cause in text
+    assert status == 503 and text.startswith("not ready: the database does not accept writes: ") and cause in text
     assert place.health("/healthz")[0] == 200
     assert place.metric("bramley_ready") == 0
     # Or no answer, when the write waits for longer than Apple does.
@@ -67,9 +67,8 @@ def finish(place, crowd) -> None:
     place.check_kept(crowd.tokens())
 
 
-def check_page(
-        crowd, mark: int, lines: list[dict], statuses: tuple[int, ...] = (503,), words: str = "nobody was signed in",
-) -> None:
+def check_page(crowd, mark: int, lines: list[dict], statuses: tuple[int, ...] = (503,),
+               words: str = "nobody was signed in") -> None:
     """A page says what happened in these words, offers another try, and has a number that the log knows."""
     refused = [noted.answer for noted in crowd.since(mark, "sign-in") if noted.status in statuses]
     numbers = set()
@@ -85,7 +84,6 @@ def check_page(
 
 def tell_apple(place, *statuses: int | None) -> None:
     """A notification is acknowledged when it is durable, and never otherwise."""
-    place.site.apple.call("POST", "people", {
-        "id": "told", "givenName": "Ada", "familyName": "Orchard", "email": "told@example.com"})
+    place.site.apple.add_person("told")
     told = place.site.apple.call("POST", "notifications", {"type": "email-disabled", "person": "told"})
     assert [delivery.get("status") in statuses for delivery in told["deliveries"]] == [True], told

@@ -1,5 +1,6 @@
 """One server with limits around it: how it is started, what it says of itself, and what it kept."""
 
+import contextlib
 import hashlib
 import json
 import sqlite3
@@ -20,12 +21,9 @@ class Place:
     """A server whose log is a file, and whose data directory is a file system of its own, if `disk` is given.
 
     - disk: its size, as mount(8) takes it.
-    - scheme: `https` where the settings name a certificate.
-    - prefix: what the program is started by, such as `prlimit`.
-    """
+    - scheme: `https` where the settings name a certificate."""
 
-    def __init__(
-            self, binaries: Path, folder: Path, settings: dict, disk: str | None = None, scheme: str = "http"):
+    def __init__(self, binaries: Path, folder: Path, settings: dict, disk: str | None = None, scheme: str = "http"):
         self.binaries, self.folder = binaries, folder
         self.data = folder / "data"
         if disk:
@@ -37,11 +35,8 @@ class Place:
         self.log = folder / "bramley.log"
         self.program: Program | None = None
 
-    # Its life
-
-    def start(
-            self, prefix: list[str] = (), environment: dict[str, str] | None = None,
-            log: Path | None = None) -> "Place":
+    def start(self, prefix: list[str] = (), environment: dict[str, str] | None = None,
+              log: Path | None = None) -> "Place":
         self.program = Program(
             [*prefix, str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
             log or self.log, environment)
@@ -72,8 +67,6 @@ class Place:
             self.kill()
         self.site.apple.program.stop()
 
-    # What it says
-
     def health(self, path: str, kind: str = "application/json") -> tuple[int | None, dict | str]:
         """Status and content; no status when nobody answers."""
         try:
@@ -83,7 +76,6 @@ class Place:
             return None, str(error)
 
     def problems(self) -> dict[str, str]:
-        """What /readyz says is wrong, by check."""
         status, document = self.health("/readyz")
         found = {check["name"]: check["problem"] for check in document["checks"] if not check["ok"]}
         assert status == (503 if found else 200), (status, document)
@@ -93,7 +85,6 @@ class Place:
         return self.health("/healthz")[0] == 200 and self.health("/readyz")[0] == 200
 
     def metric(self, name: str) -> float:
-        """The sum of a metric's series."""
         _, text = self.health("/metrics", kind="text/plain")
         return sum(
             float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
@@ -115,19 +106,13 @@ class Place:
         """Seconds, of user and system together."""
         return cpu_seconds(self.process.pid)
 
-    # What it kept
-
     def check_kept(self, tokens: list[str]) -> None:
-        """Whoever was told to be signed in has their session in the database, with its event and its line of the
-        audit log, and the database is whole. After the server's end."""
-        connection = sqlite3.connect(self.data / "bramley.db")
-        try:
+        """Each of these sessions is in the database, with its event and its audit line. After the server's end."""
+        with contextlib.closing(sqlite3.connect(self.data / "bramley.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             sessions = dict(connection.execute("SELECT token_hash, id FROM session"))
             events = {row[0] for row in connection.execute("SELECT session FROM event WHERE type = 'session.created'")}
             told = connection.execute("SELECT count(*) FROM audit WHERE type = 'sign_in'").fetchone()[0]
-        finally:
-            connection.close()
         kept = [sessions.get(hashlib.sha256(token.encode()).digest()) for token in tokens]
         assert None not in kept, f"{kept.count(None)} of {len(kept)} sessions are not in the database"
         assert not set(kept) - events, f"{len(set(kept) - events)} of {len(kept)} sessions have no event"
@@ -138,18 +123,15 @@ class Disk:
     """The file system a directory is, filled by one file."""
 
     def __init__(self, folder: Path):
-        self.folder = folder
         self.ballast = folder / "ballast"
 
     def fill(self) -> None:
         # Until nothing more fits: a server that frees a page in between shall not find it.
         with self.ballast.open("ab", buffering=0) as file:
             for size in (1 << 20, 4096, 1):
-                try:
+                with contextlib.suppress(OSError):
                     while True:
                         file.write(b"x" * size)
-                except OSError:
-                    continue
 
     def free(self) -> None:
         self.ballast.unlink()

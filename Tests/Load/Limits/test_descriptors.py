@@ -1,5 +1,6 @@
 """The process may open few files: from the start, or from one moment on."""
 
+import contextlib
 import socket
 import subprocess
 import time
@@ -43,10 +44,8 @@ class Flood:
     def add(self, address: str) -> None:
         self.held.append(socket.create_connection(
             ("127.0.0.1", self.place.site.port), timeout=10, source_address=(address, 0)))
-        try:
+        with contextlib.suppress(OSError):
             self.held[-1].sendall(BEGUN)
-        except OSError:
-            pass
 
     def end(self) -> None:
         for one in self.held:

@@ -8,4 +8,4 @@ def test_a_full_disk_is_reported_and_loses_nothing_acknowledged(make_place, make
     place = make_place(disk="24m").start()
     disk = Disk(place.data)
     endure(place, make_crowd(place), disk.fill, disk.free, "database or disk is full",
-           "make room on the file system of storage.directory")
+           "free space on the file system of storage.directory")

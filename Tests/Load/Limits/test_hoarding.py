@@ -1,9 +1,9 @@
 """One address that makes the server keep what it sends: memory stays bounded, people sign in, and all of it comes back.
 
-At the default limits, by TLS. What each connection sends is a case; all are strangers of one address. The server is the
-same for all cases, and what counts is how much more it has than before the first: what one leaves behind counts for the
-next. At the end all of it has to come back; the attack that was found first has a server of its own for that."""
+At the default limits, by TLS. One server for all cases, so that what one leaves behind counts for the next. At the end
+all of it has to come back; the attack that was found first has a server of its own for that."""
 
+import contextlib
 import socket
 from functools import cache
 from pathlib import Path
@@ -51,13 +51,11 @@ def content_for_what_was_taken(strangers: list[Stranger]) -> None:
 
 @cache
 def unfinished_field_block() -> bytes:
-    # A literal that goes on for 64 KiB: name "x", and of its value all but the end.
     head = hoarders.Encoder().encode(fields("POST", "/apple/callback", [("y", "v" * 16_000)]))
-    literal = b"\x00\x01x" + b"\x7f" + b"\x80\xfe\x03" + b"v" * 65_000
-    block = head + literal
+    # A literal that goes on for 64 KiB: name "x", and of its value all but the end.
+    block = head + b"\x00\x01x" + b"\x7f" + b"\x80\xfe\x03" + b"v" * 65_000
     parts = [block[index:index + 16_384] for index in range(0, len(block), 16_384)]
-    return hello() + frame(HEADERS, 0, 1, parts[0]) + b"".join(
-        frame(CONTINUATION, 0, 1, part) for part in parts[1:])
+    return hello() + frame(HEADERS, 0, 1, parts[0]) + b"".join(frame(CONTINUATION, 0, 1, part) for part in parts[1:])
 
 
 def unfinished_trailers(one: Stranger) -> None:
@@ -92,8 +90,6 @@ CASES = {
 
 
 class Honest(Crowd):
-    """Who signs in by TLS."""
-
     def __init__(self, place: Place, chain: str):
         super().__init__(place, signers=0, kept=0, fresh=0, timeout=PATIENCE)
         self.context = hoarders.trusting(chain, "http/1.1")
@@ -106,15 +102,11 @@ class Honest(Crowd):
     def signs_in(self) -> None:
         token, answer = self.sign_in("10.0.0.1")
         assert token, answer and (answer.status, answer.text)
-        connection = self.connect()
-        try:
+        with contextlib.closing(self.connect()) as connection:
             assert self.verify(connection, token).status == 204
-        finally:
-            connection.close()
 
 
 def served(binaries, folder: Path):
-    """A server with a certificate, at its default limits, and somebody who signs in."""
     certificate = hoarders.write_certificate(folder)
     place = Place(binaries, folder, certificate | {"server.trustedProxies": []}, scheme="https").start()
     chain = certificate["server.certificateFile"]
@@ -211,22 +203,17 @@ def test_a_client_hello_that_announces_too_much_takes_no_memory(fresh):
     hello = b"\x01" + (131_000).to_bytes(3) + b"\x03\x03" + bytes(14)
     record = b"\x16\x03\x01" + len(hello).to_bytes(2) + hello
     reset_peak(place)
-    connections = []
-    try:
-        for _ in range(200):
-            connections.append(socket.create_connection(
-                ("127.0.0.1", place.site.port), timeout=PATIENCE, source_address=(hoarders.STRANGER, 0)))
+    address, own = ("127.0.0.1", place.site.port), (hoarders.STRANGER, 0)
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection(address, timeout=PATIENCE, source_address=own))
+                       for _ in range(200)]
         for connection in connections:
             connection.sendall(record)
         # A fatal alert (RFC 8446 §6).
-        for connection in connections:
-            assert connection.recv(7)[:1] == b"\x15"
+        assert {connection.recv(7)[:1] for connection in connections} == {b"\x15"}
         honest.signs_in()
         growth = memory(place.process.pid, "VmHWM") - start
         print(f"{growth / MEBIBYTE:.1f} MiB more")
-    finally:
-        for connection in connections:
-            connection.close()
     assert growth <= 16 * MEBIBYTE, f"{growth / MEBIBYTE:.1f} MiB more"
 
 

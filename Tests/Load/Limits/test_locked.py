@@ -13,7 +13,7 @@ def test_a_database_locked_by_another_process_is_reported_and_loses_nothing(make
     # More people than one of whom would wait: each is answered within the time that a write waits.
     crowd = make_crowd(place, signers=6)
     endure(place, crowd, lambda: other.execute("BEGIN EXCLUSIVE"), lambda: other.execute("ROLLBACK"),
-           "database is locked", "end what holds a lock on bramley.db", refusals=6)
+           "database is locked", "stop the process that holds a lock on bramley.db", refusals=6)
     other.close()
     refused = [noted.seconds for noted in crowd.since(0, "sign-in") if noted.status == 503]
     assert statistics.median(refused) < 20, refused

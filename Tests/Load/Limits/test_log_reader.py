@@ -17,7 +17,6 @@ from patience import PATIENCE, eventually
 from place import RECOVERY, within
 
 LOST = "log lines dropped"
-F_SETPIPE_SZ = 1031
 
 
 class Reader:
@@ -27,12 +26,11 @@ class Reader:
         os.mkfifo(path)
         self.path, self.content = path, b""
         self.number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        fcntl.fcntl(self.number, F_SETPIPE_SZ, 4096)
+        fcntl.fcntl(self.number, fcntl.F_SETPIPE_SZ, 4096)
         self.thread = None
 
     @property
     def is_full(self) -> bool:
-        """Whether a line more would have to wait."""
         waiting = bytearray(4)
         fcntl.ioctl(self.number, 0x541B, waiting)
         return int.from_bytes(waiting, "little") > 2500

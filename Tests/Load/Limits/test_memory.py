@@ -20,8 +20,7 @@ class Hoarder:
     """Sends all of a long request but its end, as fast as it is taken."""
 
     def __init__(self, place, address: str, head: bytes, rest: int):
-        self.socket = socket.create_connection(
-            ("127.0.0.1", place.site.port), timeout=10, source_address=(address, 0))
+        self.socket = socket.create_connection(("127.0.0.1", place.site.port), timeout=10, source_address=(address, 0))
         self.socket.setblocking(False)
         self.head, self.rest = head, rest
         self.answer = b""
@@ -120,6 +119,5 @@ def test_a_server_out_of_memory_ends_and_the_next_one_lost_nothing(make_place, m
     assert place.process.wait() != 0
     # What the service manager does.
     place.start()
-    mark = crowd.mark()
-    crowd.gets(20, since=mark)
+    crowd.gets(20, since=crowd.mark())
     finish(place, crowd)

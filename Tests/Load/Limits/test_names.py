@@ -1,6 +1,5 @@
 """Names do not resolve: there is no name server, or one that says nothing."""
 
-import json
 import socket
 import subprocess
 import time
@@ -65,11 +64,7 @@ def name_server(request):
 
 def test_failing_dns_fails_sign_ins_with_a_reason_and_nothing_else(names, name_server, make_place, make_crowd):
     place = make_place()
-    file = place.folder / "config.json"
-    configuration = json.loads(file.read_text())
-    configuration["apple"]["endpoint"] = f"http://{APPLE}:{place.site.apple.port}"
-    file.write_text(json.dumps(configuration))
-
+    place.site.configure({"apple.endpoint": f"http://{APPLE}:{place.site.apple.port}"})
     # As after a start of the machine, before its network is there: it serves, and finds Apple when it can.
     place.start()
     assert place.is_alive_and_ready()

@@ -23,7 +23,6 @@ def test_a_start_on_a_read_only_disk_is_refused_in_one_line(make_place):
     lines = [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
     assert len(lines) == 1, lines
     assert "ead-only file system" in lines[0]["cause"] and str(place.data) in lines[0]["cause"]
-    # And the next one is not.
     mount("-o", "remount,bind,rw", str(place.data))
     place.start()
     assert place.stop() == 0

@@ -8,15 +8,15 @@ import subprocess
 from pathlib import Path
 
 from patience import eventually
-from programs import ROOT
+from processes import finished, output
+from programs import ROOT, Program
 
 NAMES = ("bramley", "apple-simulator")
 
 
 def buildah(*arguments: str) -> str:
     """buildah, on the store that `make image` fills."""
-    done = subprocess.run(
-        [ROOT / "scripts/image.sh", "buildah", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = finished(ROOT / "scripts/image.sh", "buildah", *arguments, timeout=None)
     assert done.returncode == 0, f"buildah {' '.join(arguments)}: {done.stderr}\nIs there an image? make image"
     return done.stdout.strip()
 
@@ -25,21 +25,17 @@ class Engine:
     def __init__(self, folder: Path):
         self.folder = folder
         self.environment = os.environ | {"DOCKER_HOST": f"unix://{folder}/socket"}
-        self.log = folder / "dockerd.log"
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                ["dockerd", f"--host=unix://{folder}/socket", f"--data-root={folder}/data", f"--exec-root={folder}/exec",
-                 f"--pidfile={folder}/pid", "--exec-opt=native.cgroupdriver=cgroupfs"],
-                stdout=output, stderr=output, stdin=subprocess.DEVNULL)
-        eventually(self.is_up, "Docker's engine", self.log.read_text)
+        self.program = Program([
+            "dockerd", f"--host=unix://{folder}/socket", f"--data-root={folder}/data", f"--exec-root={folder}/exec",
+            f"--pidfile={folder}/pid", "--exec-opt=native.cgroupdriver=cgroupfs"], folder / "dockerd.log")
+        eventually(self.is_up, "Docker's engine", self.program.text)
 
     def is_up(self) -> bool:
-        assert self.process.poll() is None, self.log.read_text()
+        assert self.program.process.poll() is None, self.program.text()
         return self.ask("docker", "info").returncode == 0
 
     def ask(self, *command: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return finished(*command, cwd=ROOT, env=self.environment, timeout=None)
 
     def docker(self, *arguments: str) -> str:
         done = self.ask("docker", *arguments)
@@ -47,7 +43,6 @@ class Engine:
         return done.stdout.strip()
 
     def load(self, image: str) -> None:
-        """One that `make image` has built."""
         archive = self.folder / f"{image}.tar"
         buildah("push", "-q", f"localhost/{image}", f"docker-archive:{archive}:{image}:latest")
         self.docker("load", "--quiet", "--input", str(archive))
@@ -56,11 +51,9 @@ class Engine:
     def stand_in(self, image: str, program: str) -> None:
         """This machine's program and a shell, under the name of an image in a registry, which nobody reaches from here."""
         root, busybox, program = self.folder / "root", shutil.which("busybox"), shutil.which(program)
-        libraries = re.findall(r"(/\S+) \(0x", subprocess.run(
-            ["ldd", program], capture_output=True, text=True, check=True).stdout)
+        libraries = re.findall(r"(/\S+) \(0x", output("ldd", program))
         root.mkdir()
-        subprocess.run(
-            ["cp", "--parents", "--dereference", program, busybox, *libraries, "/etc/passwd", "/etc/group", root], check=True)
+        output("cp", "--parents", "--dereference", program, busybox, *libraries, "/etc/passwd", "/etc/group", root)
         (root / "bin").mkdir(exist_ok=True)
         for name in ("sh", "mkdir", "sed"):
             (root / "bin" / name).symlink_to(busybox)
@@ -72,8 +65,7 @@ class Engine:
         shutil.rmtree(root)
 
     def end(self) -> None:
-        self.process.terminate()
-        self.process.wait()
+        self.program.stop()
 
 
 class Container:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from engine import NAMES, ROOT, buildah
+from processes import output
 
 PORTS = {"bramley": "8080/tcp", "apple-simulator": "9700/tcp"}
 # MiB on the disk, whole. Some way above what they are, so that a fatter one is noticed.
@@ -40,7 +40,7 @@ def test_the_image_names_its_user_ports_and_entry_point(engine, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_version_says_the_commit(engine, name):
-    commit = subprocess.run([ROOT / "scripts/commit.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    commit = output(ROOT / "scripts/commit.sh").strip()
     said = engine.docker("run", "--rm", name, "--version")
     assert re.fullmatch(rf"{name} \d+\.\d+\.\d+ \(commit {commit}, Swift \S+\)", said), said
 
@@ -49,15 +49,12 @@ def test_version_says_the_commit(engine, name):
 def test_the_bill_of_materials_names_every_package(images, name):
     bill = ROOT / f".build-image/{name}.spdx.json"
     found = {one["name"]: one["versionInfo"] for one in json.loads(bill.read_text())["packages"]}
-    installed = subprocess.run(
-        ["dpkg-query", f"--admindir={images[name].root}/var/lib/dpkg", "-W", "-f", "${Package} ${Version}\n"],
-        capture_output=True, text=True, check=True).stdout.split("\n")
-    rows = [line.split(" ") for line in installed if line]
+    folder = f"--admindir={images[name].root}/var/lib/dpkg"
+    installed = output("dpkg-query", folder, "-W", "-f", "${Package} ${Version}\n")
+    rows = [line.split(" ") for line in installed.splitlines()]
     assert {"libc6", "libssl3", "ca-certificates"} <= {package for package, _ in rows}
     assert all(found.get(package) == version for package, version in rows)
-    pins = json.loads((ROOT / "Package.resolved").read_text())["pins"]
-    assert {pin["identity"] for pin in pins} <= set(found)
-    # As others read it.
+    assert {pin["identity"] for pin in json.loads((ROOT / "Package.resolved").read_text())["pins"]} <= set(found)
     assert validate_full_spdx_document(parse_file(str(bill))) == []
 
 
@@ -84,23 +81,20 @@ def test_every_library_is_there_and_no_symbols_are(engine, images, name):
         "run", "--rm", "--entrypoint=/lib64/ld-linux-x86-64.so.2", name, "--list", f"/usr/local/bin/{name}")
     assert "not found" not in libraries, libraries
     assert "swift" not in libraries, "Swift's own libraries are in the program"
-    content = (images[name].root / "usr/local/bin" / name).read_bytes()
-    assert b".symtab\0" not in content
+    assert b".symtab\0" not in (images[name].root / "usr/local/bin" / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_authorities_are_where_openssl_looks_for_them(images, name):
     """Without them no answer of Apple's would be believed, and the demonstration, which has no TLS, would not tell."""
-    place = subprocess.run(["openssl", "version", "-d"], capture_output=True, text=True, check=True).stdout
-    assert place == 'OPENSSLDIR: "/usr/lib/ssl"\n'
+    assert output("openssl", "version", "-d") == 'OPENSSLDIR: "/usr/lib/ssl"\n'
     bundle = (images[name].root / "usr/lib/ssl/cert.pem").readlink()
     assert (images[name].root / bundle.relative_to("/")).read_text().count("BEGIN CERTIFICATE") > 100
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_image_is_no_larger_than_documented(images, name):
-    done = subprocess.run(["du", "-sxm", images[name].root], capture_output=True, text=True, check=True)
-    assert int(done.stdout.split()[0]) <= LARGEST[name]
+    assert int(output("du", "-sxm", images[name].root).split()[0]) <= LARGEST[name]
 
 
 def test_a_second_build_from_nothing_is_the_same_image(images):

@@ -45,8 +45,7 @@ def test_the_single_page_example_signs_somebody_in(example):
 @pytest.mark.parametrize("example", [("node", "node:22-slim", "node", 8090)], indirect=True)
 def test_the_application_example_signs_somebody_in(example):
     ada = visitor()
-    page = call("http://localhost:8090", "GET", "/").text
-    assert "http://localhost:8080/login?return_to=" in page
+    assert "http://localhost:8080/login?return_to=" in call("http://localhost:8090", "GET", "/").text
     ada.sign_in("ada")
     assert "Ada" in call("http://localhost:8090", "GET", "/", cookie_field(ada.cookies)).text
     # Webhooks reach it, signed with the secret that both have.

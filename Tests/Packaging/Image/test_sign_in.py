@@ -10,7 +10,7 @@ import pytest
 
 from engine import ROOT, Composition, Container
 from patience import eventually
-from programs import RunningSimulator
+from programs import RunningSimulator, new_key, write_private
 from web import Browser
 
 
@@ -57,8 +57,7 @@ def test_the_documented_container_starts_as_written(engine, tmp_path):
                                  re.MULTILINE).groups()
     assert "--read-only" in command and "--cap-drop ALL" in command and "no-new-privileges" in command
     key, folder = "AuthKey_F6G7H8I9J0.p8", str(tmp_path / "mounted")
-    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key],
-                   cwd=tmp_path, check=True, capture_output=True)
+    write_private(tmp_path / key, new_key())
     storage = json.loads("{" + re.search(r'^"storage": .*$', page, re.MULTILINE)[0] + "}")
     (tmp_path / "config.json").write_text(json.dumps(storage | {
         "publicURL": "https://id.example.com", "access": {"signUp": "open"},
@@ -73,7 +72,6 @@ def test_the_documented_container_starts_as_written(engine, tmp_path):
         made = server.run("bramley", "api-keys", "create", "kept", "--scopes", "introspect")
         assert made.returncode == 0, made.stderr
         assert server.stop() == 0, server.text()
-        # The next container has the same data.
         engine.docker("rm", "bramley")
         engine.docker("run", *words, "bramley")
         assert "kept" in server.await_health().run("bramley", "api-keys", "list").stdout

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from debian import output
+from processes import output
 
 # What a call does to the path it names: looking is no matter for AppArmor.
 WRITES = {"mkdir", "mkdirat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "link", "linkat", "chmod", "fchmodat",

@@ -1,13 +1,13 @@
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import machine_boot
-from debian import ROOT, Debian, make_base, output
+from debian import ROOT, Debian, make_base
 from machine import enter
+from processes import output
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +24,9 @@ def packages(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def former(tmp_path_factory) -> Path:
-    """Bramley's package of the commit before."""
     folder = tmp_path_factory.mktemp("former")
     commit, time = git("log", "-1", "--format=%H %ct", "HEAD~1").split()
-    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-xf", "-", "-C", folder], check=True, input=archive)
+    output("tar", "-xf", "-", "-C", folder, input=output("git", "archive", commit, cwd=ROOT, text=False), text=False)
     make_elsewhere(folder, SOURCE_COMMIT=commit, SOURCE_DATE_EPOCH=time)
     return next((folder / ".build/dist").glob("bramley_*.deb"))
 
@@ -40,16 +38,13 @@ def git(*arguments: str) -> str:
 def make_elsewhere(folder: Path, **environment: str) -> None:
     """`make deb` of the sources in that folder, with the same libraries."""
     shutil.copy(ROOT / "Package.resolved", folder)
-    done = subprocess.run(["make", "deb"], cwd=folder, capture_output=True, text=True, env=os.environ | environment)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    output("make", "deb", cwd=folder, env=os.environ | environment, timeout=None)
 
 
 def build(folder: Path, version: str | None = None, **environment: str) -> None:
     built = os.environ.get("BUILT", str(ROOT / ".build/release"))
-    done = subprocess.run(
-        [ROOT / "scripts/deb.sh"], capture_output=True, text=True, env=os.environ | {
-            "BUILT": built, "DIST": str(folder)} | ({"DEB_VERSION": version} if version else {}) | environment)
-    assert done.returncode == 0, done.stderr
+    output(ROOT / "scripts/deb.sh", timeout=None, env=os.environ | {"BUILT": built, "DIST": str(folder)} | (
+        {"DEB_VERSION": version} if version else {}) | environment)
 
 
 @pytest.fixture(scope="session")

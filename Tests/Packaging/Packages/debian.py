@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 from machine import mount
 from patience import PATIENCE, eventually
+from processes import finished, output
 from programs import ROOT, RunningSimulator, new_key
 from web import Browser, call
 
@@ -23,29 +24,19 @@ KEY = "AuthKey_F6G7H8I9J0.p8"
 
 
 def make_base(base: Path = BASE, last: str = "usr/bin/apt-get", further: tuple[str, ...] = ()) -> None:
-    """Once: the copies are what is changed.
-
-    - last: what is there when it is whole.
-    - further: packages in it besides."""
+    """Once: only its copies are changed. It is complete when `last` is there."""
     if not (base / last).exists():
         shutil.rmtree(base, ignore_errors=True)
         base.parent.mkdir(exist_ok=True)
-        done = subprocess.run(
-            ["debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED + further)}", "bookworm", str(base)],
-            capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-2000:]
-
-
-def output(*command, **options) -> str:
-    """What a command that has to succeed prints."""
-    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+        output("debootstrap", "--variant=minbase", f"--include={','.join(INCLUDED + further)}", "bookworm", base,
+               timeout=None)
 
 
 class Debian:
     def __init__(self, folder: Path):
         self.root = folder / "debian"
         self.started: list[subprocess.Popen] = []
-        subprocess.run(["cp", "-a", str(BASE), str(self.root)], check=True)
+        output("cp", "-a", BASE, self.root)
         mount("-t", "proc", "proc", str(self.root / "proc"))
         mount("--bind", "/dev", str(self.root / "dev"))
         (self.root / "etc/hosts").write_text("127.0.0.1 localhost\n")
@@ -65,8 +56,7 @@ class Debian:
         return int(re.search(rf"^{name}:x:(\d+):", (self.root / "etc" / file).read_text(), re.MULTILINE)[1])
 
     def run(self, *arguments: str, user: str | None = None, code: int = 0) -> str:
-        done = subprocess.run(self.command(list(arguments), user), capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=120)
+        done = finished(*self.command(list(arguments), user))
         assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
@@ -77,7 +67,6 @@ class Debian:
                         *(f"/root/{package.name}" for package in packages))
 
     def status(self, path: str) -> tuple[str, str, int]:
-        """Owner, group and mode."""
         found = (self.root / path.lstrip("/")).stat()
         names = {kind: {int(line.split(":")[2]): line.split(":")[0]
                         for line in (self.root / "etc" / kind).read_text().splitlines()} for kind in ("passwd", "group")}
@@ -138,7 +127,7 @@ class Debian:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         for place in ("dev", "proc"):
-            subprocess.run(["umount", str(self.root / place)], check=True)
+            output("umount", self.root / place)
         shutil.rmtree(self.root)
 
 
@@ -150,7 +139,6 @@ def status(port: int, path: str) -> int | None:
 
 
 def sign_in(person: str) -> Browser:
-    """A browser that is signed in."""
     browser = Browser(SimpleNamespace(origin=f"http://localhost:{PORT}", apple=RunningSimulator(f"http://127.0.0.1:{APPLE}")))
     browser.sign_in(person)
     return browser

@@ -2,10 +2,10 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 from debian import ROOT
+from processes import output
 
 HERE = Path(__file__).resolve().parent
 BASE = ROOT / ".build-deb/machine"
@@ -32,7 +32,7 @@ class Machine:
     def __init__(self, folder: Path, files: dict[str, Path]):
         self.folder, self.disk = folder, folder / "disk"
         root = folder / "root"
-        subprocess.run(["cp", "-a", BASE, root], check=True)
+        output("cp", "-a", BASE, root)
         (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
         (root / "etc/hostname").write_text("machine\n")
         (root / "etc/fstab").write_text("/dev/vda / ext4 defaults 0 1\n")
@@ -50,19 +50,19 @@ class Machine:
         self.kernel, self.initial = (shutil.copy(next((root / "boot").glob(name)), folder) for name in ("vmlinuz-*", "initrd.img-*"))
         with self.disk.open("wb") as file:
             file.truncate(2 << 30)
-        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, self.disk], check=True)
+        output("mke2fs", "-q", "-t", "ext4", "-d", root, self.disk)
         shutil.rmtree(root)
 
     def boot(self, trial: str) -> dict[str, str]:
         """What the trial of that name found: `{"started state": "active", …}`."""
         result, console = self.folder / f"{trial}.result", self.folder / f"{trial}.console"
-        subprocess.run(
-            ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024",
-             "-display", "none", "-no-reboot", "-nic", "none", "-kernel", self.kernel, "-initrd", self.initial,
-             "-append", f"root=/dev/vda rw console=ttyS0 quiet apparmor=1 security=apparmor trial={trial}",
-             "-drive", f"file={self.disk},format=raw,if=virtio,cache=unsafe",
-             "-serial", f"file:{console}", "-serial", f"file:{result}"],
-            check=True, timeout=LONGEST, stdin=subprocess.DEVNULL, capture_output=True)
+        output(
+            "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+            "-m", "1024", "-display", "none", "-no-reboot", "-nic", "none",
+            "-kernel", self.kernel, "-initrd", self.initial,
+            "-append", f"root=/dev/vda rw console=ttyS0 quiet apparmor=1 security=apparmor trial={trial}",
+            "-drive", f"file={self.disk},format=raw,if=virtio,cache=unsafe",
+            "-serial", f"file:{console}", "-serial", f"file:{result}", timeout=LONGEST)
         text = result.read_text(errors="replace").replace("\r", "")
         found = dict(re.findall(r"^FACT (\S+ \S+) ?(.*)$", text, re.MULTILINE))
         assert found.pop("end reached", None) == "", text[-4000:] + console.read_text(errors="replace")[-1000:]

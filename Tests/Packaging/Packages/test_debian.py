@@ -6,33 +6,28 @@ import json
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from conftest import build, git, make_elsewhere
-from debian import ADMIN, KEY, ROOT, output, sign_in, who
+from debian import ADMIN, KEY, ROOT, sign_in, who
+from processes import output
 from web import call
 
 
 def content(package) -> dict[str, str]:
-    """Modes and owners by path."""
     lines = output("dpkg-deb", "-c", package).splitlines()
     return {words[5].removeprefix("."): " ".join(words[:2]) for words in (line.split(maxsplit=5) for line in lines)}
 
 
-# What is in them
-
 @pytest.mark.parametrize("name", ["bramley", "apple-simulator"])
 def test_lintian_finds_nothing(packages, name):
-    done = subprocess.run(["lintian", "--fail-on", "error,warning", packages[name]], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    output("lintian", "--fail-on", "error,warning", packages[name])
 
 
 def check_same(packages, folder) -> None:
-    """Those in the folder are the same bytes."""
     for name in ("bramley", "apple-simulator"):
         assert filecmp.cmp(packages[name], folder / packages[name].name, shallow=False), name
 
@@ -44,12 +39,11 @@ def test_two_packs_are_the_same_bytes(packages, tmp_path):
 
 def test_two_builds_are_the_same_bytes(packages, tmp_path):
     """The sources, compiled anew in another folder."""
-    files = git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    subprocess.run(["tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar"], cwd=ROOT,
-                   check=True, input=files.encode(), stderr=subprocess.DEVNULL)
+    output("tar", "--null", "--files-from=-", "--ignore-failed-read", "-cf", tmp_path / "sources.tar",
+           cwd=ROOT, input=git("ls-files", "-z", "--cached", "--others", "--exclude-standard"))
     copy = tmp_path / "elsewhere"
     copy.mkdir()
-    subprocess.run(["tar", "-xf", tmp_path / "sources.tar", "-C", copy], check=True)
+    output("tar", "-xf", tmp_path / "sources.tar", "-C", copy)
     said, time = output(ROOT / ".build/release/bramley", "--version"), git("log", "-1", "--format=%ct").strip()
     make_elsewhere(copy, SOURCE_COMMIT=re.search(r"commit ([0-9a-z-]+)", said)[1],
                    DEB_VERSION=packages["bramley"].name.split("_")[1], SOURCE_DATE_EPOCH=time)
@@ -57,7 +51,7 @@ def test_two_builds_are_the_same_bytes(packages, tmp_path):
     sums = []
     for place in (ROOT, copy):
         archives = tmp_path / f"archives-of-{place.name}"
-        subprocess.run([place / "scripts/dist.sh"], check=True, capture_output=True, env=os.environ | {
+        output(place / "scripts/dist.sh", timeout=None, env=os.environ | {
             "BUILT": str(place / ".build/release"), "DIST": str(archives), "SOURCE_DATE_EPOCH": time})
         sums.append((archives / "SHA256SUMS").read_text())
     assert sums[0] == sums[1] and sums[0].count(".tar.gz") == 2
@@ -72,7 +66,7 @@ def test_installed_files_have_the_right_owners_and_modes(packages):
 
 
 def test_every_command_has_its_manual(packages, tmp_path):
-    subprocess.run(["dpkg-deb", "-x", packages["bramley"], tmp_path], check=True)
+    output("dpkg-deb", "-x", packages["bramley"], tmp_path)
     help_ = json.loads(output(tmp_path / "usr/bin/bramley", "--experimental-dump-help"))["command"]
     commands = [one for one in help_["subcommands"] if one["commandName"] != "help"]
     pages = {file.name.removesuffix(".1.gz"): gzip.decompress(file.read_bytes()).decode().replace("\\", "")
@@ -91,7 +85,7 @@ def test_every_command_has_its_manual(packages, tmp_path):
 
 @pytest.mark.parametrize("name", ["bramley", "apple-simulator"])
 def test_the_bill_of_materials_is_whole(packages, tmp_path, name):
-    subprocess.run(["dpkg-deb", "-x", packages[name], tmp_path], check=True)
+    output("dpkg-deb", "-x", packages[name], tmp_path)
     bill = tmp_path / f"usr/share/doc/{name}/{name}.spdx.json"
     document = json.loads(bill.read_text())
     named = {one["name"]: one for one in document["packages"]}
@@ -104,11 +98,8 @@ def test_the_bill_of_materials_is_whole(packages, tmp_path, name):
               if one["relationshipType"] == "DYNAMIC_LINK"}
     # An SPDX id has no plus.
     assert libraries and {name.replace("+", "-") for name in libraries} == linked
-    # As others read it.
     assert validate_full_spdx_document(parse_file(str(bill))) == []
 
-
-# Their life
 
 def test_install_configure_serve_and_remove(debian, packages):
     said = debian.install(packages["bramley"], packages["apple-simulator"])
@@ -131,8 +122,7 @@ def test_install_configure_serve_and_remove(debian, packages):
     assert (debian.root / "etc/systemd/system/multi-user.target.wants/bramley.service").is_symlink()
 
     server = debian.serve_with_apple()
-    ada = sign_in("ada")
-    assert who(ada)
+    assert who(sign_in("ada"))
     assert debian.status("/var/lib/bramley/data") == ("bramley", "bramley", 0o700)
     assert "error" not in debian.run("bramley", "doctor", user="bramley")
     debian.stop(server)
@@ -197,8 +187,7 @@ def test_the_service_opens_only_files_that_its_apparmor_profile_allows(debian, p
     trace = tmp_path / "trace"
     server = debian.serve_with_apple(
         ["strace", "-f", "-qq", "-e", "trace=%file", "-e", "signal=none", "-o", str(trace)])
-    ada = sign_in("ada")
-    assert who(ada) and call(ADMIN, "GET", "/metrics").status == 200
+    assert who(sign_in("ada")) and call(ADMIN, "GET", "/metrics").status == 200
     os.killpg(server.pid, signal.SIGTERM)
     server.wait()
     profile = Profile(debian.root)

@@ -1,5 +1,6 @@
 """Signs and checks tokens, and looks into databases: one JSON question and answer a line."""
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -47,12 +48,11 @@ def pem(private):
 def signature(method, name, message):
     name, _, bits = name.partition("/")
     private = key(name, int(bits or 2048))
-    if method == "RS256":
-        return private.sign(message, padding.PKCS1v15(), hashes.SHA256())
-    if method == "RS512":
-        return private.sign(message, padding.PKCS1v15(), hashes.SHA512())
-    if method == "PS256":
-        return private.sign(message, padding.PSS(padding.MGF1(hashes.SHA256()), 32), hashes.SHA256())
+    schemes = {
+        "RS256": (padding.PKCS1v15(), hashes.SHA256()), "RS512": (padding.PKCS1v15(), hashes.SHA512()),
+        "PS256": (padding.PSS(padding.MGF1(hashes.SHA256()), 32), hashes.SHA256())}
+    if method in schemes:
+        return private.sign(message, *schemes[method])
     if method == "ES256":
         r, s = utils.decode_dss_signature(elliptic.sign(message, ec.ECDSA(hashes.SHA256())))
         return r.to_bytes(32, "big") + s.to_bytes(32, "big")
@@ -61,8 +61,7 @@ def signature(method, name, message):
     secrets = {
         "HS256-pem": lambda: public(name, serialization.Encoding.PEM),
         "HS256-der": lambda: public(name, serialization.Encoding.DER),
-        "HS256-n": lambda: octets(private.public_key().public_numbers().n).encode(),
-    }
+        "HS256-n": lambda: octets(private.public_key().public_numbers().n).encode()}
     return hmac.new(secrets[method](), message, hashlib.sha256).digest()
 
 
@@ -93,11 +92,8 @@ def answer(q):
         return json.dumps({"header": token.header, "claims": token.claims})
     if op == "sql":
         # Another implementation looks into the database, read-only.
-        database = sqlite3.connect(f"file:{name}?mode=ro", uri=True, timeout=30)
-        try:
+        with contextlib.closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True, timeout=30)) as database:
             return str(database.execute(q["payload"]).fetchone()[0])
-        finally:
-            database.close()
     if op == "half-hash":
         return b64(hashlib.sha256(name.encode()).digest()[:16])
     raise ValueError(op)

@@ -1,5 +1,6 @@
 """What attackers send: requests with any fields in any number, at every route the documentation names."""
 
+import contextlib
 import html.parser
 import http.client
 import itertools
@@ -10,7 +11,7 @@ from app import APP
 from inhabited import SCOPES, WEBHOOKS, Inhabited
 from patience import PATIENCE
 from programs import ROOT
-from routes import ADMIN, TABLE
+from routes import ADMIN, FORM, TABLE
 from ways import LINKS, Way
 from web import Answer
 
@@ -37,14 +38,15 @@ def browser_pages() -> list[str]:
             if not path.startswith(("/assets/", "/.well-known/")) and not path.endswith("/attempt")]
 
 
-def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body: str | bytes = b"") -> Answer:
+def send(site, method: str, path: str, fields: list[tuple[str, str]] | dict = (), body: str | bytes = b"") -> Answer:
     """Fields in their order, and as often as they are named."""
     body = body.encode() if isinstance(body, str) else body
+    fields = fields.items() if isinstance(fields, dict) else fields
     # Each from another address, so that no limit answers in place of what is tried.
     number = next(ADDRESSES)
     source = f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE, source_address=(source, 0))
-    try:
+    with contextlib.closing(http.client.HTTPConnection(
+            "127.0.0.1", site.port, timeout=PATIENCE, source_address=(source, 0))) as connection:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         if not any(name.lower() == "host" for name, _ in fields):
             connection.putheader("Host", urlsplit(site.origin).netloc)
@@ -54,8 +56,6 @@ def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
         return Answer(connection.getresponse())
-    finally:
-        connection.close()
 
 
 class Page(html.parser.HTMLParser):
@@ -74,7 +74,6 @@ class Page(html.parser.HTMLParser):
 
     @property
     def shape(self) -> list[tuple]:
-        """The tags without values."""
         return [(tag, sorted(attributes)) for tag, attributes in self.tags]
 
 
@@ -82,14 +81,8 @@ def cookie(token: str) -> tuple[str, str]:
     return ("Cookie", f"{COOKIE}={token}")
 
 
-def ask(site, method: str, path: str, headers: dict | None = None, body: str | bytes = b"") -> Answer:
-    """As `inhabited.call`, from an address of its own."""
-    return send(site, method, path, list((headers or {}).items()), body)
-
-
 class Person:
-    """Somebody with two sessions: of this browser, and elsewhere. At a route of linking, on their way there; at one of the
-    operator's page, an operator, where the site has `OPERATORS`."""
+    """With two sessions, of this browser and elsewhere; at a route of linking on the way, at the operator's an operator."""
 
     def __init__(self, inhabited: Inhabited, path: str = ""):
         self.inhabited = inhabited
@@ -97,31 +90,32 @@ class Person:
         # Wherever they are named, their id is seen.
         inhabited.write("UPDATE user SET given_name = ? WHERE id = ?", [(self.user, self.user)])
         (self.session, self.token), (self.elsewhere, self.other) = inhabited.make_sessions([self.user, self.user])
-        self.way = Way(inhabited, ask, self.user, path)
+        # What a page of ours posts there.
+        self.fields = {
+            "/account/sessions/revoke": {"session": self.elsewhere},
+            "/account/delete": {"confirm": "yes", "account": self.user},
+            "/operator/change": {"action": "end-session", "target": self.elsewhere}}
+        self.way = Way(inhabited, send, self.user, path)
 
     @property
     def cookies(self) -> list[tuple[str, str]]:
-        """What their browser sends."""
         return [cookie(self.token)] + ([("Cookie", self.way.browser)] if self.way.browser else [])
+
+    @property
+    def page(self) -> list[tuple[str, str]]:
+        return [SAME_ORIGIN, FORM, *self.cookies]
 
     def kept(self) -> tuple:
         """All that a request could change of them, and whether anything was told of it."""
-        where = f"user = '{self.user}'"
+        read, where = self.inhabited.read, f"user = '{self.user}'"
         return (
-            self.inhabited.read(f"SELECT state, external_id, groups, given_name, email FROM user WHERE id = '{self.user}'"),
-            self.inhabited.read(f"SELECT id FROM session WHERE {where} ORDER BY id"),
-            self.inhabited.read(f"SELECT type FROM event WHERE {where} ORDER BY sequence"),
-            self.inhabited.read(f"SELECT subject FROM apple_identity WHERE {where}"),
-            self.way.kept(),
-        )
+            read(f"SELECT state, external_id, groups, given_name, email FROM user WHERE id = '{self.user}'"),
+            read(f"SELECT id FROM session WHERE {where} ORDER BY id"),
+            read(f"SELECT type FROM event WHERE {where} ORDER BY sequence"),
+            read(f"SELECT subject FROM apple_identity WHERE {where}"), self.way.kept())
 
     def form(self, path: str) -> str:
-        """What the page of ours that leads there sends."""
-        return urlencode({
-            "/account/sessions/revoke": {"session": self.elsewhere},
-            "/account/delete": {"confirm": "yes", "account": self.user},
-            "/operator/change": {"action": "end-session", "target": self.elsewhere},
-        }.get(path, self.way.content))
+        return urlencode(self.fields.get(path, self.way.content))
 
     def fill(self, path: str) -> str:
         return path.replace("{id}", self.way.id or self.user).replace("{session}", self.elsewhere).replace("{path...}", "style.css")

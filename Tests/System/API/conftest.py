@@ -10,9 +10,10 @@ from web import bearer
 def pytest_collection_modifyitems(items):
     # Whether a proxy is believed makes no difference to parameters: two pages show it in `make test`.
     for item in items:
-        if getattr(item, "originalname", "") == "test_no_page_redirects_to_a_hostile_address" and item.callspec.params["site"] == "untrusted" \
-                and item.callspec.params["path"] not in ("/login", "/account"):
-            item.add_marker(pytest.mark.long)
+        if getattr(item, "originalname", "") == "test_no_page_redirects_to_a_hostile_address":
+            given = item.callspec.params
+            if given["site"] == "untrusted" and given["path"] not in ("/login", "/account"):
+                item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture
@@ -25,20 +26,12 @@ def site(make_site):
 
 @pytest.fixture(scope="module")
 def inhabited(site):
-    """The people of the module's own server."""
     return Inhabited(site)
 
 
 @pytest.fixture(scope="module")
-def keys(inhabited):
-    """A link belongs to the key that began it: that one is among them."""
-    return {scope: inhabited.key(scope) for scope in SCOPES}
-
-
-@pytest.fixture(scope="module")
 def key(inhabited):
-    """What a backend sends that may do everything."""
-    return bearer(inhabited.make_key(*SCOPES))
+    return bearer(inhabited.operator.key(*SCOPES))
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ BODY = 524_288
 
 @dataclass(frozen=True)
 class Route:
-    # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", "browser" that has
-    # been at Apple, "secret" of a link as Bearer, or a scope.
+    # "nobody", "page" with a cookie, "session" with a cookie or as an app, "app", "browser" that has been at Apple,
+    # "secret" of a link as Bearer, or a scope.
     asker: str = "nobody"
     # The type of what it takes, its members that have to be there, and those that need not.
     takes: tuple[str, str] | None = None
@@ -28,7 +28,7 @@ class Route:
     code: str = "invalid_request"
     # A value that is well formed and nobody's is an answer, and no mistake of the request.
     unknown: tuple[int, ...] = ()
-    # Of what there are so many tries: what can be read, and is wrong, changes their number.
+    # The member whose wrong values use up tries.
     counted: str = ""
     # How a field is refused that comes twice.
     twice: tuple[int, ...] = (400,)
@@ -46,7 +46,10 @@ class Route:
     good: int = 200
 
 
+# What a page of ours posts.
+OWN = dict(takes=FORM, most=4096, ignores_others=True, own_pages=True, good=303)
 NATIVE = dict(takes=JSON, most=65_536)
+OIDC = dict(takes=FORM, ignores_others=True)
 API = dict(strict=True)
 TABLE = {
     **{("GET", path): Route() for path in (
@@ -64,27 +67,19 @@ TABLE = {
     ("GET", "/login/apple"): Route(once=("return_to", "error_return"), good=303),
     ("GET", "/link/{id}/apple"): Route(good=303),
     ("POST", "/link/{id}"): Route("browser", own_pages=True, good=303),
-    ("POST", "/login/existing"): Route(
-        "browser", FORM, ("waiting", "choice"), most=4096, refuses=(400, 404), ignores_others=True, own_pages=True, good=303),
+    ("POST", "/login/existing"): Route("browser", needs=("waiting", "choice"), refuses=(400, 404), **OWN),
     ("POST", "/apple/callback"): Route(
         takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
     ("POST", "/apple/notifications"): Route(
         takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
-    ("POST", "/account/sessions/revoke"): Route(
-        "page", FORM, ("session",), most=4096, ignores_others=True, own_pages=True, good=303),
-    ("POST", "/account/sessions/revoke-all"): Route(
-        "page", FORM, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("POST", "/account/sessions/revoke"): Route("page", needs=("session",), **OWN),
+    ("POST", "/account/sessions/revoke-all"): Route("page", **OWN),
     # Back to the page, which says what is missing.
-    ("POST", "/account/delete"): Route(
-        "page", FORM, ("confirm", "account"), most=4096, refuses=(303, 400), unknown=(303,), ignores_others=True,
-        own_pages=True, good=303),
+    ("POST", "/account/delete"): Route("page", needs=("confirm", "account"), refuses=(303, 400), unknown=(303,), **OWN),
     ("GET", "/logout"): Route("page", once=("return_to",)),
-    ("POST", "/logout"): Route(
-        "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("POST", "/logout"): Route("page", may=("return_to",), may_be_empty=True, **OWN),
     # From elsewhere it leads to the page with the button.
-    ("POST", "/logout/switch"): Route(
-        "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True,
-        elsewhere=303, good=303),
+    ("POST", "/logout/switch"): Route("page", may=("return_to",), may_be_empty=True, elsewhere=303, **OWN),
     ("GET", "/operator/users"): Route("page", once=("q", "state", "group", "after")),
     ("GET", "/operator/sessions"): Route("page", once=("q", "after")),
     ("GET", "/operator/notifications"): Route("page", once=("outcome", "after")),
@@ -92,8 +87,7 @@ TABLE = {
     # Without an action it asks about nothing.
     ("GET", "/operator/change"): Route("page", once=("action", "target"), good=400),
     ("POST", "/operator/change"): Route(
-        "page", FORM, ("action", "target"), most=16_384, refuses=(400, 404, 409), ignores_others=True, own_pages=True,
-        good=303),
+        "page", needs=("action", "target"), refuses=(400, 404, 409), **OWN | {"most": 16_384}),
     ("GET", "/auth/verify"): Route("session", once=("redirect", "optional", "assertion"), good=204),
     ("GET", "/auth/forbidden"): Route("page", good=403),
     ("GET", "/oauth2/auth"): Route("session", once=("assertion",), good=202),
@@ -117,13 +111,13 @@ TABLE = {
         "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
     ("POST", "/api/v1/links/{id}/complete"): Route("links", JSON, ("code",), most=16_384, counted="code", **API),
     ("GET", "/oidc/authorize"): Route(good=400),
-    ("POST", "/oidc/authorize"): Route(takes=FORM, most=32_768, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
     ("GET", "/oidc/logout"): Route(good=303),
-    ("POST", "/oidc/logout"): Route(takes=FORM, most=32_768, ignores_others=True, may_be_empty=True, twice=(303,), good=303),
-    ("POST", "/oidc/token"): Route(takes=FORM, most=16_384, refuses=(400, 401), twice=(400, 401), ignores_others=True, good=401),
+    **{("POST", f"/oidc/{name}"): Route(most=32_768, may_be_empty=True, twice=(303,), good=303, **OIDC)
+       for name in ("authorize", "logout")},
+    **{("POST", f"/oidc/{name}"): Route(most=16_384, refuses=(400, 401), twice=(400, 401), good=401, **OIDC)
+       for name in ("token", "revoke")},
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),
-    ("POST", "/oidc/revoke"): Route(takes=FORM, most=16_384, refuses=(400, 401), twice=(400, 401), ignores_others=True, good=401),
     ("GET", "/.well-known/change-password"): Route(good=303),
     ("POST", "/api/v1/introspect"): Route(
         "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),

@@ -15,7 +15,6 @@ OWNED = {
     "POST /api/v1/links/{id}/authorize": ("tickets", "Authorization"),
     "POST /api/v1/links/{id}/complete": ("linkCodes", "code"),
 }
-WELL_FORMED = re.compile("lnk_[0-9a-hjkmnp-tv-z]{26}")
 # What the configuration names.
 FIRST_TICKET = next(iter(PLACE["tickets"].values()))
 turns = {label: itertools.cycle(PLACE[name].items()) for label, (name, _) in OWNED.items()}
@@ -44,10 +43,9 @@ def filter_body(context, body) -> bool:
 
 
 def bring_what_belongs(case, name: str, where: str) -> None:
-    """A well-formed id of nobody's becomes that of a link there is, and a secret that is one becomes its own. What the
-    generator means to be wrong, or to be missing, stays."""
-    known = PLACE[name]
-    if str(case.path_parameters.get("id")) not in known and WELL_FORMED.fullmatch(str(case.path_parameters.get("id"))):
+    """A good id becomes that of a link there is, a good secret its own; what is meant to be wrong or missing stays."""
+    known, link = PLACE[name], str(case.path_parameters.get("id"))
+    if link not in known and re.fullmatch("lnk_[0-9a-hjkmnp-tv-z]{26}", link):
         case.path_parameters["id"], _ = next(turns[case.operation.label])
     secret = known.get(case.path_parameters.get("id"))
     if secret is None:
@@ -61,8 +59,7 @@ def bring_what_belongs(case, name: str, where: str) -> None:
 
 @schemathesis.hook
 def before_call(context, case, kwargs) -> None:
-    """Every call comes from an address of its own: refused keys are limited by it. Two routes end the session they are
-    called with: each call gets one of its own, as from a page of the site."""
+    """Each call has an address of its own, by which refused keys are limited, and a session where the route ends it."""
     case.headers["X-Forwarded-For"] = f"198.18.{next(addresses) // 250 % 250}.{next(addresses) % 250}"
     if owned := OWNED.get(case.operation.label):
         bring_what_belongs(case, *owned)
@@ -75,9 +72,8 @@ def before_call(context, case, kwargs) -> None:
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response) -> bool:
-    """Ending all sessions of a user empties their list, and the list stays. A secret that is not this link's is answered
-    as a link that there is not. What an address may be, and that a public client has no secret, is more than a schema
-    says; and 39.0 is written as no integer."""
+    """An empty list of sessions stays. A secret that is not this link's is answered as a link that there is not. No
+    schema says what an address may be, that a public client has no secret, or that 39.0 is no integer."""
     kind = type(failure).__name__
     if kind == "RejectedPositiveData" and isinstance(case.body, dict) and isinstance(case.body.get("keepOldDays"), float):
         return False

@@ -13,7 +13,6 @@ from web import call, sign_in
 
 API, GATEWAY, REPORTS = "https://api.example.com", "https://gateway.example.com/in", "reports"
 ALGORITHMS = {API: "ES256", GATEWAY: "RS256", REPORTS: "ES256"}
-TYPE = "bramley-assertion+jwt"
 
 
 @pytest.fixture(scope="module")
@@ -27,21 +26,20 @@ def cookie(site) -> dict:
 
 
 def key_set(site) -> dict:
-    answer = call(site, "GET", "/.well-known/jwks.json")
-    assert answer.status == 200, answer.body
-    return answer.json()
+    return call(site, "GET", "/.well-known/jwks.json").must(200).json()
 
 
-def from_page(site, cookie: dict, audience: str | None = None) -> str:
-    query = "?" + urlencode({"audience": audience}) if audience else ""
-    answer = call(site, "GET", "/api/v1/session/assertion" + query, cookie)
-    assert answer.status == 200, answer.body
-    return answer.json()["assertion"]
+def ids(keys: dict) -> set[str]:
+    return {key["kid"] for key in keys["keys"]}
+
+
+def from_page(site, cookie: dict, audience: str) -> str:
+    path = "/api/v1/session/assertion?" + urlencode({"audience": audience})
+    return call(site, "GET", path, cookie).must(200).json()["assertion"]
 
 
 def from_proxy(site, cookie: dict, value: str) -> str:
-    answer = call(site, "GET", "/auth/verify?" + urlencode({"assertion": value}), cookie)
-    assert answer.status == 204, answer.body
+    answer = call(site, "GET", "/auth/verify?" + urlencode({"assertion": value}), cookie).must(204)
     return answer.headers["X-Auth-Request-Assertion"]
 
 
@@ -49,7 +47,7 @@ def claims(token: str, keys: dict, audience: str) -> dict:
     """As a backend of this audience reads it, by the one algorithm it knows."""
     decoded = jwt.decode(token, KeySet.import_key_set(keys), algorithms=[ALGORITHMS[audience]])
     jwt.JWTClaimsRegistry(aud={"essential": True, "value": audience}).validate(decoded.claims)
-    assert decoded.header["typ"] == TYPE
+    assert decoded.header["typ"] == "bramley-assertion+jwt"
     return decoded.claims
 
 
@@ -60,10 +58,8 @@ def test_each_audience_reads_its_own_and_no_other(site, cookie, audience):
     assert all(not {"d", "p", "q", "dp", "dq", "qi"} & set(key) for key in keys["keys"])
     # 2,048 bits.
     assert len(keys["keys"][1]["n"]) == 342
-    tokens = [from_page(site, cookie, audience)]
-    # Twice: by the route, and by the fast path that keeps it.
-    tokens += [from_proxy(site, cookie, audience) for _ in range(2)]
-    for token in tokens:
+    # By the proxy twice: from the route, and from the fast path that keeps it.
+    for token in from_page(site, cookie, audience), *(from_proxy(site, cookie, audience) for _ in range(2)):
         found = claims(token, keys, audience)
         assert found["iss"] == site.origin and found["sub"].startswith("usr_")
         for other in set(ALGORITHMS) - {audience}:
@@ -77,9 +73,8 @@ def test_revoked_assertion_keys_leave_the_key_set(site, cookie):
     rotated = site.operator.json("assertion", "rotate", "--revoke", "--yes")
     assert [key["algorithm"] for key in rotated["keys"]] == ["ES256", "RS256"]
     assert rotated["kid"] == rotated["keys"][0]["kid"]
-    eventually(lambda: {key["kid"] for key in key_set(site)["keys"]} == {key["kid"] for key in rotated["keys"]},
-               "the new keys", lambda: json.dumps(key_set(site)))
-    assert not {key["kid"] for key in before["keys"]} & {key["kid"] for key in key_set(site)["keys"]}
+    eventually(lambda: ids(key_set(site)) == ids(rotated), "the new keys", lambda: json.dumps(key_set(site)))
+    assert not ids(before) & ids(key_set(site))
     for audience, token in tokens.items():
         with pytest.raises((JoseError, ValueError)):
             claims(token, key_set(site), audience)

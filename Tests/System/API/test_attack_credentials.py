@@ -85,15 +85,13 @@ def test_doubled_renamed_or_altered_cookies_sign_nobody_in(site, inhabited, meth
 
 
 def test_a_session_planted_before_sign_in_is_replaced(site, inhabited):
-    """Fixation: whatever the browser holds before, it holds another afterwards, and the old one opens nothing."""
     attacker = Person(inhabited)
     # Whom nobody asks whether they have an account.
     sign_in(site, "ada")
     invented, _ = make_token("brs_")
     for planted in (attacker.token, invented, "brs_", "x" * 4000):
         browser = Browser(site, new_address(), {COOKIE: planted})
-        done = browser.comes_back(browser.goes_to_apple("ada"))
-        assert done.status == 303, done.body
+        done = browser.comes_back(browser.goes_to_apple("ada")).must(303)
         new, = [value for value in done.headers.get_all("Set-Cookie") if value.startswith(COOKIE + "=")]
         token = browser.cookies[COOKIE]
         assert token != planted and token.startswith("brs_")
@@ -106,14 +104,11 @@ def test_a_session_planted_before_sign_in_is_replaced(site, inhabited):
 @pytest.mark.parametrize("method, path", BACKENDS, ids=lambda value: value)
 def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, method, path):
     person, scope = Person(inhabited, path), TABLE[method, path].asker
-    kind, content = JSON, person.way.content
-    if method == "PATCH":
-        content = {"groups": ["admin"]}
-    elif path == "/api/v1/clients/{id}/secret":
-        content = {}
-    elif path in ("/api/v1/webhooks/retry", "/api/v1/webhooks/test"):
+    own = {"/api/v1/users/{id}": {"groups": ["admin"]}, "/api/v1/clients/{id}/secret": {}}
+    content = own.get(path, person.way.content)
+    if path in ("/api/v1/webhooks/retry", "/api/v1/webhooks/test"):
         content = {"endpoint": ENDPOINT}
-    body = json.dumps(content) if TABLE[method, path].takes else ""
+    kind, body = JSON, json.dumps(content) if TABLE[method, path].takes else ""
     if path == "/api/v1/introspect":
         kind, body = FORM, f"token={person.token}"
     before = person.kept()
@@ -124,10 +119,8 @@ def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, metho
     def basic(text: str) -> str:
         return "Basic " + base64.b64encode(text.encode()).decode()
 
-    for name, key in keys.items():
-        if name == scope:
-            continue
-        for credential in (f"Bearer {key}", basic(f"x:{key}")):
+    for name in set(keys) - {scope}:
+        for credential in (f"Bearer {keys[name]}", basic(f"x:{keys[name]}")):
             answer = ask(("Authorization", credential))
             assert answer.status == 403 and answer.json()["code"] == "insufficient_scope", name
             # Nothing else in the request widens it.
@@ -151,14 +144,13 @@ def test_an_api_key_opens_only_routes_of_its_scopes(site, inhabited, keys, metho
 @pytest.mark.parametrize("method, path", PEOPLES, ids=lambda value: value)
 def test_an_api_key_is_no_session(site, inhabited, keys, method, path):
     person = Person(inhabited, path)
-    out = outcome(site, person, method, path, [])
-    everything = inhabited.make_key(*SCOPES)
+    out, everything = outcome(site, person, method, path, []), inhabited.key(*SCOPES)
     for fields in ([("Authorization", f"Bearer {everything}")], [cookie(everything)]):
         assert outcome(site, person, method, path, fields) == out, fields
 
 
 def test_a_revoked_api_key_is_refused_at_once(site, inhabited):
-    key = inhabited.make_key(*SCOPES)
+    key = inhabited.operator.key(*SCOPES)
     assert call(site, "GET", "/api/v1/users", bearer(key)).status == 200
     assert key not in site.operator.bramley("api-keys", "list", "--json")
     newest = inhabited.read("SELECT id FROM api_key ORDER BY created_at DESC LIMIT 1")[0][0]
@@ -170,20 +162,17 @@ def test_a_revoked_api_key_is_refused_at_once(site, inhabited):
 
 
 def test_no_assertion_is_given_for_ended_or_disabled_sessions(site, inhabited):
-    """Assertions are kept for a minute: never past the end of what they say."""
     for end in ("revoke", "disabled", "pending", "delete"):
         person = Person(inhabited)
         for _ in range(3):
             kept = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
             assert kept.status == 204 and kept.headers["X-Auth-Request-Assertion"].count(".") == 2
         assert send(site, "GET", "/api/v1/session/assertion", [cookie(person.token)]).status == 200
-        key, user = bearer(inhabited.make_key(*SCOPES)), f"/api/v1/users/{person.user}"
-        if end == "revoke":
-            assert call(site, "DELETE", user + "/sessions", key).status == 204
-        elif end == "delete":
-            assert call(site, "DELETE", user, key).status == 202
-        else:
-            assert call(site, "PATCH", user, key, {"state": end}).status == 200
+        user = f"/api/v1/users/{person.user}"
+        request, status = {
+            "revoke": (("DELETE", f"{user}/sessions"), 204), "delete": (("DELETE", user), 202),
+        }.get(end, (("PATCH", user, None, {"state": end}), 200))
+        assert call(site, *request, token=inhabited.key(*SCOPES)).status == status
         for path in ("/auth/verify?assertion=true", "/oauth2/auth?assertion=true", "/api/v1/session/assertion"):
             answer = send(site, "GET", path, [cookie(person.token)])
             assert answer.status in (401, 403), (end, path)
@@ -192,13 +181,11 @@ def test_no_assertion_is_given_for_ended_or_disabled_sessions(site, inhabited):
 
 
 def test_the_key_set_holds_only_public_members(site, inhabited):
-    person = Person(inhabited)
-    assert send(site, "GET", "/api/v1/session/assertion", [cookie(person.token)]).status == 200
+    assert send(site, "GET", "/api/v1/session/assertion", [cookie(Person(inhabited).token)]).status == 200
     keys = call(site, "GET", "/.well-known/jwks.json").json()["keys"]
     assert keys
     for key in keys:
         # Those of ID tokens, once a program is registered.
-        own = {"n", "e"} if key["kty"] == "RSA" else {"crv", "x", "y"}
-        assert set(key) == {"kty", "kid", "use", "alg"} | own
+        assert set(key) == {"kty", "kid", "use", "alg"} | ({"n", "e"} if key["kty"] == "RSA" else {"crv", "x", "y"})
         assert (key["kty"], key["use"], key["alg"]) in {("EC", "sig", "ES256"), ("RSA", "sig", "RS256")}
         assert key.get("crv", "P-256") == "P-256"

@@ -6,8 +6,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import pytest
 
 from app import APP
-from attacker import DOCUMENTED, PROXIES, SAME_ORIGIN, Page, Person, browser_pages, cookie, send
-from routes import FORM
+from attacker import DOCUMENTED, PROXIES, Page, Person, browser_pages, cookie, send
 from ways import LINKS, SIGN_IN
 
 ALLOWED = "https://app.example.com"
@@ -17,8 +16,8 @@ ALLOWED = "https://app.example.com"
 def site(make_shared_site, request):
     """Once with a proxy between that is believed, and once without."""
     return make_shared_site({
-        **LINKS, "apple.bundleIDs": [APP],
-        "log.level": "info", "server.trustedProxies": PROXIES if request.param == "trusted" else [],
+        **LINKS, "apple.bundleIDs": [APP], "log.level": "info",
+        "server.trustedProxies": PROXIES if request.param == "trusted" else [],
         "api.allowedOrigins": [ALLOWED], "login.allowedReturnOrigins": [ALLOWED], "assertion.audience": "backend"})
 
 
@@ -65,8 +64,7 @@ def check(site, answer, own=(ALLOWED,)):
 def test_no_page_redirects_to_a_hostile_address(site, inhabited, path, signed_in):
     person = Person(inhabited, path)
     route, path = path, person.fill(path)
-    browser = person.cookies[1:]
-    fields = [cookie(person.token), *browser] if signed_in else browser
+    fields = person.cookies[0 if signed_in else 1:]
     # The last is a path of ours, whatever its first letter looks like.
     for target in [*HOSTILE, "/\u0301/evil.example"]:
         for name in PARAMETERS:
@@ -89,18 +87,16 @@ def test_no_page_redirects_to_a_hostile_address(site, inhabited, path, signed_in
 def test_sign_out_redirects_only_to_allowed_origins(site, inhabited):
     for target in HOSTILE:
         person = Person(inhabited)
-        own = [SAME_ORIGIN, FORM, cookie(person.token)]
-        answer = send(site, "POST", "/logout", own, f"return_to={quote(target, safe='')}")
+        answer = send(site, "POST", "/logout", person.page, f"return_to={quote(target, safe='')}")
         assert answer.status == 400, target
         check(site, answer)
         # Refused whole: nobody is signed out and then lost.
         assert send(site, "GET", "/api/v1/session", [cookie(person.token)]).status == 200
-    answer = send(site, "POST", "/logout", own, f"return_to={quote(ALLOWED + '/bye', safe='')}")
+    answer = send(site, "POST", "/logout", person.page, f"return_to={quote(ALLOWED + '/bye', safe='')}")
     assert (answer.status, answer.headers["Location"]) == (303, ALLOWED + "/bye")
 
 
 def test_links_return_only_to_allowed_origins(site, inhabited):
-    """Where it leads is said by the application, when it begins."""
     key = [("Authorization", f"Bearer {inhabited.key('links')}"), ("Content-Type", "application/json")]
     link = Person(inhabited, "/api/v1/links")
     before = link.kept()
@@ -114,17 +110,16 @@ def test_links_return_only_to_allowed_origins(site, inhabited):
 
 
 def test_requests_cannot_change_where_the_application_is(site, inhabited):
-    """Nothing that is sent with an answer changes where it leads."""
     asked, linked = Person(inhabited, "/login/existing"), Person(inhabited, "/link/{id}")
     for target in HOSTILE:
         for name in ("return_to", "returnTo", "ticket", "url", "link", "code"):
             more = urlencode({name: target})
             form = urlencode(asked.way.content | {"choice": "connect"}) + "&" + more
-            answer = send(site, "POST", f"/login/existing?{more}", [SAME_ORIGIN, FORM, *asked.cookies], form)
+            answer = send(site, "POST", f"/login/existing?{more}", asked.page, form)
             assert answer.status == 303 and answer.headers["Location"].startswith(SIGN_IN + "?ticket=brt_"), target
             assert "evil" not in answer.headers["Location"]
             # The same answer every time: it was given the first time.
-            answer = send(site, "POST", linked.fill("/link/{id}") + "?" + more, [SAME_ORIGIN, FORM, *linked.cookies], more)
+            answer = send(site, "POST", linked.fill("/link/{id}") + "?" + more, linked.page, more)
             assert answer.status == 303 and "?link=lnk_" in answer.headers["Location"], target
             assert "evil" not in answer.headers["Location"]
             check(site, answer)
@@ -142,10 +137,9 @@ LOCALES = [
 def test_hostile_languages_in_addresses_are_ignored(site, inhabited, path):
     person = Person(inhabited, path)
     route, path = path, person.fill(path)
-    browser = person.cookies[1:]
     for locale in LOCALES:
-        for fields in (browser, person.cookies):
-            query = "ui_locales=" + quote(locale, safe="")
+        query = "ui_locales=" + quote(locale, safe="")
+        for fields in (person.cookies[1:], person.cookies):
             for again in (query, f"{query}&{query}"):
                 answer = send(site, "GET", f"{path}?{again}", fields)
                 assert answer.status in (200, 303, 400), locale[:40]
@@ -167,27 +161,29 @@ def test_hostile_languages_in_forms_are_ignored(site, inhabited, path):
         for query, fields in ((f"?ui_locales={quoted}", []), (f"?ui_locales={quoted}&ui_locales=de", []),
                               ("", [("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])):
             form = urlencode(content) + (f"&ui_locales={quoted}" if query else "")
-            answer = send(site, "POST", person.fill(path) + query, [SAME_ORIGIN, FORM, *fields, *person.cookies], form)
+            answer = send(site, "POST", person.fill(path) + query, [*person.page, *fields], form)
             assert answer.status in (200, 303, 400, 422), locale[:40]
             assert answer.headers.get("Content-Language", "en") in LANGUAGES
             check(site, answer)
     # And one that is a language is spoken.
-    answer = send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, ("Accept-Language", "de"), *person.cookies], urlencode(content))
+    answer = send(site, "POST", person.fill(path), [*person.page, ("Accept-Language", "de")], urlencode(content))
     assert answer.status == 303 or (answer.status, answer.headers["Content-Language"]) == (200, "de")
 
 
 def test_only_known_notices_are_shown(site, inhabited):
     person = Person(inhabited)
-    plain = {path: send(site, "GET", path, [cookie(person.token)]).body.count(b"<p") for path in ("/account", "/account/delete")}
-    for path, count in plain.items():
-        known, unknown = ("session-ended", "unconfirmed") if path == "/account" else ("unconfirmed", "session-ended")
-        assert send(site, "GET", f"{path}?done={known}", [cookie(person.token)]).body.count(b"<p") == count + 1
+
+    def paragraphs(query: str, *fields: tuple[str, str]) -> int:
+        return send(site, "GET", path + query, [cookie(person.token), *fields]).body.count(b"<p")
+
+    for path, known, unknown in [
+            ("/account", "session-ended", "unconfirmed"), ("/account/delete", "unconfirmed", "session-ended")]:
+        count = paragraphs("")
+        assert paragraphs(f"?done={known}") == count + 1
         for code in ("Session-Ended", "session-ended ", "session-ended\u0301", "x", f"{known}&done={known}", unknown, "<b>", ""):
-            answer = send(site, "GET", f"{path}?done={quote(code, safe='&=')}", [cookie(person.token)])
-            assert answer.body.count(b"<p") == count, code
+            assert paragraphs(f"?done={quote(code, safe='&=')}") == count, code
         for kind in ("cross-site", "same-site"):
-            asked = [cookie(person.token), ("Sec-Fetch-Site", kind)]
-            assert send(site, "GET", f"{path}?done={known}", asked).body.count(b"<p") == count
+            assert paragraphs(f"?done={known}", ("Sec-Fetch-Site", kind)) == count
 
 
 READABLE = {"/api/v1/session", "/api/v1/session/assertion"}
@@ -208,10 +204,9 @@ STRANGERS = [
 def test_cross_origin_reads_are_refused_except_where_documented(site, inhabited, method, path):
     person = Person(inhabited, path)
     for verb in (method, "HEAD" if method == "GET" else method, "OPTIONS"):
-        origins = STRANGERS if path in READABLE else [*STRANGERS, ALLOWED]
-        for origin in origins:
-            for extra in ([], [("Access-Control-Request-Method", method), ("Access-Control-Request-Headers", "authorization")],
-                          [("Origin", ALLOWED)] if path in READABLE else []):
+        for origin in STRANGERS if path in READABLE else [*STRANGERS, ALLOWED]:
+            for extra in ([], [("Origin", ALLOWED)] if path in READABLE else [], [
+                    ("Access-Control-Request-Method", method), ("Access-Control-Request-Headers", "authorization")]):
                 fields = [("Origin", origin.encode()), *extra, ("Sec-Fetch-Site", "cross-site"), cookie(person.token)]
                 answer = send(site, verb, person.fill(path), fields)
                 told = {name.lower() for name in answer.headers if name.lower().startswith("access-control-")}

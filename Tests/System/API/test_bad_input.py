@@ -1,30 +1,26 @@
-"""Bad input at every route: a documented refusal, in time, and nothing changed.
+"""Bad input at every route: a documented refusal, in time, and nothing changed. Then the good request is made, of which
+all the bad ones were: they were refused only for what was wrong with them."""
 
-Each route has a request that is good, and what can be wrong with a request is made of it. When all of that is refused and
-the database is what it was, the good request is made: what was refused was refused for what was wrong with it alone.
-"""
-
+import contextlib
 import http.client
 import json
 import re
-from functools import cache
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 import yaml
 
-from app import challenge, post, sheet
+from app import challenge, post, sheet, taken
 from attacker import ROUTES, SAME_ORIGIN, SETTINGS, Person, cookie, send
+from closed import DOCUMENT
 from inhabited import ENDPOINT, SCOPES, Inhabited, make_id, make_token
 from patience import PATIENCE, eventually
 from programs import ROOT
 from routes import ADMIN, BODY, FORM, TABLE
 from web import Answer
 
-OPENAPI = ROOT / "docs/openapi.yaml"
 FAILURES = ROOT / "docs/reference/failures.md"
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 # server.limits.requestLine, by default.
 LINE = 8_192
 SCOPES = set(SCOPES)
@@ -50,8 +46,7 @@ def site(make_shared_site):
 
 def tap(site, person: str) -> dict:
     nonce = challenge(site)
-    given = sheet(site, person, nonce)
-    return {name: given[name] for name in ("identityToken", "authorizationCode")} | {"nonce": nonce}
+    return {name: value for name, value in taken(sheet(site, person, nonce), nonce=nonce).items() if name != "user"}
 
 
 def sign_in_app(site, person: str) -> str:
@@ -59,21 +54,14 @@ def sign_in_app(site, person: str) -> str:
 
 
 class Request:
-    """The good request of a route."""
-
     def __init__(self, site, inhabited: Inhabited, keys: dict, method: str, path: str):
         self.route = route = TABLE[method, path]
-        self.method, self.place = method, path
-        self.server = site
+        self.method, self.place, self.server = method, path, site
         if path in ADMIN:
-            port = site.admin_port
-            self.server = SimpleNamespace(port=port, origin=f"http://127.0.0.1:{port}")
+            self.server = SimpleNamespace(port=site.admin_port, origin=f"http://127.0.0.1:{site.admin_port}")
         self.person = Person(inhabited, path)
-        self.target = self.person.fill(path)
-        self.fields: list[tuple[str, str]] = []
-        self.content: dict = {}
-        if route.own_pages:
-            self.fields.append(SAME_ORIGIN)
+        self.target = "/assets/bramley.css" if path == "/assets/{path...}" else self.person.fill(path)
+        self.fields = [SAME_ORIGIN] if route.own_pages else []
         if route.asker in ("page", "session"):
             self.credential = cookie(self.person.token)
         elif route.asker in SCOPES:
@@ -105,9 +93,7 @@ class Request:
                 made = site.apple.call("POST", "notifications", {
                     "type": "email-disabled", "person": "dana", "deliver": False})
                 self.content = {"payload": made["payload"]}
-            case "/operator/change": self.content = {"action": "end-session", "target": person.elsewhere}
-            case "/account/sessions/revoke": self.content = {"session": person.elsewhere}
-            case "/account/delete": self.content = {"confirm": "yes", "account": person.user}
+            case place if place in person.fields: self.content = person.fields[place]
             case "/logout" | "/logout/switch" if self.method == "POST": self.content = {"return_to": "/account"}
             case "/api/v1/account":
                 tapped = tap(site, "chie")
@@ -117,8 +103,6 @@ class Request:
             case "/api/v1/introspect": self.content = {"token": person.token}
             case "/api/v1/users/{id}" if self.method == "PATCH":
                 self.content = {"externalID": person.user, "groups": ["staff"], "state": "active"}
-        if self.place == "/assets/{path...}":
-            self.target = "/assets/bramley.css"
 
     def encode(self, content: dict) -> bytes:
         return (urlencode(content) if self.route.takes == FORM else json.dumps(content)).encode()
@@ -129,11 +113,9 @@ class Request:
         if content is None:
             content = self.encode(self.content) if route.takes else b""
         sent = list(self.fields if fields is None else fields)
-        if route.takes and kind is not None:
+        if route.takes:
             sent += [route.takes] if kind is True else kind
-        if credential is True and self.credential:
-            sent.append(self.credential)
-        elif credential not in (True, None):
+        if credential := self.credential if credential is True else credential:
             sent.append(credential)
         return send(self.server, method or self.method, target or self.target, sent, content)
 
@@ -150,46 +132,36 @@ def everything(site, written: dict = WRITTEN) -> dict:
 
 
 def settled(site, written: dict = WRITTEN) -> dict:
-    """Everything, once the server has nothing left to do about earlier requests."""
-    eventually(lambda: not unfinished(site), "work left by earlier requests")
+    """Everything, once nothing is left to do: revocations that Apple has not been told of, endpoints that new events
+    are not queued for, and what a start writes once the server answers: its key and its access rules."""
+    unfinished = """
+        SELECT (SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL)
+        + (SELECT count(*) FROM webhook_endpoint WHERE cursor < (SELECT coalesce(max(sequence), 0) FROM event))
+        + (SELECT 2 - count(*) FROM meta WHERE key IN ('audited-apple_key.changed', 'audited-access_rules.changed'))
+        """
+    eventually(lambda: site.operator.database(unfinished) == [(0,)], "work left by earlier requests")
     return everything(site, written)
 
 
 def changes(before: dict, after: dict) -> dict:
     """By table, the rows that went and those that came."""
-    return {
-        table: ([row for row in before[table] if row not in after[table]], [row for row in after[table] if row not in before[table]])
-        for table in before if before[table] != after[table]
-    }
+    return {table: ([row for row in rows if row not in after[table]], [row for row in after[table] if row not in rows])
+            for table, rows in before.items() if rows != after[table]}
 
 
-def unfinished(site) -> int:
-    """Revocations that Apple has not been told of, endpoints that new events have not been queued for, and what a start
-    writes once the server answers: which key and which access rules it has."""
-    return site.operator.database("""
-        SELECT (SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL)
-        + (SELECT count(*) FROM webhook_endpoint WHERE cursor < (SELECT coalesce(max(sequence), 0) FROM event))
-        + (SELECT 2 - count(*) FROM meta WHERE key IN ('audited-apple_key.changed', 'audited-access_rules.changed'))
-        """)[0][0]
-
-
-@cache
-def openapi() -> dict:
-    return yaml.load(OPENAPI.read_text(), yaml.CSafeLoader)
+OPENAPI = yaml.load(DOCUMENT.read_text(), yaml.CSafeLoader)
 
 
 def described(method: str, path: str) -> dict[int, set[str]]:
-    """Codes by status: what docs/openapi.yaml says of an operation; for other routes, what docs/reference/failures.md says
-    of all."""
-    document = openapi()
-    operation = document["paths"].get(path, {}).get(method.lower())
+    """Codes by status: of an operation in docs/openapi.yaml; for others, all those of docs/reference/failures.md."""
+    operation = OPENAPI["paths"].get(path, {}).get(method.lower())
     if operation is None:
         rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", FAILURES.read_text(), re.MULTILINE)
         return {int(status): {code for code, other in rows if other == status} for _, status in rows}
     found: dict[int, set[str]] = {}
     for status, answer in operation["responses"].items():
         if "$ref" in answer:
-            answer = document["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+            answer = OPENAPI["components"]["responses"][answer["$ref"].rpartition("/")[2]]
         if problem := answer.get("content", {}).get("application/problem+json"):
             found[int(status)] = set(problem["schema"]["allOf"][1]["properties"]["code"]["x-extensible-enum"])
     return found
@@ -233,9 +205,9 @@ class Refusals:
 
 
 def methods(request: Request, expect) -> None:
-    allowed = {method for method, path in TABLE if path == request.place}
-    allowed |= {"OPTIONS"} | ({"HEAD"} if "GET" in allowed else set())
-    for method in sorted(METHODS - allowed - {"HEAD"}):
+    allowed = {method for method, path in TABLE if path == request.place} | {"OPTIONS"}
+    allowed |= {"HEAD"} if "GET" in allowed else set()
+    for method in sorted({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - allowed):
         answer = request.send(method=method)
         expect(f"the method {method}", answer, 405, code="method_not_allowed")
         said = {name.strip() for name in answer.headers.get("Allow", "").split(",")}
@@ -282,12 +254,11 @@ def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> N
         ("Bearer", expired.token), ("Bearer", person.token), ("Basic", "x"), ("Digest", "x"), ("Bearer", "")]]
     if route.asker == "secret":
         # None is none; what is no secret of this link is one that nobody knows.
-        others = [Person(inhabited, "/api/v1/links/{id}/authorize").way.bearer]
+        own, other = person.way.bearer, Person(inhabited, "/api/v1/links/{id}/authorize").way.bearer
         for credential in [None, *cookies]:
             expect(f"as {credential}", request.send(credential=credential), 401, code="token_required")
-        for credential in [*bearers, *[("Authorization", f"Bearer {token}") for token in others],
-                           ("Authorization", f"Bearer {person.way.bearer}x"), ("Authorization", f"Basic {person.way.bearer}"),
-                           ("Authorization", f"Bearer {person.way.bearer[:-1]}"), ("Authorization", person.way.bearer)]:
+        for credential in [*bearers, *[("Authorization", text) for text in (
+                f"Bearer {other}", f"Bearer {own}x", f"Basic {own}", f"Bearer {own[:-1]}", own)]]:
             expect(f"as {credential}", request.send(credential=credential), 404, code="link_unknown")
         expect("twice", request.send(fields=[request.credential]), 404, code="link_unknown")
         return
@@ -308,12 +279,11 @@ def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> N
             answer = request.send(credential=("Authorization", f"Bearer {keys[scope]}"))
             expect(f"with the key for {scope}", answer, 403, code="insufficient_scope")
         return
-    # A page leads to the login page; signing out again is no mistake. Where an app is expected, a cookie from nowhere is
-    # another site's.
-    lost = (401, 403) if route.asker == "app" else (401,) if request.place.startswith(("/api/", "/auth/verify", "/oauth2/")) else (200, 303, 403)
+    # A page leads to the login page; signing out again is no mistake. For an app's route, a cookie is another site's.
+    is_called = request.place.startswith(("/api/", "/auth/verify", "/oauth2/"))
+    lost = (401, 403) if route.asker == "app" else (401,) if is_called else (200, 303, 403)
     # A Bearer that is not ours is the application's own.
-    own = bearers[:2] + bearers[5:7]
-    for credential in [None, *cookies, *own]:
+    for credential in [None, *cookies, *bearers[:2], *bearers[5:7]]:
         expect(f"as {credential}", request.send(credential=credential), *lost)
 
 
@@ -321,8 +291,8 @@ def origins(request: Request, expect) -> None:
     # Of an app nobody asks where it is.
     if not request.route.own_pages:
         return
-    for fields in ([], [("Sec-Fetch-Site", "cross-site")], [("Sec-Fetch-Site", "same-site")], [("Origin", "https://evil.example")],
-                   [("Origin", "null")], [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")]):
+    for fields in ([], [("Sec-Fetch-Site", "cross-site")], [("Sec-Fetch-Site", "same-site")], [("Origin", "null")],
+                   [("Origin", "https://evil.example")], [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")]):
         answer = request.send(fields=fields)
         expect(f"from {fields}", answer, request.route.elsewhere, code="cross_site")
         if answer.status == 303:
@@ -337,12 +307,11 @@ def contents(request: Request, expect) -> None:
     good, code = request.encode(request.content), route.code
     other = "application/json" if route.takes == FORM else FORM[1]
     if not route.any_type:
-        for kind in ([], [("Content-Type", other)], [("Content-Type", "text/plain")], [("Content-Type", "")],
-                     [("Content-Type", "multipart/form-data; boundary=x")], [("Content-Type", route.takes[1] + "x")],
-                     [("Content-Type", "\x80\xff")]):
+        for kind in (
+                [], *[[("Content-Type", text)] for text in (
+                    other, "text/plain", "", "multipart/form-data; boundary=x", route.takes[1] + "x", "\x80\xff")],
+                [route.takes, ("Content-Type", other)], [("Content-Type", other), route.takes]):
             expect(f"the type {kind}", request.send(good or b"{}", kind=kind), 415, 400)
-        for pair in ([route.takes, ("Content-Type", other)], [("Content-Type", other), route.takes]):
-            expect(f"the types {pair}", request.send(good or b"{}", kind=pair), 415, 400)
     if route.most < BODY:
         filler = b"x=" + b"y" * route.most if route.takes == FORM else json.dumps({"x": "y" * route.most}).encode()
         expect("too much", request.send(filler), 413, code="content_too_large")
@@ -367,7 +336,8 @@ def contents(request: Request, expect) -> None:
     for name in route.needs:
         refused(f"without {name}", json.dumps({key: value for key, value in request.content.items() if key != name}).encode())
     for name in (*route.needs, *route.may):
-        wrong = [1, 1.5, True, [1], [[]], [None], {"x": 1}, "", "\x00", "\ud800", "x" * 17_000] + ([] if name in route.null else [None])
+        wrong = [1, 1.5, True, [1], [[]], [None], {"x": 1}, "", "\x00", "\ud800", "x" * 17_000]
+        wrong += [] if name in route.null else [None]
         if name == "user":
             wrong = [1, True, [], "x", {"givenName": 1}, {"familyName": ["x"]}, {"x": 1}, {"givenName": "\ud800"}]
         for value in wrong:
@@ -402,15 +372,15 @@ def forms(request: Request, expect) -> None:
         rest = {key: value for key, value in request.content.items() if key != name}
         both = urlencode(request.content).encode() + b"&" + urlencode({name: request.content[name]}).encode()
         # Even where nothing is missing: nobody knows which is meant.
-        apart = both.replace(b"&" + name.encode(), b"&" + b"&".join(b"x%d=1" % number for number in range(300)) + b"&" + name.encode())
+        filler = b"".join(b"&x%d=1" % number for number in range(300))
+        apart = both.replace(b"&" + name.encode(), filler + b"&" + name.encode())
         expect(f"{name} twice", request.send(both), *route.twice, code=route.code)
         if len(apart) <= route.most:
             expect(f"{name} twice, far apart", request.send(apart), *route.twice, code=route.code)
         if name in route.needs:
-            for what, body in (("without", urlencode(rest)), ("empty", urlencode(rest | {name: ""})), ("upper", urlencode(rest | {name.upper(): "x"}))):
-                expect(f"{name}: {what}", request.send(body.encode()), *route.refuses, code=route.code)
-        if name == route.counted:
-            continue
+            for what, more in (("without", {}), ("empty", {name: ""}), ("upper", {name.upper(): "x"})):
+                answer = request.send(urlencode(rest | more).encode())
+                expect(f"{name}: {what}", answer, *route.refuses, code=route.code)
         for value in (b"%00", b"%ff%fe", b"\xff", b"%", b"%zz", b"\x00", b"x" * 3000, b"[]", b"//evil.example", b"%0d%0aSet-Cookie:x=1"):
             body = urlencode(rest).encode() + b"&" + name.encode() + b"=" + value
             expect(f"{name}={value[:12]}", request.send(body), *(route.unknown or route.refuses), code=route.code)
@@ -424,14 +394,12 @@ def forms(request: Request, expect) -> None:
 def too_much(request: Request, expect) -> None:
     """More than the server takes from anybody, announced: it is not waited for."""
     connection = http.client.HTTPConnection("127.0.0.1", request.server.port, timeout=PATIENCE)
-    try:
+    with contextlib.closing(connection):
         connection.putrequest(request.method, request.target, skip_host=True)
         for name, value in (("Host", urlsplit(request.server.origin).netloc), ("Content-Length", str(BODY + 1))):
             connection.putheader(name, value)
         connection.endheaders()
         expect("too much for any", Answer(connection.getresponse()), 413)
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize("method, path", TABLE, ids=lambda value: value)
@@ -444,16 +412,23 @@ def test_bad_input_is_refused_and_changes_nothing(site, inhabited, keys, method,
     assert not refusals.wrong, "\n".join(refusals.wrong)
     assert not (found := changes(before, everything(site))), found
     # These make sessions of their own, to be refused.
-    credentials_are_refused(request, site, keys, inhabited)
+    credentials(request, refusals.expect, keys, inhabited)
+    # Else the server deletes it, once a minute, while another test looks whether anything changes.
+    inhabited.write("DELETE FROM session WHERE expires_at = 1", [()])
+    assert not refusals.wrong, "\n".join(refusals.wrong)
+    if method != "GET" and request.route.asker != "nobody":
+        # What the request would have ended is there.
+        user, sessions, *_ = request.person.kept()
+        assert (request.person.session,) in sessions and (request.person.elsewhere,) in sessions
+        assert user and user[0][0] == "active" and user[0][1] is None
     good = request.send()
     assert good.status == request.route.good, (good.status, good.body)
 
 
 @pytest.mark.parametrize("method, path", [place for place, route in TABLE.items() if route.counted], ids=lambda value: value)
-@pytest.mark.parametrize("code", ["\x00", "[]", "000000", "//evil.example", "x" * 129, "' OR 1=1", "12345", "1234567", "１２３４５６",
-                                  "brl_" + "A" * 43])
+@pytest.mark.parametrize("code", [
+    "\x00", "[]", "000000", "//evil.example", "x" * 129, "' OR 1=1", "12345", "1234567", "１２３４５６", "brl_" + "A" * 43])
 def test_a_wrong_link_code_only_uses_up_a_try(site, inhabited, keys, method, path, code):
-    """Tests/System/Linking counts them."""
     request = Request(site, inhabited, keys, method, path)
     refusals, written = Refusals(request), WRITTEN | {"account_link": {"tries"}}
     before = settled(site, written)
@@ -462,16 +437,3 @@ def test_a_wrong_link_code_only_uses_up_a_try(site, inhabited, keys, method, pat
     assert not refusals.wrong, "\n".join(refusals.wrong)
     assert not (found := changes(before, everything(site, written))), found
     assert request.send().status == request.route.good
-
-
-def credentials_are_refused(request: Request, site, keys: dict, inhabited: Inhabited) -> None:
-    refusals = Refusals(request)
-    credentials(request, refusals.expect, keys, inhabited)
-    # Else the server deletes it, once a minute, while another test looks whether anything changes.
-    inhabited.write("DELETE FROM session WHERE expires_at = 1", [()])
-    assert not refusals.wrong, "\n".join(refusals.wrong)
-    if request.method != "GET" and request.route.asker != "nobody":
-        # What the request would have ended is there.
-        kept = request.person.kept()
-        assert (request.person.session,) in kept[1] and (request.person.elsewhere,) in kept[1]
-        assert kept[0] and kept[0][0][0] == "active" and kept[0][0][1] is None

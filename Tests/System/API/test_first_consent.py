@@ -1,9 +1,8 @@
 """Apple sends a person's name once, ever. Whatever fails after that, at Apple or here, the name is there at the end."""
 
-import contextlib
 import http.client
 import itertools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
 import pytest
@@ -20,16 +19,13 @@ def shared_site(make_shared_site):
 
 
 def heal(apple) -> None:
-    """Ends whatever was wrong with Apple."""
-    apple.call("POST", "faults/reset")
-    apple.call("DELETE", "tokens")
-    apple.call("PUT", "keys", {"mode": "normal"})
-    apple.call("PUT", "clock", {"offset": 0})
+    for call in (("POST", "faults/reset"), ("DELETE", "tokens"), ("PUT", "keys", {"mode": "normal"}),
+                 ("PUT", "clock", {"offset": 0})):
+        apple.call(*call)
 
 
 @pytest.fixture
 def site(shared_site):
-    """The server as it is, and an Apple that is well."""
     yield shared_site
     heal(shared_site.apple)
     if shared_site.server.process.poll() is not None:
@@ -45,26 +41,28 @@ class Visit(Browser):
         number = next(numbers)
         self.person = f"person{number}"
         self.name = {"given": f"Grace{number}", "family": "Hopper"}
-        site.apple.call("POST", "people", {
-            "id": self.person, "givenName": self.name["given"], "familyName": self.name["family"],
-            "email": f"{self.person}@example.com"})
+        site.apple.add_person(self.person, *self.name.values())
 
-    def leaves(self) -> str:
-        return self.goes_to_apple(self.person)
+    def leaves(self, is_first: bool = True) -> str:
+        form = self.goes_to_apple(self.person)
+        # Otherwise a test would show nothing.
+        assert ("user" in dict(parse_qsl(form))) == is_first, "Apple sends the name the first time alone"
+        return form
+
+    def fails(self, form: str) -> None:
+        failed = self.comes_back(form)
+        assert failed.status in (400, 503), failed.body
+        assert not self.is_signed_in()
+
+    def is_written(self) -> bool:
+        sql = "SELECT 1 FROM first_consent WHERE given_name = ?"
+        return bool(self.site.operator.database(sql, self.name["given"]))
 
     def signs_in_anew(self) -> None:
-        form = self.leaves()
-        # Otherwise this would show nothing.
-        assert not has_name(form), "Apple sent the name a second time"
-        done = self.comes_back(form)
-        assert done.status == 303, done.body
+        self.comes_back(self.leaves(is_first=False)).must(303)
 
     def is_named(self) -> bool:
         return self.session()["user"]["name"] == self.name
-
-
-def has_name(form: str) -> bool:
-    return "user" in dict(parse_qsl(form))
 
 
 @pytest.fixture
@@ -72,21 +70,11 @@ def browser(site) -> Visit:
     return Visit(site)
 
 
-def restart(site) -> None:
-    """As an operator does; it also ends the wait before an unknown key is asked for again."""
-    if site.server.process.poll() is None:
-        assert site.stop() == 0
-    site.start()
-
-
 NEEDS_KEYS = {
-    "503": ("faults/keys", {"status": 503}),
-    "html": ("faults/keys", {"body": "html"}),
-    "garbage": ("faults/keys", {"body": "garbage"}),
-    "cut": ("faults/keys", {"close": "half"}),
-    "closed": ("faults/keys", {"close": "start"}),
-    "empty": ("keys", {"mode": "empty"}),
+    "503": ("faults/keys", {"status": 503}), "cut": ("faults/keys", {"close": "half"}),
+    "closed": ("faults/keys", {"close": "start"}), "empty": ("keys", {"mode": "empty"}),
     "unknown": ("keys", {"mode": "withoutSigningKey"}),
+    **{body: ("faults/keys", {"body": body}) for body in ("html", "garbage")},
 }
 FRONT = {
     wrong: ("tokens", {"wrong": [wrong], "on": "authorize"})
@@ -98,24 +86,10 @@ EXCHANGE = {
         "invalid_client", "invalid_grant", "invalid_request", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "unheard_of")},
     **{body: ("faults/token", {"body": body}) for body in ("html", "garbage", "empty", "huge")},
-    "cut": ("faults/token", {"close": "half"}),
-    "closed": ("faults/token", {"close": "start"}),
+    "cut": ("faults/token", {"close": "half"}), "closed": ("faults/token", {"close": "start"}),
     **{f"token-{wrong}": ("tokens", {"wrong": [wrong], "on": "token"}) for wrong in (
         "iss", "aud", "sub", "exp", "nonce", "atHash", "signature", "algNone")},
 }
-
-
-def fails(browser: Visit, form: str) -> None:
-    assert has_name(form), "Apple did not send the name the first time"
-    failed = browser.comes_back(form)
-    assert failed.status in (400, 503), failed.body
-    assert not browser.is_signed_in()
-
-
-def is_written(browser: Visit) -> bool:
-    """Whether the database holds the name, before there is a user."""
-    return bool(browser.site.operator.database(
-        "SELECT 1 FROM first_consent WHERE given_name = ?", browser.name["given"]))
 
 
 @pytest.mark.parametrize("name", NEEDS_KEYS)
@@ -125,25 +99,25 @@ def test_the_name_survives_when_apples_keys_cannot_be_fetched(site, browser, nam
     site.apple.call("PUT", *NEEDS_KEYS[name])
     site.apple.call("POST", "keys/rotate", {"dropOld": True})
     form = browser.leaves()
-    fails(browser, form)
+    browser.fails(form)
     # Nobody vouched for it: nothing was written.
-    assert not is_written(browser)
+    assert not browser.is_written()
     heal(site.apple)
-    restart(site)
+    # It also ends the wait before an unknown key is asked for again.
+    site.restart()
     if again == "anew":
         browser.signs_in_anew()
     else:
         assert browser.comes_back(form).status == 303
-    assert browser.is_named()
-    assert "__Host-bramley-name" not in browser.cookies
+    assert browser.is_named() and "__Host-bramley-name" not in browser.cookies
 
 
 @pytest.mark.parametrize("name", FRONT | EXCHANGE)
 def test_the_name_survives_an_invalid_token_and_a_failed_code_exchange(site, browser, name):
     site.apple.call("PUT", *(FRONT | EXCHANGE)[name])
-    fails(browser, browser.leaves())
+    browser.fails(browser.leaves())
     # The token beside the code vouches for the name.
-    assert is_written(browser) == (name in EXCHANGE)
+    assert browser.is_written() == (name in EXCHANGE)
     heal(site.apple)
     if name in EXCHANGE:
         # In another browser: the name is here by now.
@@ -156,24 +130,17 @@ class Post:
     """A callback that is under way while the test goes on."""
 
     def __init__(self, browser: Visit, form: str):
-        self.browser, self.form, self.answer = browser, form, None
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self) -> None:
-        # The server is killed meanwhile: nothing comes, or half of it.
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            self.answer = self.browser.comes_back(self.form)
+        self.site = browser.site
+        self.answer = ThreadPoolExecutor(1).submit(browser.comes_back, form)
 
     def is_killed(self) -> None:
-        self.browser.site.server.kill()
-        self.thread.join(PATIENCE)
-        # A machine that is slow enough lets the server give up first: then it has said so.
-        assert self.answer is None or self.answer.status == 503, self.answer.body
+        self.site.kill()
+        # Nothing comes, or half of it; or on a slow machine the server gave up first, and has said so.
+        lost = self.answer.exception(PATIENCE)
+        assert isinstance(lost, (OSError, http.client.HTTPException)) or self.answer.result().status == 503
 
 
 def hung(browser: Visit, form: str, endpoint: str) -> Post:
-    """One that waits for Apple."""
     apple = browser.site.apple
 
     def asked() -> int:
@@ -239,23 +206,19 @@ KILLS = {
 def test_the_name_survives_a_kill_at_each_step(site, moment):
     kill, then = KILLS[moment]
     site.apple.call("POST", "reset")
-    restart(site)
+    site.restart()
     browser = Visit(site)
     if moment == "while Apple's keys are fetched":
         # A key the server has not seen.
         site.apple.call("POST", "keys/rotate", {"dropOld": True})
     form = browser.leaves()
-    assert has_name(form)
     kill(browser, form)
     site.apple.call("POST", "faults/reset")
     site.start()
-    if then == "sign-in":
-        assert browser.comes_back(form).status == 303
-    elif then == "refusal":
-        # Apple takes a code once.
-        assert browser.comes_back(form).status == 400
-        browser.signs_in_anew()
-    elif then == "untried":
+    if then in ("sign-in", "refusal"):
+        assert browser.comes_back(form).status == (303 if then == "sign-in" else 400)
+    if then == "untried":
         browser.cookies.clear()
+    if then in ("refusal", "untried"):
         browser.signs_in_anew()
     assert browser.is_named()

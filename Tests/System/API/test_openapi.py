@@ -10,22 +10,20 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from attacker import send
 from closed import DOCUMENT, close, closed
 from inhabited import ENDPOINT, PEOPLE, SCOPES, Inhabited
 from ways import Way
-from web import call, new_address, sign_in
+from web import call, sign_in
 
 HERE = Path(__file__).resolve().parent
 # Another one for a longer look: much of what is asked follows from ids the server makes up.
 SEED = int(os.environ.get("API_SEED", 20261121))
-# A body of these brings a code, which nobody gets without Apple: Tests/System/Native and Tests/System/Linking do that, and hold the
-# answers against the document.
+# A body of these brings a code of Apple's: Tests/System/Native and Linking hold those answers against the document.
 OUT_OF_REACH = {label: {"200"} for label in ("POST /api/v1/native/sessions", "POST /api/v1/links/{id}/authorize")}
 OUT_OF_REACH["DELETE /api/v1/account"] = {"202"}
 # That is for a key which may not read; this one may do everything. test_bad_input.py has the other.
 OUT_OF_REACH["PATCH /api/v1/users/{id}"] = {"204"}
-
-
 # With which other statuses an operation may answer what is well formed.
 ALSO_ACCEPTED = {
     # What is well formed need not be Apple's, nor for a browser's session.
@@ -92,58 +90,38 @@ expected-statuses = ["400", "401", "403", "404", "405", "409", "410", "412", "41
 """
 
 
-def ask(site, method: str, path: str, headers: dict, body: str):
-    """Each from another address, as one would be held up."""
-    return call(site, method, path, headers | new_address(), body)
-
-
 class Run:
-    """One run of schemathesis against a server with people in it."""
-
     def __init__(self, site, folder: Path, text: str, phases: str, examples: int):
         document = folder / "openapi.json"
         document.write_text(json.dumps(close(text)))
         inhabited = Inhabited(site)
         # A link belongs to the key that began it.
-        key = inhabited.keys["links",] = inhabited.make_key(*SCOPES)
+        key = inhabited.keys["links",] = inhabited.operator.key(*SCOPES)
         tokens = [sign_in(site, person) for person in PEOPLE]
         users = inhabited.make_people(400, ("staff",))
-        native = inhabited.make_sessions(users[:20], "native")
-        spare = inhabited.make_sessions(users[100:])
+        native, spare = inhabited.make_sessions(users[:20], "native"), inhabited.make_sessions(users[100:])
         links, authorized = (
-            [Way(inhabited, ask, user, path) for user in users[:20]] for path in (
+            [Way(inhabited, send, user, path) for user in users[:20]] for path in (
                 "/api/v1/links/{id}/authorize", "/api/v1/links/{id}/complete"))
         place = {
-            "tickets": {way.id: way.bearer for way in links},
-            "code": "123456",
-            "linkCodes": {way.id: way.content["code"] for way in authorized},
-            "key": key,
-            "session": tokens[0],
-            "spare": [token for _, token in spare],
-            "tokens": tokens[1:] + [token for _, token in native],
-            "users": users[:60],
-            "sessions": [session for session, _ in native],
-            "events": inhabited.events(),
-            "answers": str(folder / "answers"),
-        }
+            "tickets": {way.id: way.bearer for way in links}, "code": "123456",
+            "linkCodes": {way.id: way.content["code"] for way in authorized}, "key": key, "session": tokens[0],
+            "spare": [token for _, token in spare], "tokens": tokens[1:] + [token for _, token in native],
+            "users": users[:60], "sessions": [session for session, _ in native], "events": inhabited.events(),
+            "answers": str(folder / "answers")}
         (folder / "schemathesis.toml").write_text(configuration(place))
         done = subprocess.run(
-            [
-                str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(folder / "schemathesis.toml"), "run",
-                str(document), "--url", f"http://127.0.0.1:{site.port}", "--checks", "all", "--mode", "all",
-                "--phases", phases, "--max-examples", str(examples), "--seed", str(SEED), "--request-timeout", "10",
-                "--continue-on-failure",
-            ],
+            [Path(sys.executable).parent / "schemathesis", "--config-file", folder / "schemathesis.toml", "run", document,
+             "--url", f"http://127.0.0.1:{site.port}", "--checks", "all", "--mode", "all", "--phases", phases,
+             "--max-examples", str(examples), "--seed", str(SEED), "--request-timeout", "10", "--continue-on-failure"],
             cwd=folder, capture_output=True, text=True, timeout=1800,
-            env=os.environ | {"PYTHONPATH": str(HERE), "BRAMLEY_TEST_PLACE": json.dumps(place), "NO_COLOR": "1"},
-        )
+            env=os.environ | {"PYTHONPATH": str(HERE), "BRAMLEY_TEST_PLACE": json.dumps(place), "NO_COLOR": "1"})
         self.found = done.returncode != 0
         self.output = done.stdout[-20_000:] + done.stderr[-4_000:]
         self.answers = set((folder / "answers").read_text().splitlines())
 
 
 def operations():
-    """Label and description of every operation."""
     for path, item in yaml.load(DOCUMENT.read_text(), yaml.CSafeLoader)["paths"].items():
         for method, operation in item.items():
             if method != "parameters":

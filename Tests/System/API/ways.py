@@ -6,7 +6,7 @@ import json
 import re
 from urllib.parse import urlsplit
 
-from app import hashed, sheet
+from app import hashed, sheet, taken
 from inhabited import Inhabited
 from web import SAME_ORIGIN, Answer, Browser, bearer, cookie_field, new_address
 
@@ -22,7 +22,6 @@ class Way:
     """At a route, with all that it takes there; at any other route with nothing."""
 
     def __init__(self, inhabited: Inhabited, ask, account: str, path: str):
-        """`ask` is called as `inhabited.call` is."""
         self.inhabited, self.site, self.ask, self.account = inhabited, inhabited.site, ask, account
         self.id: str | None = None
         # The cookie of the browser that was there before, and the Authorization of an app.
@@ -32,8 +31,7 @@ class Way:
         self.content: dict = {}
         match path:
             case "/link/{id}":
-                ticket = self.waits()
-                self.id = self.opened(ticket=ticket)["id"]
+                self.id = self.opened(ticket=self.waits())["id"]
             case "/link/{id}/attempt" | "/link/{id}/apple":
                 self.browser = self.ask(self.site, "GET", "/login/apple").headers["Set-Cookie"].split(";")[0]
                 self.id = self.opened()["id"]
@@ -49,9 +47,8 @@ class Way:
             case "/api/v1/links/{id}/complete":
                 link = self.link()
                 self.id, self.content = link["id"], {"code": self.authorized(link)}
-
-            case "/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients" \
-                    | "/operator/clients":
+            case ("/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients"
+                  | "/operator/clients"):
                 self.inhabited.use_openid()
             case "/api/v1/clients/{id}" | "/api/v1/clients/{id}/secret" | "/operator/clients/{id}":
                 self.inhabited.use_openid()
@@ -85,31 +82,26 @@ class Way:
         return answer.json()
 
     def opened(self, **more) -> dict:
-        """A link whose address this browser has opened."""
         link = self.link(**more)
         address = urlsplit(link["url"])
-        answer = self.ask(self.site, "GET", f"{address.path}?{address.query}", {"Cookie": self.browser})
-        assert answer.status == 200, answer.body
+        self.ask(self.site, "GET", f"{address.path}?{address.query}", {"Cookie": self.browser}).must(200)
         return link
 
     def authorized(self, link: dict) -> str:
-        """The code of the link, which an app has brought what Apple gave."""
         answer = self.post(f"/api/v1/links/{link['id']}/authorize", self.sheet(link["nonce"]), bearer(link["ticket"]))
         assert answer.status == 200, answer.body
         return answer.json()["code"]
 
     def stranger(self) -> str:
-        """Somebody Bramley has never seen, at Apple."""
         person = f"stranger{next(NUMBERS)}"
         self.site.apple.call("POST", "people", {"id": person, "givenName": "Pat", "familyName": person})
         return person
 
     def sheet(self, nonce: str) -> dict:
-        """What the system gives an app with this nonce."""
         settings = json.loads((self.site.folder / "config.json").read_text())
         claim = nonce if settings["apple"].get("nativeNonce") == "raw" else hashed(nonce)
-        given = sheet(self.site, self.stranger(), claim)
-        return {name: given[name] for name in ("identityToken", "authorizationCode")}
+        given = taken(sheet(self.site, self.stranger(), claim))
+        return {name: value for name, value in given.items() if name != "user"}
 
     def waits(self) -> str:
         """A stranger is asked whether they have an account; the ticket for who has one."""

@@ -1,10 +1,6 @@
-"""A second Apple, written from what is known of the first and from nothing of ours: `/auth/keys`, `/auth/token`,
-`/auth/revoke`, `/auth/usermigrationinfo`, what a browser or an app brings back, and notifications.
-
+"""A second Apple, written from what is known of the first: no line is apple-simulator's, and tokens are joserfc's.
 It is stricter than Apple. What a careful client does not send is answered, where Apple answers it, and written down in
-`complaints`; a test that ends with complaints fails. It shares no line with apple-simulator: tokens are joserfc's, the web
-server is Python's.
-"""
+`complaints`; a test that ends with complaints fails."""
 
 import base64
 import functools
@@ -33,8 +29,6 @@ FIELDS = {
     "refresh_token": {"grant_type", "refresh_token"},
     "client_credentials": {"grant_type", "scope"},
 }
-
-
 # In place of an answer: none at all, or the half of one.
 HANG, CUT = (0, "hang", b""), (0, "cut", b"")
 
@@ -57,7 +51,6 @@ class Client:
 
 @dataclass
 class Account:
-    """A person with an Apple Account."""
     id: str
     given: str = "Nils"
     family: str = "Ångström"
@@ -105,8 +98,6 @@ class Apple:
         self.closing.set()
         self.server.stop()
 
-    # The wire
-
     def answer(self, request, body: bytes) -> tuple | None:
         with self.lock:
             status, kind, content = self.reply(request, request.path, body)
@@ -120,15 +111,13 @@ class Apple:
 
     def reply(self, request, path: str, body: bytes) -> tuple[int, str, bytes]:
         if not request.headers.get("User-Agent"):
-            self.complain(f"{path}: no User-Agent")
+            self.complaints.append(f"{path}: no User-Agent")
         if path == "/auth/keys" and request.command == "GET":
             self.requests.append((path, {}))
-            published = {"keys": [key.as_dict(private=False) for key in self.keys]}
-            return self.instead_of(path) or (200, "application/json;charset=ISO-8859-1", json.dumps(published).encode())
-        endpoints = {"/auth/token": self.token, "/auth/revoke": self.revoke,
-                     "/auth/usermigrationinfo": self.migrate}
+            return self.instead_of(path) or (200, *as_json({"keys": [key.as_dict(private=False) for key in self.keys]}))
+        endpoints = {"/auth/token": self.token, "/auth/revoke": self.revoke, "/auth/usermigrationinfo": self.migrate}
         if path not in endpoints or request.command != "POST":
-            self.complain(f"{request.command} {path}")
+            self.complaints.append(f"{request.command} {path}")
             return 404, "text/html", b"<html></html>"
         form = self.form(path, request.headers.get("Content-Type", ""), body)
         self.requests.append((path, form))
@@ -137,28 +126,21 @@ class Apple:
         try:
             result = endpoints[path](form, request.headers.get("Authorization"))
         except Refused as refused:
-            return 400, "application/json;charset=ISO-8859-1", json.dumps(refused.body).encode()
-        if result is None:
-            return 200, "", b""
-        return 200, "application/json;charset=ISO-8859-1", json.dumps(result).encode()
+            return 400, *as_json(refused.body)
+        return 200, *(("", b"") if result is None else as_json(result))
 
     def instead_of(self, path: str):
         return self.instead[path].pop(0) if self.instead.get(path) else None
 
     def form(self, path: str, kind: str, body: bytes) -> dict[str, str]:
         if kind != "application/x-www-form-urlencoded":
-            self.complain(f"{path}: content type {kind!r}")
+            self.complaints.append(f"{path}: content type {kind!r}")
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, strict_parsing=True)
         if len({name for name, _ in pairs}) != len(pairs):
-            self.complain(f"{path}: a field twice")
+            self.complaints.append(f"{path}: a field twice")
         if empty := [name for name, value in pairs if not value]:
-            self.complain(f"{path}: empty {empty}")
+            self.complaints.append(f"{path}: empty {empty}")
         return dict(pairs)
-
-    def complain(self, text: str) -> None:
-        self.complaints.append(text)
-
-    # Who asks
 
     def client(self, form: dict) -> Client:
         """Checks the client secret as "Creating a client secret" demands, joserfc doing the signature."""
@@ -173,7 +155,7 @@ class Apple:
         try:
             claims = jwt.decode(text, ECKey.import_key(pem), algorithms=["ES256"]).claims
         except (JoseError, ValueError) as error:
-            self.complain(f"client secret: {error!r}")
+            self.complaints.append(f"client secret: {error!r}")
             raise Refused("invalid_client") from error
         now = time.time()
         sound = (
@@ -183,19 +165,17 @@ class Apple:
         if not sound:
             raise Refused("invalid_client")
         if claims["exp"] - claims["iat"] > 600:
-            self.complain("a client secret lives longer than ten minutes")
+            self.complaints.append("a client secret lives longer than ten minutes")
         if set(claims) != {"iss", "sub", "aud", "iat", "exp"} or not set(header) <= {"alg", "kid", "typ"}:
-            self.complain(f"a client secret says more than it must: {sorted(claims)}, {sorted(header)}")
+            self.complaints.append(f"a client secret says more than it must: {sorted(claims)}, {sorted(header)}")
         return client
-
-    # Endpoints
 
     def token(self, form: dict, _) -> dict:
         grant = form.get("grant_type", "")
         if grant not in FIELDS:
             raise Refused("unsupported_grant_type")
         if extra := set(form) - FIELDS[grant] - {"client_id", "client_secret"}:
-            self.complain(f"{grant}: {sorted(extra)}")
+            self.complaints.append(f"{grant}: {sorted(extra)}")
         return {"authorization_code": self.redeem, "refresh_token": self.renew,
                 "client_credentials": self.for_migration}[grant](form)
 
@@ -205,26 +185,26 @@ class Apple:
         if sign is None or sign.dead or time.time() - sign.issued_at > CODE_LIFETIME:
             raise Refused("invalid_grant", "The code has expired or has been revoked.")
         if sign.used:
-            self.complain("a code came twice")
+            self.complaints.append("a code came twice")
             raise Refused("invalid_grant", "The code has already been used.")
-        client = self.client(form)
-        if client.id != sign.client.id:
-            raise Refused("invalid_grant", f"client_id mismatch. The code was not issued to {client.id}.")
-        expected = sign.client.redirect_uri if sign.names_redirect else None
-        if form.get("redirect_uri") != expected:
+        self.is_issued(sign, form, "code")
+        if form.get("redirect_uri") != (sign.client.redirect_uri if sign.names_redirect else None):
             raise Refused("invalid_grant", "redirect_uri mismatch. The code was not issued to it.")
         sign.used = True
         refresh = "r" + secrets.token_urlsafe(40)
         self.refresh_tokens[refresh] = sign
         return self.tokens(sign, {"nonce": sign.nonce} if sign.nonce else {}) | {"refresh_token": refresh}
 
+    def is_issued(self, sign: Sign, form: dict, what: str) -> None:
+        client = self.client(form)
+        if client.id != sign.client.id:
+            raise Refused("invalid_grant", f"client_id mismatch. The {what} was not issued to {client.id}.")
+
     def renew(self, form: dict) -> dict:
         sign = self.refresh_tokens.get(form.get("refresh_token", ""))
         if sign is None or sign.dead:
             raise Refused("invalid_grant", "The token has expired or has been revoked.")
-        client = self.client(form)
-        if client.id != sign.client.id:
-            raise Refused("invalid_grant", f"client_id mismatch. The token was not issued to {client.id}.")
+        self.is_issued(sign, form, "token")
         return self.tokens(sign, {})
 
     def tokens(self, sign: Sign, more: dict) -> dict:
@@ -243,9 +223,9 @@ class Apple:
     def revoke(self, form: dict, _) -> None:
         self.client(form)
         if form.get("token_type_hint") != "refresh_token":
-            self.complain(f"revoke: hint {form.get('token_type_hint')!r}")
+            self.complaints.append(f"revoke: hint {form.get('token_type_hint')!r}")
         if set(form) != {"client_id", "client_secret", "token", "token_type_hint"}:
-            self.complain(f"revoke: {sorted(form)}")
+            self.complaints.append(f"revoke: {sorted(form)}")
         sign = self.refresh_tokens.get(form.get("token", ""))
         if sign is not None and sign.client.id == form["client_id"] and not sign.dead:
             self.end(sign.account, sign.client.team)
@@ -258,28 +238,22 @@ class Apple:
             raise Refused("invalid_client")
         said = set(form) - {"client_id", "client_secret"}
         if said not in ({"sub", "target"}, {"transfer_sub"}):
-            self.complain(f"usermigrationinfo: {sorted(said)}")
+            self.complaints.append(f"usermigrationinfo: {sorted(said)}")
         if "transfer_sub" in form:
             account, _, recipient = self.transfers.get(form["transfer_sub"], (None, "", ""))
             if account is None or recipient != client.team:
                 raise Refused("invalid_request")
-            relay = self.relay(account, recipient) if account.is_private else None
-            return {"sub": self.subject(account, recipient)} | (
-                {"email": relay, "is_private_email": True} if relay else {})
-        account = next((
-            account for account in self.accounts() if self.subject(account, client.team) == form.get("sub")), None)
+            more = {"email": self.relay(account, recipient), "is_private_email": True} if account.is_private else {}
+            return {"sub": self.subject(account, recipient)} | more
+        accounts = {self.subject(sign.account, client.team): sign.account for sign in self.codes.values()}
+        account = accounts.get(form.get("sub"))
         if account is None or (account.id, client.team) not in self.consents or "target" not in form:
             raise Refused("invalid_request")
-        known = next((sub for sub, entry in self.transfers.items()
-                      if entry == (account, client.team, form["target"])), None)
+        entry = (account, client.team, form["target"])
+        known = next((sub for sub, other in self.transfers.items() if other == entry), None)
         transfer = known or f"t{secrets.randbelow(10**6):06}.{secrets.token_hex(16)}"
-        self.transfers[transfer] = (account, client.team, form["target"])
+        self.transfers[transfer] = entry
         return {"transfer_sub": transfer}
-
-    # What people do
-
-    def accounts(self) -> list[Account]:
-        return list({id(sign.account): sign.account for sign in self.codes.values()}.values())
 
     def subject(self, account: Account, team: str) -> str:
         digest = hashlib.sha1(f"{team}:{account.id}".encode()).hexdigest()
@@ -314,7 +288,7 @@ class Apple:
             "spaces as %20": "+" not in address.query, "state": bool(asked.get("state")), "nonce": bool(asked.get("nonce")),
         }
         if broken := [name for name, kept in rules.items() if not kept]:
-            self.complain(f"authorize: {broken} in {location}")
+            self.complaints.append(f"authorize: {broken} in {location}")
         code, token, first = self.allows(account, client, asked.get("nonce"), True)
         form = {"state": asked["state"], "code": code, "id_token": token}
         if first and "scope" in asked:
@@ -342,16 +316,12 @@ class Apple:
         account, team, now = sign.account, sign.client.team, int(time.time()) + self.ahead
         claims = {"iss": ISSUER, "aud": sign.client.id, "exp": now + 86_400, "iat": now,
                   "sub": self.subject(account, team), "auth_time": int(sign.issued_at)} | more
-        if account.email:
-            claims |= {"email": self.relay(account, team) if account.is_private else account.email,
-                       "email_verified": "true"}
-            if account.is_private:
-                claims["is_private_email"] = "true"
-        arriving = next((sub for sub, (who, _, recipient) in self.transfers.items()
-                         if who is account and recipient == team), None)
-        if arriving:
-            claims["transfer_sub"] = arriving
-        return self.signed(claims)
+        if account.is_private:
+            claims |= {"email": self.relay(account, team), "email_verified": "true", "is_private_email": "true"}
+        elif account.email:
+            claims |= {"email": account.email, "email_verified": "true"}
+        arriving = [sub for sub, (who, _, recipient) in self.transfers.items() if who is account and recipient == team]
+        return self.signed(claims | ({"transfer_sub": arriving[0]} if arriving else {}))
 
     def notification(self, kind: str, account: Account, client: Client, event_time: int | None = None) -> str:
         """The content of a server-to-server notification, `events` a string as in reality; `event_time` in ms."""
@@ -369,6 +339,10 @@ class Apple:
 @functools.cache
 def signing_key(kid: str) -> RSAKey:
     return RSAKey.generate_key(2048, {"use": "sig", "alg": "RS256", "kid": kid})
+
+
+def as_json(content: dict) -> tuple[str, bytes]:
+    return "application/json;charset=ISO-8859-1", json.dumps(content).encode()
 
 
 def half_hash(text: str) -> str:

@@ -15,41 +15,35 @@ PAGE = (ROOT / "docs/reference/simulator.md").read_text()
 
 
 class Walk:
-    """The simulator and the website, started as the document says."""
-
     def __init__(self, binaries: Path, folder: Path):
         write_private(folder / "AuthKey.p8", new_key())
         apple, site = free_port(), free_port()
         self.apple, self.origin = RunningSimulator(f"http://127.0.0.1:{apple}"), f"http://localhost:{site}"
         line = re.search(r"^(apple-simulator --port .*?[^\\])$", PAGE, re.MULTILINE | re.DOTALL)[1]
-        more = re.search(r"one option more than above, `([^`]+)`", PAGE)[1]
+        more = re.search(r"as above and with `([^`]+)`", PAGE)[1]
         words = f"{line} {more}".replace("\\\n", " ").replace("8081", str(apple)).replace("8080", str(site)).split()
         key_file = str(folder / "AuthKey.p8")
         words = [key_file if word == "AuthKey.p8" else word for word in words]
         source = (ROOT / "docs/examples/simulator/app.py").read_text()
-        (folder / "app.py").write_text(
-            source.replace("8080", str(site)).replace('"AuthKey.p8"', repr(key_file)))
-        self.programs = [Program([str(binaries / words[0]), *words[1:]], folder / "apple.log")]
-        self.programs[0].wait_for(apple)
-        self.programs.append(
-            Program([sys.executable, str(folder / "app.py")], folder / "app.log", {"APPLE": self.apple.origin}))
-        self.programs[1].wait_for(site)
+        (folder / "app.py").write_text(source.replace("8080", str(site)).replace('"AuthKey.p8"', repr(key_file)))
+        self.programs = [
+            Program([str(binaries / words[0]), *words[1:]], folder / "apple.log"),
+            Program([sys.executable, str(folder / "app.py")], folder / "app.log", {"APPLE": self.apple.origin})]
+        for program, port in zip(self.programs, (apple, site)):
+            program.wait_for(port)
 
     def command(self, part: str) -> None:
         """One of the document's lines of curl, by a part of it."""
-        found = [match for match in re.findall(r"^curl -X (\w+) 127\.0\.0\.1:8081/simulator/api/(\S+) -d '(.*)'$", PAGE,
-                                               re.MULTILINE) if part in match[1]]
-        assert len(found) == 1
-        method, path, body = found[0]
+        lines = re.findall(r"^curl -X (\w+) 127\.0\.0\.1:8081/simulator/api/(\S+) -d '(.*)'$", PAGE, re.MULTILINE)
+        [(method, path, body)] = [line for line in lines if part in line[1]]
         self.apple.call(method, path, json.loads(body))
 
     def sign_in(self, person: str, **decision: str) -> tuple[Answer, Browser]:
         browser = Browser(self)
         sent = browser.get("/login")
         assert sent.status == 302 and "nonce" in sent.parameters(), self.programs[1].text()
-        form = self.apple.call(
-            "POST", "authorize", {"person": person, "authorize_url": sent.location} | decision)["form"]
-        back = browser.comes_back(form)
+        asked = {"person": person, "authorize_url": sent.location} | decision
+        back = browser.comes_back(self.apple.call("POST", "authorize", asked)["form"])
         cookies = [line for answer in (sent, back) for line in answer.headers.get_all("Set-Cookie") or []]
         assert cookies and all("Secure" in line and "SameSite=None" in line for line in cookies), cookies
         return back, browser
@@ -69,7 +63,6 @@ def test_the_documented_program_signs_somebody_in(walk):
     who = browser.get("/").json()
     assert who["email"] == "ada@example.com" and re.fullmatch(r"\d{6}\.[0-9a-f]{32}\.\d{4}", who["sub"])
     assert json.loads(who["user"])["name"] == {"firstName": "Ada", "lastName": "Byron"}
-    # The name comes once.
     _, browser = walk.sign_in("ada")
     again = browser.get("/").json()
     assert (again["sub"], again["user"]) == (who["sub"], None)
@@ -85,9 +78,7 @@ def test_a_cancelled_sign_in_signs_nobody_in(walk):
 def test_documented_faults_sign_nobody_in(walk, what):
     walk.command(what)
     answer, browser = walk.sign_in("boris")
-    assert answer.status == 500
-    assert browser.get("/").status == 401
-    # Once only, as it was ordered.
+    assert (answer.status, browser.get("/").status) == (500, 401)
     assert walk.sign_in("boris")[0].status == 303
 
 
@@ -106,7 +97,7 @@ def test_a_notification_arrives(walk):
     eventually(lambda: any(event["type"] == "consent-revoked" for event in heard()), "the notification", heard)
     # One with a broken signature is refused.
     before = len(heard())
-    sent = walk.apple.call(
-        "POST", "notifications", {"type": "consent-revoked", "person": "dana", "header": {"kid": "NOBODY"}})
+    forged = {"type": "consent-revoked", "person": "dana", "header": {"kid": "NOBODY"}}
+    sent = walk.apple.call("POST", "notifications", forged)
     assert [delivery["status"] for delivery in sent["deliveries"]] == [500]
     assert len(heard()) == before

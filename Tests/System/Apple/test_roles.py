@@ -10,14 +10,12 @@ from joserfc.jwk import ECKey, OctKey
 
 from apple import CUT, HANG, ISSUER, Apple, Client
 from patience import eventually
-from site_of_apple import APP, KEY_ID, MAJA, NILS, TEAM, WEB, refusal, team_key
+from site_of_apple import APP, KEY_ID, MAJA, NILS, TEAM, WEB, credentials, refusal, team_key
 from test_transfer import NEW, changes_hands
 from web import call
 
-PAGE = b"<html>Please try again later.</html>"
+PAGE = (200, "text/html", b"<html>Please try again later.</html>")
 
-
-# Who asks: this Apple by itself
 
 @pytest.fixture
 def apple():
@@ -82,13 +80,11 @@ def test_the_second_apple_refuses_forged_client_secrets(apple, forged):
     assert (NILS.id, TEAM) not in apple.consents
 
 
-# The code
-
 @pytest.mark.parametrize("answer", [
     refusal("invalid_grant", "The code has expired or has been revoked."), refusal("invalid_client"),
     refusal("invalid_grant", f"client_id mismatch. The code was not issued to {WEB}."),
     refusal("invalid_grant", "redirect_uri mismatch. The code was not issued to it."), refusal("invalid_request"),
-    (429, "", b""), (503, "text/html", PAGE), (200, "text/html", PAGE), (400, "text/html", PAGE),
+    (429, "", b""), (503, *PAGE[1:]), PAGE, (400, *PAGE[1:]),
     (200, "application/json", b"{}"), CUT,
 ], ids=["grant", "client", "client_id", "redirect_uri", "request", "429", "503", "page", "page of 400", "empty", "cut"])
 def test_a_code_that_brings_no_token_signs_nobody_in_and_the_name_is_kept(site, answer):
@@ -98,16 +94,7 @@ def test_a_code_that_brings_no_token_signs_nobody_in_and_the_name_is_kept(site, 
     assert "__Host-bramley=" not in str(refused.headers)
     assert site.operator.database("SELECT (SELECT count(*) FROM user), (SELECT count(*) FROM session)") == [(0, 0)]
     # Apple says it no more.
-    found = site.session(site.signs_in(NILS))
-    assert found["user"]["name"] == {"given": "Nils", "family": "Ångström"}
-
-
-# The refresh token
-
-def kept(site) -> list[tuple]:
-    return site.operator.database(
-        "SELECT i.credential_state, c.sealed_refresh_token IS NOT NULL FROM apple_identity i"
-        " JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
+    assert site.session(site.signs_in(NILS))["user"]["name"] == {"given": "Nils", "family": "Ångström"}
 
 
 def test_token_checks_and_revocations_time_out(site):
@@ -118,7 +105,7 @@ def test_token_checks_and_revocations_time_out(site):
     site.apple.instead["/auth/token"] = [HANG]
     # What is in flight when the process is stopped is waited for, and no longer than a request may take.
     site.a_day_passes()
-    assert kept(site) == [("authorized", 1)]
+    assert credentials(site) == [("authorized", "sign_in", 1)]
     assert site.session(nils) is not None
     assert (MAJA.id, TEAM) in site.apple.consents
     site.operator.bramley("credentials", "revocations", "--retry")
@@ -126,18 +113,15 @@ def test_token_checks_and_revocations_time_out(site):
     assert (NILS.id, TEAM) in site.apple.consents
 
 
-# The migration
-
 def sign_in_both(site) -> dict[str, str]:
-    """Their users' IDs."""
     return {account.id: site.session(site.signs_in(account))["user"]["id"] for account in (NILS, MAJA)}
 
 
 @pytest.mark.parametrize("path, answer", [
-    ("/auth/token", refusal("invalid_client")), ("/auth/token", (200, "text/html", PAGE)),
+    ("/auth/token", refusal("invalid_client")), ("/auth/token", PAGE),
     ("/auth/usermigrationinfo", refusal("invalid_client")), ("/auth/usermigrationinfo", (401, "", b"")),
-    ("/auth/usermigrationinfo", (429, "", b"")), ("/auth/usermigrationinfo", (200, "text/html", PAGE)),
-    ("/auth/usermigrationinfo", CUT), ("/auth/usermigrationinfo", HANG),
+    ("/auth/usermigrationinfo", (429, "", b"")), ("/auth/usermigrationinfo", PAGE), ("/auth/usermigrationinfo", CUT),
+    ("/auth/usermigrationinfo", HANG),
 ], ids=["token: client", "token: page", "client", "401", "429", "page", "cut", "hang"])
 def test_a_migration_that_is_not_answered_is_asked_for_again(site, path, answer):
     users = sign_in_both(site)

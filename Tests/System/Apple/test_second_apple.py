@@ -7,19 +7,13 @@ from joserfc import jwt
 
 from apple import CUT
 from patience import eventually
-from site_of_apple import KEY_ID, MAJA, NILS, TEAM, WEB, refusal, team_key
+from site_of_apple import KEY_ID, MAJA, NILS, TEAM, WEB, credentials, refusal, team_key
 
 
 def user(site, cookie: str) -> dict:
     found = site.session(cookie)
     assert found is not None, site.server.text()
     return found["user"]
-
-
-def credentials(site) -> list[tuple]:
-    return site.operator.database(
-        "SELECT i.credential_state, i.credential_cause, c.sealed_refresh_token IS NOT NULL"
-        " FROM apple_identity i JOIN apple_credential c ON c.identity = i.id ORDER BY i.id")
 
 
 def test_a_sign_in_stores_apples_claims_and_redeems_the_code_once(site):
@@ -52,8 +46,6 @@ def test_a_wrong_client_key_is_refused_and_the_name_is_kept(site):
     assert user(site, site.signs_in(NILS))["name"] == {"given": "Nils", "family": "Ångström"}
 
 
-# The daily check
-
 def test_a_valid_refresh_token_changes_nothing(site):
     cookie = site.signs_in(NILS)
     site.a_day_passes()
@@ -77,12 +69,10 @@ def test_a_dead_token_ends_the_sessions_and_keeps_the_person(site):
 @pytest.mark.parametrize("answer", [
     refusal("invalid_grant", "client_id mismatch. The code was not issued to x."),
     refusal("invalid_grant", "client_id mismatch. The token was not issued to x."), refusal("invalid_client"),
-    (401, "application/json", b'{"error":"invalid_grant"}'),
-    (500, "application/json", b'{"error":"invalid_grant"}'),
+    *((status, "application/json", b'{"error":"invalid_grant"}') for status in (401, 500)),
     (400, "text/html", b'{"error":"invalid_grant"}'),
-    (400, "application/json", b'{"error":"invalid_grant"'),
-    (400, "application/json", b'{"error":"Invalid_Grant"}'),
-    (400, "application/json", b'{"error":["invalid_grant"]}'),
+    *((400, "application/json", body) for body in (
+        b'{"error":"invalid_grant"', b'{"error":"Invalid_Grant"}', b'{"error":["invalid_grant"]}')),
     (200, "application/json", b'{"access_token":"a","token_type":"Bearer","expires_in":3600}'),
     (429, "", b""), (503, "text/html", b"<html>Please try again later.</html>"), CUT,
     refusal("invalid_grant", "redirect_uri mismatch. The code was not issued to it."),
@@ -108,14 +98,16 @@ def test_a_token_answer_for_another_subject_is_refused(site):
     assert site.session(cookie) is not None
 
 
-# Deletion
-
 def revoked(site, account) -> bool:
     return (account.id, TEAM) not in site.apple.consents
 
 
 def pending(site) -> list[dict]:
     return site.operator.json("credentials", "revocations")["items"]
+
+
+def fails_once(site) -> None:
+    eventually(lambda: [entry["attempts"] for entry in pending(site)] == [1], "a failure", site.server.text)
 
 
 def repeats_revocations(site) -> None:
@@ -126,8 +118,7 @@ def repeats_revocations(site) -> None:
 def comes_back_with_the_name_of_before(site) -> None:
     jar, form = site.goes_to_apple(NILS)
     assert "user" not in form
-    done = site.posts(jar, form)
-    assert done.status == 303, done.text
+    site.posts(jar, form).must(303)
     assert site.operator.database("SELECT given_name, family_name FROM user") == [("Nils", "Ångström")]
 
 
@@ -153,18 +144,18 @@ def test_a_failed_revocation_is_repeated(site, answer):
     cookie = site.signs_in(NILS)
     site.apple.instead["/auth/revoke"] = [answer]
     site.deletes_account(cookie)
-    eventually(lambda: [entry["attempts"] for entry in pending(site)] == [1], "a failure", site.server.text)
+    fails_once(site)
     assert not revoked(site, NILS)
     repeats_revocations(site)
     assert revoked(site, NILS)
 
 
 def test_a_name_survives_a_revocation_whose_answer_was_lost(site):
-    """Apple acted on it, and nobody here knows: the consent after it stands, and its name comes once."""
+    """Apple acted on it, and nobody here knows."""
     cookie = site.signs_in(NILS)
     site.apple.instead["/auth/revoke"] = [(504, "text/html", b"")]
     site.deletes_account(cookie)
-    eventually(lambda: [entry["attempts"] for entry in pending(site)] == [1], "a failure", site.server.text)
+    fails_once(site)
     site.apple.end(NILS, TEAM)
     jar, form = site.goes_to_apple(NILS)
     assert "user" in form
@@ -199,8 +190,6 @@ def test_a_name_survives_an_end_in_the_second_of_the_consent(site):
     site.apple.ahead = 2
     comes_back_with_the_name_of_before(site)
 
-
-# Notifications
 
 @pytest.mark.parametrize("kind, left", [
     ("consent-revoked", [("revoked", "consent_revoked", 0)]), ("account-delete", []), ("account-deleted", [])])

@@ -4,26 +4,24 @@ import re
 
 import pytest
 
-from programs import ROOT
+from programs import ROOT, Simulator, new_key, write_private
 from web import call
 
 PAGE = (ROOT / "docs/reference/simulator.md").read_text()
 INTERFACE = PAGE[PAGE.index("## The JSON interface"):]
-SOURCES = ROOT / "Sources/AppleSimulator"
-SWIFT = {file.name: file.read_text() for file in SOURCES.rglob("*.swift")}
+SWIFT = {file.name: file.read_text() for file in (ROOT / "Sources/AppleSimulator").rglob("*.swift")}
 # Where a path has a name of the caller's choice.
 PLACES = {"client-keys": "{keyID}", "notifications": "{id}", "faults": "{endpoint}"}
 
 
 def routes_of_the_source() -> set[str]:
-    """From the one switch over all calls."""
     text = SWIFT["Simulator+Control.swift"]
     start = text.index("switch (method, path.first, path.count)")
     switch = text[start:text.index('default: throw .unknown("There is no')]
     found, cases = set(), re.findall(r"^ *case (\(.*)$", switch, re.MULTILINE)
-    patterns = [(match, line) for line in cases
+    patterns = [match for line in cases
                 for match in re.findall(r'\(\.(\w+), "([\w-]+)", (\d)\)(?: where path\[(\d)\] == "([\w-]+)")?', line)]
-    for (method, first, count, at, word), _ in patterns:
+    for method, first, count, at, word in patterns:
         parts = [first, *[PLACES.get(first, "{id}")] * (int(count) - 1)]
         if at:
             parts[int(at)] = word
@@ -49,27 +47,18 @@ def test_the_document_has_every_call_and_no_other():
     assert routes_of_the_document() == routes_of_the_source()
 
 
-@pytest.mark.parametrize("file, pattern", [
-    # What is read, and what is answered.
-    ("Simulator+Control.swift", r'case "(\w+)":'),
-    ("Fault.swift", r'case "(\w+)":'),
-    ("TokenQuirks.swift", r'case "(\w+)":'),
-    ("TokenQuirks.swift", r"case (iss, .*)$"),
-    ("KeySet.swift", r"^        case (\w+)$"),
-    ("Simulator+Endpoints.swift", r"^    case (.*)$"),
-    ("ControlPeople.swift", r'case "(\w+)":'),
-    ("ControlPeople.swift", r'body\["(\w+)"\]'),
-    ("ControlPeople.swift", r'\["(\w+)":'),
-    ("ControlSignIn.swift", r'case "(\w+)":'),
-    ("ControlSignIn.swift", r'body\["(\w+)"\]'),
-    ("ControlSignIn.swift", r'\("(\w+)", '),
-    ("ControlSignIn.swift", r'json\["(\w+)"\] ='),
-    ("ControlSignIn.swift", r'^        "(\w+", .*),$'),
-    ("ControlPeople.swift", r'"(\w+)":'),
-    ("ControlNotifications.swift", r'body\["(\w+)"\]'),
-    ("ControlState.swift", r'"(\w+)":'),
-    ("ControlState.swift", r'json\["(\w+)"\] ='),
-])
+CASE, BODY, MEMBER, JSON = r'case "(\w+)":', r'body\["(\w+)"\]', r'"(\w+)":', r'json\["(\w+)"\] ='
+# What is read, and what is answered.
+PATTERNS = {
+    "Simulator+Control.swift": [CASE], "Fault.swift": [CASE], "TokenQuirks.swift": [CASE, r"case (iss, .*)$"],
+    "KeySet.swift": [r"^        case (\w+)$"], "Simulator+Endpoints.swift": [r"^    case (.*)$"],
+    "ControlPeople.swift": [CASE, BODY, r'\["(\w+)":', MEMBER],
+    "ControlSignIn.swift": [CASE, BODY, r'\("(\w+)", ', JSON, r'^        "(\w+", .*),$'],
+    "ControlNotifications.swift": [BODY], "ControlState.swift": [MEMBER, JSON],
+}
+
+
+@pytest.mark.parametrize("file, pattern", [(file, pattern) for file in PATTERNS for pattern in PATTERNS[file]])
 def test_the_document_has_every_member(file, pattern):
     found = {word for match in re.findall(pattern, SWIFT[file], re.MULTILINE) for word in re.findall(r"\w+", match)}
     assert found, "the sources are written in another way now: mend the pattern"
@@ -84,39 +73,30 @@ def test_every_option_of_the_simulator_is_documented():
     assert {name for name in names if not re.search(rf"`{name}\b", start)} == set()
 
 
-def ask(port: int, method: str, path: str, body: str = "{}"):
-    return call(port, method, f"/simulator/api/{path}", body=None if method == "GET" else body)
+@pytest.fixture
+def ask(binaries, tmp_path):
+    write_private(tmp_path / "AuthKey.p8", new_key())
+    simulator = Simulator(binaries, tmp_path, "http://localhost:9")
+    yield lambda method, path, body="{}": call(
+        simulator.port, method, f"/simulator/api/{path}", body=None if method == "GET" else body)
+    simulator.program.stop()
 
 
-def test_a_running_simulator_answers_every_documented_call(port):
+def test_a_running_simulator_answers_every_documented_call(ask):
     unknown = "There is no {} /simulator/api/"
     for route in sorted(routes_of_the_document()):
         method, path = route.split()
-        answer = ask(port, method, re.sub(r"\{\w+\}", "nothing", path))
+        answer = ask(method, re.sub(r"\{\w+\}", "nothing", path))
         assert answer.status in (200, 400, 404) and unknown.format(method) not in answer.text, f"{route}: {answer.text}"
-    answer = ask(port, "POST", "nothing")
+    answer = ask("POST", "nothing")
     assert answer.status == 404 and unknown.format("POST") in answer.text
 
 
-def test_unknown_members_are_refused_where_the_document_says_so(port):
-    sentence = re.search(r"unknown member of (.*?) is 400", INTERFACE, re.DOTALL)[1]
-    assert set(re.findall(r"\w+", sentence)) == {
+def test_unknown_members_are_refused_where_the_document_says_so(ask):
+    assert set(re.findall(r"\w+", re.search(r"unknown member of (.*?) is 400", INTERFACE, re.DOTALL)[1])) == {
         "people", "native", "passwords", "keys", "tokens", "faults", "and", "behaviour"}
-    for method, path, body in (
-            ("POST", "people", '{"id": "ada", "nosuch": 1}'), ("POST", "native", '{"nosuch": 1}'),
-            ("POST", "passwords", '{"person": "ada", "nosuch": 1}'), ("PUT", "keys", '{"nosuch": 1}'),
-            ("PUT", "tokens", '{"nosuch": 1}'), ("PUT", "faults/token", '{"nosuch": 1}'),
-            ("PUT", "behaviour", '{"nosuch": 1}')):
-        answer = ask(port, method, path, body)
+    for method, path, content in (
+            ("POST", "people", {"id": "ada"}), ("POST", "native", {}), ("POST", "passwords", {"person": "ada"}),
+            ("PUT", "keys", {}), ("PUT", "tokens", {}), ("PUT", "faults/token", {}), ("PUT", "behaviour", {})):
+        answer = ask(method, path, content | {"nosuch": 1})
         assert answer.status == 400 and "has no member" in answer.text.replace("have", "has"), f"{method} {path}: {answer.text}"
-
-
-@pytest.fixture
-def port(binaries, tmp_path):
-    """The port of a simulator of this test's own."""
-    from programs import Simulator, new_key, write_private
-
-    write_private(tmp_path / "AuthKey.p8", new_key())
-    simulator = Simulator(binaries, tmp_path, "http://localhost:9")
-    yield simulator.port
-    simulator.program.stop()

@@ -1,4 +1,3 @@
-
 import pytest
 
 from gallery import Gallery
@@ -34,25 +33,21 @@ def own_browser():
         return kept[key]
 
     def end():
-        for driver in kept.values():
-            driver.quit()
-        kept.clear()
+        while kept:
+            kept.popitem()[1].quit()
 
     yield get
     end()
 
 
 @pytest.fixture
-def make_own_visitor(own_browser):
+def make_own_visitor(request, own_browser):
     """A visitor with a browser set up differently: preferences as Chromium stores them. One at a time."""
-    visitors = []
-
     def make(site: Site, preferences: dict | None = None, **settings) -> Visitor:
         driver = own_browser(preferences=preferences, **settings)
         use_fresh_tab(driver)
-        visitors.append(Visitor(driver, site))
-        return visitors[-1]
+        visitor = Visitor(driver, site)
+        request.addfinalizer(visitor.check)
+        return visitor
 
-    yield make
-    for visitor in visitors:
-        visitor.check()
+    return make

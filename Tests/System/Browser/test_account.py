@@ -34,21 +34,15 @@ def has_scripts(visitor) -> bool:
 
 @pytest.fixture(params=["scripts", "no-scripts"])
 def anyone(request, make_visitor, make_own_visitor, site):
-    """A visitor with JavaScript, and one without."""
-    if request.param == "scripts":
-        return make_visitor(site)
-    return make_own_visitor(site, NO_SCRIPTS)
+    return make_visitor(site) if request.param == "scripts" else make_own_visitor(site, NO_SCRIPTS)
 
 
 def sign_in(visitor, path: str = "/account", person: str = "ada") -> None:
-    """Signs in however the browser can, from a page that wants it."""
+    """Signs in however the browser can, from a page that wants it, and arrives there."""
     visitor.open(path)
-    arrive_from_login(visitor, person)
-
-
-def arrive_from_login(visitor, person: str = "ada") -> None:
     visitor.press("#apple-link") if not visitor.all("#appleid-signin *") else visitor.presses_apple_button()
     at_apple(visitor, person)
+    visitor.arrives(path)
 
 
 def at_apple(visitor, person: str = "ada") -> None:
@@ -62,11 +56,9 @@ def at_apple(visitor, person: str = "ada") -> None:
 def test_one_session_elsewhere_is_ended(anyone, site):
     elsewhere = {name: Elsewhere(site, "ada", agent) for name, agent in AGENTS.items()}
     sign_in(anyone)
-    anyone.arrives("/account")
     assert rows(anyone)[0].endswith("This browser")
     assert set(rows(anyone)[1:]) == set(AGENTS)
-    current = row(anyone, "This browser")
-    assert not current.find_elements(By.TAG_NAME, "button"), "this browser has its own button"
+    assert not row(anyone, "This browser").find_elements(By.TAG_NAME, "button"), "this browser has its own button"
     button = row(anyone, "Firefox on Windows").find_element(By.TAG_NAME, "button")
     assert button.accessible_name == "Sign out Firefox on Windows"
     button.click()
@@ -88,7 +80,6 @@ def test_all_other_sessions_are_ended(anyone, site):
     elsewhere = [Elsewhere(site, "ada", agent) for agent in AGENTS.values()]
     stranger = Elsewhere(site, "boris", PHONE)
     sign_in(anyone)
-    anyone.arrives("/account")
     scripts = has_scripts(anyone)
     anyone.find(".end-others button").click()
     if scripts:
@@ -124,10 +115,7 @@ def test_actions_after_the_session_ended_lead_to_the_login(visitor, site):
     Elsewhere(site, "ada", AGENTS["Edge on Mac"])
     visitor.signs_in("ada")
     end_others(site, Elsewhere(site, "ada", PHONE))
-    page = visitor.find("html")
-    row(visitor, "Edge on Mac").find_element(By.TAG_NAME, "button").click()
-    visitor.left(page)
-    visitor.arrives("/login")
+    visitor.leaves_by(row(visitor, "Edge on Mac").find_element(By.TAG_NAME, "button").click, "/login")
     assert "return_to=%2Faccount" in visitor.driver.current_url
 
 
@@ -147,58 +135,45 @@ def test_download_is_a_file_that_parses(visitor, site, tmp_path):
     assert [session["userAgent"] for session in document["sessions"]]
     assert {event["type"] for event in document["events"]} == {"user.created", "session.created"}
     assert document["appleIdentities"][0]["credentials"][0]["refreshTokenStored"] is True
-    for secret in ("brs_", "rt.", "sealed", "hash"):
-        assert secret not in file.read_text()
+    assert not [secret for secret in ("brs_", "rt.", "sealed", "hash") if secret in file.read_text()]
 
 
 def test_deleting_the_account_asks_and_signs_out_everywhere(anyone, site, gallery):
     other = Elsewhere(site, "ada", PHONE)
     sign_in(anyone)
-    anyone.arrives("/account")
     anyone.press(".danger-link", "/account/delete")
     assert anyone.facts()["E-mail"] == "ada@example.com"
     # The box is not ticked: nothing happens, and with its own words.
     anyone.find("button.danger").click()
     assert anyone.path() == "/account/delete" and anyone.is_signed_in()
     anyone.find("[name=confirm]").click()
-    button = anyone.find("button.danger")
-    page = anyone.find("html")
-    button.click()
-    anyone.left(page)
-    anyone.arrives("/account/deleted")
+    anyone.press("button.danger", "/account/deleted")
     anyone.reads("Your account is deleted")
     assert SESSION not in anyone.cookies()
     assert not other.is_signed_in()
     eventually(lambda: not site.apple.has_consent("ada"), "Apple to know")
     gallery.shoot(anyone, "account-deleted")
     # Signing in again makes another account, with the name again.
-    anyone.open("/account")
-    arrive_from_login(anyone)
-    anyone.arrives("/account")
-    assert anyone.heading() == "Ada Byron"
-    assert len(rows(anyone)) == 1
+    sign_in(anyone)
+    assert anyone.heading() == "Ada Byron" and len(rows(anyone)) == 1
 
 
 def test_a_double_tap_deletes_once_and_says_so(visitor, site):
     visitor.signs_in("ada")
     visitor.open("/account/delete")
     visitor.find("[name=confirm]").click()
-    page = visitor.find("html")
     # As two taps reach a server: the page's own guard is gone.
-    visitor.script("""
+    visitor.leaves_by(lambda: visitor.script("""
         const form = document.querySelector("form");
         fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"});
         setTimeout(() => HTMLFormElement.prototype.submit.call(form));
-    """)
-    visitor.left(page)
-    visitor.arrives("/account/deleted")
+    """), "/account/deleted")
     visitor.reads("Your account is deleted")
     assert not visitor.is_signed_in()
 
 
 def test_deletion_needs_a_fresh_sign_in_and_comes_back(anyone, site, gallery):
     sign_in(anyone)
-    anyone.arrives("/account")
     age_sessions(site, 601)
     anyone.open("/account/delete")
     assert not anyone.all("button.danger") and not anyone.all("[name=confirm]")
@@ -221,8 +196,7 @@ def age_sessions(site, seconds: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_account_page_shows_names_of_all_kinds(visitor, site, gallery, name):
     given, family = NAMES[name]
-    site.apple.call("POST", "people", {
-        "id": "someone", "givenName": given, "familyName": family, "email": "someone@example.com"})
+    site.apple.add_person("someone", given, family)
     visitor.signs_in("someone")
     assert visitor.script("return [...document.scripts].every((script) => script.nonce)")
     assert not visitor.all("img")

@@ -1,12 +1,14 @@
 """Back, forward and reload, with and without the back-forward cache."""
 
+from web import SESSION
+
+
 def test_reloading_the_account_page_changes_nothing(visitor):
     visitor.signs_in("ada")
-    before = visitor.cookies()["__Host-bramley"]["value"]
+    before = visitor.cookies()[SESSION]["value"]
     visitor.driver.refresh()
     visitor.arrives("/account")
-    assert visitor.heading() == "Ada Byron"
-    assert visitor.cookies()["__Host-bramley"]["value"] == before
+    assert visitor.heading() == "Ada Byron" and visitor.cookies()[SESSION]["value"] == before
     assert len(visitor.all(".sessions li")) == 1
 
 
@@ -43,15 +45,12 @@ def test_reloading_the_page_of_a_cancelled_sign_in_shows_it_again(visitor):
     visitor.goes_to_apple()
     visitor.press("button[value=cancel]")
     visitor.reads("You cancelled the sign-in")
-    page = visitor.find("html")
-    visitor.driver.refresh()
-    visitor.left(page)
+    visitor.leaves_by(visitor.driver.refresh)
     visitor.reads("You cancelled the sign-in")
 
 
 def test_login_page_from_the_back_forward_cache_renews_its_attempt(visitor):
-    visitor.open("/login")
-    visitor.find(".apple.ready")
+    visitor.opens_login()
     first = visitor.state()
     visitor.presses_apple_button()
     visitor.driver.back()
@@ -62,9 +61,7 @@ def test_login_page_from_the_back_forward_cache_renews_its_attempt(visitor):
 
 
 def test_login_page_told_that_it_was_cached_renews_its_attempt(visitor):
-    """The same, whatever this browser's cache thinks of the page."""
-    visitor.open("/login")
-    visitor.find(".apple.ready")
+    visitor.opens_login()
     first = visitor.state()
     visitor.script("window.dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
     visitor.wait(lambda _: visitor.state() != first, "a renewal")

@@ -9,7 +9,6 @@ from elsewhere import AGENTS, Elsewhere
 from gallery import OVERFLOW
 from programs import ROOT, write_private
 
-STRINGS = ROOT / "Public/strings"
 LANGUAGES = ("en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar")
 # The longest words and the other direction stand for the rest in `make test`.
 EACH = [language if language in ("de", "ar") else pytest.param(language, marks=pytest.mark.long) for language in LANGUAGES]
@@ -18,7 +17,7 @@ NARROW = 360
 
 
 def texts(language: str) -> dict:
-    return json.loads((STRINGS / f"{language}.json").read_text())
+    return json.loads((ROOT / f"Public/strings/{language}.json").read_text())
 
 
 def plain(text: str) -> str:
@@ -79,20 +78,18 @@ def test_every_page_fits_and_reads_well(visitor, gallery, language):
     visitor.find(".apple.ready")
     assert visitor.find("#apple-link span").get_attribute("textContent") == words["login"]["button"]
     look(visitor, f"{language}-login", gallery)
-    visitor.open(f"/nowhere?{chosen}")
-    visitor.reads(words["errors"]["not_found"]["title"])
-    look(visitor, f"{language}-not-found", gallery)
-    visitor.open(f"/login?return_to=https%3A%2F%2Fevil.example%2F&{chosen}")
-    visitor.reads(words["errors"]["return_to_refused"]["title"])
-    look(visitor, f"{language}-return-to", gallery)
-
+    for path, error, name in (
+            ("/nowhere?", "not_found", "not-found"),
+            ("/login?return_to=https%3A%2F%2Fevil.example%2F&", "return_to_refused", "return-to")):
+        visitor.open(path + chosen)
+        visitor.reads(words["errors"][error]["title"])
+        look(visitor, f"{language}-{name}", gallery)
     visitor.signs_in("ada", f"/login?{chosen}")
     visitor.open(f"/login?{chosen}")
     assert "Ada Byron" in visitor.text()
     look(visitor, f"{language}-already", gallery)
     visitor.open(f"/account?{chosen}")
-    assert words["account"]["sessions"] in visitor.text()
-    assert words["account"]["onlyHere"] in visitor.text()
+    assert words["account"]["sessions"] in visitor.text() and words["account"]["onlyHere"] in visitor.text()
     look(visitor, f"{language}-account", gallery)
     visitor.open(f"/account/delete?{chosen}")
     visitor.reads(words["deletion"]["heading"])
@@ -133,10 +130,8 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     chosen = f"ui_locales={language}"
 
     def filled(key: str, **values: str) -> str:
-        text = words
-        for part in key.split("."):
-            text = text[part]
-        return plain(text.format(**({"site": "Orchard Club"} | values)))
+        section, name = key.split(".")
+        return plain(words[section][name].format(**{"site": "Orchard Club"} | values))
 
     for agent in AGENTS.values():
         Elsewhere(site, "ada", agent)
@@ -149,7 +144,6 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     assert plain(button.get_attribute("aria-label")) == filled("account.endSessionOf", device=plain(device))
     # Speech control finds a button by what stands on it (WCAG 2.1, 2.5.3).
     assert button.text in button.get_attribute("aria-label")
-
     visitor.find(".end-others button").click()
     dialog = visitor.find("dialog[open]")
     assert plain(dialog.find_element("tag name", "p").text) == filled("account.endOthersText")
@@ -157,11 +151,10 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     dialog.find_element("css selector", "[value=cancel]").click()
     visitor.wait(lambda _: not visitor.all("dialog[open]"), "the dialog to close")
     button.click()
-    visitor.wait(lambda _: visitor.find("#announcement").text == words["account"]["done"]["sessionEnded"],
-                 "the confirmation")
+    ended = words["account"]["done"]["sessionEnded"]
+    visitor.wait(lambda _: visitor.find("#announcement").text == ended, "the confirmation")
     assert visitor.find("html").get_attribute("lang") == language
     look(visitor, f"{language}-account-ended", gallery)
-
     visitor.press(".danger-link", "/account/delete")
     assert visitor.heading() == words["deletion"]["heading"], "the link keeps the language"
     assert [plain(item.text) for item in visitor.all(".what li")] == [
@@ -209,8 +202,8 @@ def test_the_forbidden_page_fits_in_every_language(make_visitor, guarded, galler
             visitor.open("/auth/verify")
             words = texts(language)
             page = visitor.find("html")
-            assert (page.get_attribute("lang"), page.get_attribute("dir")) == (
-                language, "rtl" if language == "ar" else "ltr")
+            assert page.get_attribute("lang") == language
+            assert page.get_attribute("dir") == ("rtl" if language == "ar" else "ltr")
             assert visitor.heading() == words["errors"]["not_allowed"]["title"]
             assert [link.text for link in visitor.all(".button")] == [
                 words["forbidden"]["somebodyElse"], words["forbidden"]["account"], words["message"]["help"]]

@@ -27,10 +27,8 @@ def test_what_goes_wrong_at_apple_is_explained_and_passes(visitor, site, gallery
     endpoint, fault, heading = MISTAKES[name]
     site.apple.call("PUT", endpoint, fault)
     visitor.signs_in("ada", until="/apple/callback")
-    assert visitor.heading() == heading
-    assert not visitor.is_signed_in()
-    number = visitor.find(".error-id code").text
-    assert number in site.server.text()
+    assert visitor.heading() == heading and not visitor.is_signed_in()
+    assert visitor.find(".error-id code").text in site.server.text()
     gallery.shoot(visitor, f"error-{name}")
     site.apple.call("POST", "reset")
     visitor.press("a.button", "/login")
@@ -88,9 +86,7 @@ def test_unknown_answer_of_apple_is_explained(visitor, gallery):
 
 def test_too_many_requests_have_a_page(visitor, gallery):
     visitor.open("/login")
-    hurry = """
-        return Promise.all(Array.from({length: arguments[0]}, () => fetch("/login/attempt").then(() => 0)));
-    """
+    hurry = "return Promise.all(Array.from({length: arguments[0]}, () => fetch('/login/attempt').then(() => 0)));"
 
     def is_held_back(_) -> bool:
         """Two requests a second are forgiven: a slow machine may need another round."""
@@ -103,33 +99,31 @@ def test_too_many_requests_have_a_page(visitor, gallery):
     gallery.shoot(visitor, "error-too-many")
 
 
-def test_an_application_that_sends_everybody_back_meets_an_explanation(make_site, make_visitor, gallery):
-    def answer(request, body: bytes) -> tuple:
+def test_an_application_that_sends_everybody_back_meets_an_explanation(request, make_site, make_visitor, gallery):
+    def answer(asked, body: bytes) -> tuple:
         """A site in front of Bramley whose /app never sees a sign-in, and sends everybody back to log in."""
-        if urlsplit(request.path).path == "/app":
+        if urlsplit(asked.path).path == "/app":
             return 302, {"Location": "/login?return_to=%2Fapp"}
-        answer = call(site.port, request.command, request.path, dict(request.headers), body or None)
+        answer = call(site.port, asked.command, asked.path, dict(asked.headers), body or None)
         return answer.status, [field for field in answer.headers.items()
                                if field[0].lower() not in ("connection", "content-length", "date")], answer.body
 
     front = Answering(answer)
-    try:
-        site = make_site(public_port=front.port)
-        visitor = make_visitor(site)
-        visitor.goes_to_apple("/app")
-        assert visitor.all("button[value=ada]")
-        visitor.agrees("ada")
-        # /apple/callback → /app → /login: the second time round it stops.
-        visitor.reads("Sign in to Orchard Club")
-        visitor.arrives("/login")
-        assert "You came straight back" in visitor.text()
-        gallery.shoot(visitor, "login-loop")
-        # Trying again goes round once more, and stops again.
-        visitor.press(".notice a")
-        visitor.wait(lambda driver: "You came straight back" in visitor.text() or visitor.path() == "/login")
-        assert parse_qs(urlsplit(visitor.driver.current_url).query)["return_to"] == ["/app"]
-    finally:
-        front.stop()
+    request.addfinalizer(front.stop)
+    site = make_site(public_port=front.port)
+    visitor = make_visitor(site)
+    visitor.goes_to_apple("/app")
+    assert visitor.all("button[value=ada]")
+    visitor.agrees("ada")
+    # /apple/callback → /app → /login: the second time round it stops.
+    visitor.reads("Sign in to Orchard Club")
+    visitor.arrives("/login")
+    assert "You came straight back" in visitor.text()
+    gallery.shoot(visitor, "login-loop")
+    # Trying again goes round once more, and stops again.
+    visitor.press(".notice a")
+    visitor.wait(lambda driver: "You came straight back" in visitor.text() or visitor.path() == "/login")
+    assert parse_qs(urlsplit(visitor.driver.current_url).query)["return_to"] == ["/app"]
 
 
 def test_links_of_the_site_are_on_the_login_page(make_site, make_visitor, gallery):
@@ -137,8 +131,7 @@ def test_links_of_the_site_are_on_the_login_page(make_site, make_visitor, galler
         "site.privacyURL": "/privacy", "site.termsURL": "/terms", "login.passwordURL": "/password",
         "login.allowedReturnOrigins": ["https://app.example.com"], "button.type": "continue"})
     visitor = make_visitor(site)
-    visitor.open("/login?return_to=https%3A%2F%2Fapp.example.com%2Fx")
-    visitor.find(".apple.ready")
+    visitor.opens_login("/login?return_to=https%3A%2F%2Fapp.example.com%2Fx")
     for words in ("Privacy", "Terms", "Sign in with a password instead", "https://app.example.com"):
         assert words in visitor.text(), words
     gallery.shoot(visitor, "login-links")
@@ -152,8 +145,7 @@ def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, ga
     def links(selector: str) -> list[str]:
         return [link.get_attribute("href") for link in visitor.all(selector)]
 
-    visitor.open("/login")
-    visitor.find(".apple.ready")
+    visitor.opens_login()
     assert links("header a") == [home] and links("footer a") == [help_page]
     visitor.open("/nowhere")
     assert links("a.button") == [home]

@@ -6,8 +6,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from visitor import NO_SCRIPTS
-
-BINDING = "__Host-bramley-login"
+from web import BINDING
 
 
 def test_signing_in_works_without_javascript(make_own_visitor, site):
@@ -16,8 +15,7 @@ def test_signing_in_works_without_javascript(make_own_visitor, site):
     visitor.arrives("/login")
     assert not visitor.all("#appleid-signin *"), "scripts did run"
     link = visitor.find("#apple-link")
-    assert link.is_displayed()
-    assert link.text == "Sign in with Apple"
+    assert link.is_displayed() and link.text == "Sign in with Apple"
     visitor.goes_by_the_link()
     # Apple's page cannot post by itself: it shows a button.
     visitor.press("#delivery button", "/account")
@@ -34,8 +32,7 @@ def test_the_repost_works_without_javascript(make_own_visitor, site, gallery):
     kept = visitor.cookies()[BINDING]
     visitor.delete_cookie(BINDING)
     visitor.press("#delivery button", "/apple/callback")
-    button = visitor.find("#repost button")
-    assert button.is_displayed()
+    assert visitor.find("#repost button").is_displayed()
     gallery.shoot(visitor, "repost")
     visitor.keep_cookie(BINDING, kept["value"], same_site="None")
     visitor.press("#repost button", "/account")
@@ -79,27 +76,24 @@ def test_everything_works_by_keyboard(visitor):
                 return
         raise AssertionError(f"Tab never reaches {selector}")
 
-    def enter() -> None:
-        page = visitor.find("html")
-        ActionChains(driver).send_keys(Keys.ENTER).perform()
-        visitor.left(page)
+    def enter(selector: str | None = None) -> None:
+        """At the next such place, or where the focus is."""
+        if selector:
+            tab_to(selector)
+        visitor.leaves_by(ActionChains(driver).send_keys(Keys.ENTER).perform)
 
-    visitor.open("/login")
-    visitor.find(".apple.ready")
+    visitor.opens_login()
     # Apple's button and the link in its place are one stop, not two.
     tab_to("#appleid-signin [role=button], #apple-link")
     assert visitor.script("return document.activeElement.matches('[role=button]')")
     enter()
     visitor.find("button[value=ada]")
-    tab_to("button[value=ada]")
-    enter()
+    enter("button[value=ada]")
     visitor.find("button[value=continue]")
     assert visitor.script("return document.activeElement.value") == "continue"
     enter()
     visitor.arrives("/account")
-    tab_to("form[action$='/logout'] button")
-    enter()
+    enter("form[action$='/logout'] button")
     visitor.reads("You are signed out")
-    tab_to("a.button")
-    enter()
+    enter("a.button")
     visitor.arrives("/login")

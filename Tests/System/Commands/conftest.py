@@ -1,11 +1,11 @@
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from doctor_place import Place
 from front import Habits
-from patience import PATIENCE
+from processes import finished
 from programs import new_key
 
 
@@ -16,12 +16,7 @@ def bramley(binaries) -> Path:
 
 @pytest.fixture(scope="session")
 def run_command(bramley):
-    """Runs one without an environment."""
-    def run(*arguments: str, **options) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [bramley, *arguments], env={}, capture_output=True, text=True, timeout=PATIENCE, **options)
-
-    return run
+    return partial(finished, bramley, env={})
 
 
 @pytest.fixture(scope="session")

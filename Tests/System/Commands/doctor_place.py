@@ -11,14 +11,13 @@ import pytest
 
 from authority import Authority, Issued
 from front import Front
-from patience import PATIENCE
+from processes import finished
 from programs import ROOT, Program, Site, free_port
 
 DOCUMENT = ROOT / "docs/reference/doctor.md"
 DOCUMENTED = set(re.findall(r"^\| (?:`[a-z_]+`)? \| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
 # Met by Tests/System/PostgreSQL and by DoctorStoreTests.
 ON_POSTGRESQL = {"database_clock", "database_not_durable", "replication_asynchronous"}
-STATES = {"good", "unsure", "wrong"}
 # What a test met; the last test holds it against the page.
 met: set[str] = set()
 # Answers whoever connects with a line that is no HTTP.
@@ -47,8 +46,7 @@ class Report:
         document = json.loads(run.stdout)
         self.items = document["items"]
         for item in self.items:
-            assert item["state"] in STATES
-            assert item["detail"]
+            assert item["state"] in ("good", "unsure", "wrong") and item["detail"]
             # Each finding has a next step, and what is good has neither.
             assert (item["state"] == "good") == (item["finding"] is None) == (item["nextStep"] is None), item
             # Words, and no case of an enumeration with what it holds: `broken(111)`, `timeout`.
@@ -123,10 +121,9 @@ class Place:
         self.site.start()
 
     def run(self, *arguments: str, prefix: list[str] = (), **environment) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [*prefix, self.bramley, "doctor", "--config", self.folder / "config.json", *arguments],
-            env=os.environ | {f"BRAMLEY_{name}": str(value) for name, value in environment.items()},
-            capture_output=True, text=True, timeout=PATIENCE)
+        return finished(
+            *prefix, self.bramley, "doctor", "--config", self.folder / "config.json", *arguments,
+            env=os.environ | {f"BRAMLEY_{name}": str(value) for name, value in environment.items()})
 
     def doctor(self, *arguments: str, prefix: list[str] = (), **environment) -> Report:
         secrets = [self.folder / "AuthKey.p8", self.folder / "data/sealing.key"]

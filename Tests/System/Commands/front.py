@@ -38,15 +38,13 @@ class Habits:
 class Front(Answering):
     def __init__(self, certificate: tuple[str, str], target: int = 0, address: str = "127.0.0.1"):
         """`certificate`: its file, and that of its key."""
-        self.target = target
-        self.habits = Habits()
+        self.target, self.habits = target, Habits()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
         super().__init__(self.handle, free_port(), address, context)
 
     def handle(self, asked: BaseHTTPRequestHandler, body: bytes) -> tuple:
-        habits = self.habits
-        return habits.instead(asked.command, asked.path) or self.forward(asked, habits, body)
+        return self.habits.instead(asked.command, asked.path) or self.forward(asked, self.habits, body)
 
     def forward(self, asked, habits: Habits, body: bytes):
         claimed = asked.headers.get_all("X-Forwarded-For", []) if habits.passes_forwarded_for else []

@@ -14,10 +14,7 @@ from processes import fields
 
 
 class Terminal:
-    """Reads what the command writes to its terminal, and keeps all of it.
-
-    - piped: standard output goes into a file instead, as with `… > file`.
-    """
+    """Keeps all the command writes to its terminal. `piped`: a file for standard output, as with `… > file`."""
 
     def __init__(self, command: list[str], columns: int = 80, piped: Path | None = None):
         # Its session and its terminal are its own, so that Ctrl-C typed there reaches it and nobody else.
@@ -76,7 +73,6 @@ class Terminal:
         return self.code is not None
 
     def end(self) -> "Terminal":
-        """Until it has ended by itself."""
         eventually(lambda: self.has_ended, "its end", lambda: self.written.decode())
         self.read(0.05)
         return self
@@ -97,8 +93,7 @@ class Terminal:
                 column = 0
                 for number, part in enumerate(piece.split("\x1b[K")):
                     assert min(part, default=" ") >= " ", repr(part)
-                    rest = "" if number else shown[column + len(part):]
-                    shown = shown[:column] + part + rest
+                    shown = shown[:column] + part + ("" if number else shown[column + len(part):])
                     column += len(part)
             lines.append(shown.rstrip())
         return "\n".join(lines)
@@ -116,7 +111,6 @@ def stop_when(terminal: Terminal, condition) -> bool:
 
 
 def open_files(process: int, for_reading_alone: bool = False) -> set[str]:
-    """What it has open, as paths."""
     found = set()
     for link in Path(f"/proc/{process}/fd").glob("*"):
         try:

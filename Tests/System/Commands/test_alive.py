@@ -1,11 +1,11 @@
 """A container's health check, in an image without a shell, and the key that a simulated Apple makes for the first start."""
 
 import stat
-import subprocess
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from processes import finished
 from programs import Program, free_port
 
 
@@ -33,8 +33,7 @@ def test_the_simulator_makes_a_key_and_tells_whether_it_answers(binaries, tmp_pa
         return simulator
 
     def is_alive() -> int:
-        return subprocess.run(
-            [binaries / "apple-simulator", "--alive", "--port", str(port)], stdin=subprocess.DEVNULL, timeout=60).returncode
+        return finished(binaries / "apple-simulator", "--alive", "--port", str(port)).returncode
 
     simulator = start()
     assert is_alive() == 0
@@ -50,7 +49,5 @@ def test_the_simulator_makes_a_key_and_tells_whether_it_answers(binaries, tmp_pa
 
 
 def test_the_simulator_says_that_it_cannot_write_a_key(binaries, tmp_path):
-    done = subprocess.run(
-        [binaries / "apple-simulator", "--key-id", "DEMOKEY001", "--key", tmp_path / "nowhere/AuthKey.p8"],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    done = finished(binaries / "apple-simulator", "--key-id", "DEMOKEY001", "--key", tmp_path / "nowhere/AuthKey.p8")
     assert done.returncode != 0 and "does not exist and cannot be written" in done.stderr

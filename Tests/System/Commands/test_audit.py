@@ -37,7 +37,6 @@ def lines(numbers) -> list[str]:
 
 
 @pytest.mark.parametrize("arguments, objects", [
-    # The first moment is in it, the last is not.
     (["--since", "2026-01-02", "--until", "2026-01-02T02:00:00Z"], lines([25, 24])),
     (["--since", "2026-01-01T23:59:59Z", "--until", "2026-01-02T00:00:01Z"], lines([24])),
     (["--since", "2026-01-02T00:00:01Z", "--until", "2026-01-02T01:00:00.999Z"], []),
@@ -80,26 +79,22 @@ def test_changed_apple_keys_are_audited_after_sighup_and_restart(make_site):
     def noted() -> list[tuple]:
         return operator.database("SELECT value FROM meta WHERE key = 'audited-apple_key.changed'")
 
-    def reload() -> None:
+    def reload_and_see(condition, what: str) -> None:
         site.server.process.send_signal(signal.SIGHUP)
+        eventually(condition, what, site.server.text)
 
     eventually(noted, "the first look", site.server.text)
     assert changes() == [], "there was nothing to change from"
     # The same ID, another key: as when the wrong file was put right.
     write_private(folder / "AuthKey.p8", new_key())
-    reload()
-    eventually(lambda: len(changes()) == 1, "the line", site.server.text)
+    reload_and_see(lambda: len(changes()) == 1, "the line")
     write_private(folder / "next.p8", new_key())
     site.configure({"apple.nextKeyID": "TESTKEY002", "apple.nextPrivateKeyFile": str(folder / "next.p8")})
-    reload()
-    eventually(lambda: len(changes()) == 2, "the line", site.server.text)
-    # Nothing new, and nothing usable, is no change.
+    reload_and_see(lambda: len(changes()) == 2, "the line")
     before = noted()
-    reload()
-    eventually(lambda: site.server.text().count("Apple client keys reloaded") == 3, "the reload")
+    reload_and_see(lambda: site.server.text().count("Apple client keys reloaded") == 3, "the reload")
     write_private(folder / "next.p8", b"not a key")
-    reload()
-    eventually(lambda: "Apple client keys not reloaded" in site.server.text(), "the refusal")
+    reload_and_see(lambda: "Apple client keys not reloaded" in site.server.text(), "the refusal")
     site.stop()
     assert noted() == before
     site.configure({"apple.nextKeyID": None, "apple.nextPrivateKeyFile": None, "apple.keyID": "TESTKEY003"})

@@ -13,17 +13,14 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def client(place: Place):
-    """Registers clients, and deletes them afterwards."""
-    made = []
+def client(request, place: Place):
+    operator = place.site.operator
 
     def add(name: str, *options: str, redirect_uri: str = CALLBACK) -> dict:
-        made.append(name)
-        return place.site.operator.json("clients", "add", name, "--redirect-uri", redirect_uri, *options)
+        request.addfinalizer(lambda: operator.bramley("clients", "delete", name, "--yes"))
+        return operator.json("clients", "add", name, "--redirect-uri", redirect_uri, *options)
 
-    yield add
-    for name in made:
-        place.site.operator.bramley("clients", "delete", name, "--yes")
+    return add
 
 
 def findings(place: Place, **environment) -> dict[str, str]:
@@ -80,8 +77,7 @@ def test_a_client_that_was_never_used_is_reported(place, client):
 
 
 def test_a_client_that_sends_wrong_secrets_is_reported(place, client):
-    made = client("guessing")
-    asks_for_a_token(place, "guessing", made["clientSecret"])
+    asks_for_a_token(place, "guessing", client("guessing")["clientSecret"])
     assert findings(place) == {}, "a wrong token is no wrong secret"
     asks_for_a_token(place, "guessing", "wrong")
     eventually(lambda: findings(place) == {"guessing": "openid_client_refused"}, "the finding")

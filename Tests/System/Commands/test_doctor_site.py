@@ -1,10 +1,8 @@
 """`bramley doctor`: the way visitors and Apple come, and what the proxy does to what passes."""
 
 import dataclasses
-import http.client
 import ipaddress
 import socket
-import ssl
 import sys
 from pathlib import Path
 
@@ -14,8 +12,8 @@ from cryptography.hazmat.primitives import serialization
 from authority import Issued, self_signed
 from doctor_place import DOCUMENTED, NO_HTTP, ON_POSTGRESQL, listening, met
 from front import Front, Habits
-from patience import PATIENCE
 from programs import free_port
+from web import call
 
 # Takes the first bytes and resets the connection: SO_LINGER of nought.
 RESET = """
@@ -128,17 +126,13 @@ def without(name):
 
 def test_the_probe_sends_its_cookies_in_one_field(place):
     """RFC 6265 §5.4: a second Cookie line is what some proxies drop or refuse, and then they would be blamed."""
-    seen: list[list[str]] = []
-
-    def note(fields):
-        seen.append([value for name, value in fields if name.lower() == "cookie"])
-        return fields
-
-    place.front.habits.request = note
+    seen: list[list] = []
+    place.front.habits.request = lambda fields: seen.append(fields) or fields
     assert place.doctor().wrong == []
     assert len(seen) == 4
-    for cookies in seen:
-        assert len(cookies) == 1 and cookies[0].count("=doctor") == 2 and cookies[0].count("; ") == 1, cookies
+    for fields in seen:
+        cookie, = (value for name, value in fields if name.lower() == "cookie")
+        assert cookie.count("=doctor") == 2 and cookie.count("; ") == 1, cookie
 
 
 @pytest.mark.parametrize("habits, wrong, words", [
@@ -177,12 +171,9 @@ def test_a_proxy_that_changes_the_host_is_reported(place):
 
 def visit(place, count: int, address: str | None, **habits) -> None:
     place.front.habits = Habits(forwarded_for=address, **habits)
-    context = ssl.create_default_context(cafile=place.folder / "root.pem")
+    # The place's authority is trusted by its environment.
     for _ in range(count):
-        connection = http.client.HTTPSConnection("localhost", place.front.port, context=context, timeout=PATIENCE)
-        connection.request("GET", "/login")
-        assert connection.getresponse().status in (200, 429)
-        connection.close()
+        assert call(place.site.origin, "GET", "/login").status in (200, 429)
     place.front.habits = Habits()
 
 

@@ -18,8 +18,7 @@ def test_a_name_is_explained(run_command, code, words):
     run = run_command("explain", code)
     assert run.returncode == 0 and run.stderr == ""
     assert run.stdout.splitlines()[0] == code
-    for word in words:
-        assert word in run.stdout, run.stdout
+    assert all(word in run.stdout for word in words), run.stdout
 
 
 def test_all_codes_are_listed_one_a_line(run_command):
@@ -28,13 +27,10 @@ def test_all_codes_are_listed_one_a_line(run_command):
     assert ["stale_state", "400", "the sign-in took longer than `login.attemptLifetime`"] in lines
 
 
-def test_an_unknown_name_is_a_wrong_argument_and_the_nearest_are_named(run_command):
-    run = run_command("explain", "stale_stat")
+@pytest.mark.parametrize("arguments, said, others", [
+    (["stale_stat"], "There is nothing named \"stale_stat\" to explain", "stale_state"),
+    (["--reference", "metric"], "There is no page \"metric\"", "failures, doctor, metrics, log-lines")])
+def test_an_unknown_name_or_page_is_a_usage_error_and_others_are_named(run_command, arguments, said, others):
+    run = run_command("explain", *arguments)
     assert run.returncode == 64 and run.stdout == ""
-    assert "There is no name \"stale_stat\" to explain" in run.stderr and "stale_state" in run.stderr
-
-
-def test_an_unknown_page_is_a_wrong_argument_and_the_pages_are_named(run_command):
-    run = run_command("explain", "--reference", "metric")
-    assert run.returncode == 64 and run.stdout == ""
-    assert "There is no page \"metric\"" in run.stderr and "failures, doctor, metrics, log-lines" in run.stderr
+    assert said in run.stderr and others in run.stderr

@@ -1,5 +1,4 @@
-"""`bramley users import --from`: whole exports of other products, through the commands of docs/operate/import.md; nobody
-comes in who was shut out, and nobody is lost without a word."""
+"""`bramley users import --from`: whole exports of other products, through the commands of docs/operate/import.md."""
 
 import json
 import re
@@ -8,6 +7,7 @@ import subprocess
 import pytest
 
 from elsewhere import AGENTS, Elsewhere
+from processes import output
 from programs import ROOT
 
 PAGE = ROOT / "docs/operate/import.md"
@@ -52,6 +52,10 @@ def next_auth(people: dict[str, str]) -> str:
     } for who, subject in people.items()] + [{"provider": "github", "providerAccountId": "1", "userId": "cl-else"}])
 
 
+def subject(site, who: str) -> str:
+    return next(one["teams"][0]["sub"] for one in site.apple.call("GET", "state")["people"] if one["id"] == who)
+
+
 # How each writes a person's old id, and its export.
 PRODUCTS = {
     "auth0": (None, auth0), "firebase": ("uid-", firebase), "keycloak": ("id-", keycloak), "supabase": ("uuid-", supabase),
@@ -62,8 +66,7 @@ PRODUCTS = {
 def test_everybody_moves_in_once(make_site, binaries, product):
     prefix, export = PRODUCTS[product]
     site = make_site({"access.signUp": "closed"})
-    subjects = {person["id"]: person["teams"][0]["sub"] for person in site.apple.call("GET", "state")["people"]
-                if person["id"] in PEOPLE}
+    subjects = {who: subject(site, who) for who in PEOPLE}
     command = COMMANDS[product]
     if "psql" in command:
         # What the database answers.
@@ -74,9 +77,7 @@ def test_everybody_moves_in_once(make_site, binaries, product):
 
     def run(options: str) -> dict:
         line = command.replace("bramley", f"{binaries}/bramley").replace("--from", f"--json {options} --from")
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", line], cwd=site.folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(output("bash", "-euo", "pipefail", "-c", line, cwd=site.folder))
 
     def report(imported: int, unchanged: int, rehearsed: bool = False) -> dict:
         return {"lines": 3, "imported": imported, "updated": 0, "unchanged": unchanged, "refused": 0,
@@ -101,14 +102,13 @@ def take(site, product: str, line: dict) -> subprocess.CompletedProcess:
     return site.operator.run("users", "import", "-", "--from", product, input=json.dumps(line) + "\n")
 
 
-def state(site, subject: str) -> str:
-    found = site.operator.database(
-        f"SELECT u.state FROM user u JOIN apple_identity i ON i.user = u.id WHERE i.subject = '{subject}'")
-    return found[0][0]
+def state(site, sub: str) -> str:
+    return site.operator.database(
+        "SELECT u.state FROM user u JOIN apple_identity i ON i.user = u.id WHERE i.subject = ?", sub)[0][0]
 
 
 def test_an_import_lets_nobody_in_who_was_disabled(site):
-    sub = next(one["teams"][0]["sub"] for one in site.apple.call("GET", "state")["people"] if one["id"] == "ada")
+    sub = subject(site, "ada")
     done = take(site, "firebase", {"localId": "f", "disabled": True, "providerUserInfo": [
         {"providerId": "apple.com", "rawId": sub}]})
     assert done.returncode == 0, done.stderr

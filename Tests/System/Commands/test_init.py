@@ -31,7 +31,7 @@ WRITTEN = {
 # What Enter alone answers to the questions of a terminal, where it answers them.
 OFFERS = {
     "apple.privateKeyFile": KEY_FILE, "apple.keyID": "F6G7H8I9J0", "apple.scopes": "name, email",
-    "site.name": "id.example.com", "server.certificateFile": "none: a proxy in front holds it",
+    "site.name": "id.example.com", "server.certificateFile": "none: a proxy has it",
     "server.trustedProxies": "127.0.0.1", "sessions.cookieDomain": "none: id.example.com only",
     "login.allowedReturnOrigins": "none",
 }
@@ -52,26 +52,21 @@ def folder(tmp_path, key) -> Path:
 def init(run_command, folder):
     """Runs it without a terminal; standard input is what a script would pipe, or nothing."""
     def run(flags: dict | list, text: str = ""):
-        arguments = flags if isinstance(flags, list) else words_of(flags)
-        return run_command("init", *arguments, cwd=folder, input=text)
+        return run_command("init", *(flags if isinstance(flags, list) else words_of(flags)), cwd=folder, input=text)
 
     return run
 
 
 @pytest.fixture
-def terminal(bramley, folder):
-    """Runs it on a terminal of its own."""
-    running = []
-
+def terminal(request, bramley, folder):
     def spawn(*arguments: str, dimensions: tuple | None = (50, 200)) -> pexpect.spawn:
-        running.append(pexpect.spawn(
+        child = pexpect.spawn(
             str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=PATIENCE,
-            dimensions=dimensions))
-        return running[-1]
+            dimensions=dimensions)
+        request.addfinalizer(lambda: child.close(force=True))
+        return child
 
-    yield spawn
-    for child in running:
-        child.close(force=True)
+    return spawn
 
 
 def files(folder: Path) -> list[str]:
@@ -97,8 +92,7 @@ def test_writes_what_the_flags_say(init, folder, run_command):
     assert (run.returncode, run.stderr) == (0, "")
     assert files(folder) == ["config.json", "config.schema.json"]
     assert written(folder) == WRITTEN
-    schema = json.loads((folder / "config.schema.json").read_text())
-    Draft202012Validator(schema).validate(WRITTEN)
+    Draft202012Validator(json.loads((folder / "config.schema.json").read_text())).validate(WRITTEN)
     check = run_command("check", cwd=folder)
     assert check.returncode == 0
     # One voice: what check prints, init prints.
@@ -191,7 +185,7 @@ def test_never_overwrites_without_force(init, folder, name, content):
     (folder / name).write_text(content)
     run = init(FLAGS)
     assert run.returncode == 1
-    assert f'"{name}" exists' in run.stderr
+    assert f'"{name}" already exists' in run.stderr
     assert (folder / name).read_text() == content
     assert files(folder) == [name]
 
@@ -214,13 +208,12 @@ def test_a_second_configuration_shares_the_schema(init, folder):
 
 def test_a_link_is_not_followed_to_somebody_elses_file(init, folder):
     (folder / "config.json").symlink_to(folder / "elsewhere")
-    run = init(FLAGS)
-    assert run.returncode == 1
+    assert init(FLAGS).returncode == 1
     assert files(folder) == ["config.json"]
 
 
 @pytest.mark.parametrize("path,said", [
-    ("missing/config.json", "does not exist"), (".", "is a directory"), ("config.schema.json", "name of the schema")])
+    ("missing/config.json", "does not exist"), (".", "is a directory"), ("config.schema.json", "reserved for the schema")])
 def test_a_path_that_cannot_be_written_is_reported(init, folder, path, said):
     run = init(FLAGS | {"--output": path})
     assert run.returncode == 1
@@ -238,7 +231,6 @@ def test_writes_into_another_folder(init, folder):
 
 
 def answer(child: pexpect.spawn, key: str, text: str, *said: str, offer: str | None = None) -> None:
-    """- said: what it says to that."""
     offer = OFFERS.get(key) if offer is None else offer
     child.expect_exact(f"{key} [{offer}]: " if offer else f"{key}: ")
     child.sendline(text)
@@ -283,7 +275,7 @@ def test_asks_and_asks_again(terminal, folder):
     ]:
         answer(child, key, text, *said)
     text = finish(child)
-    assert "The configuration is good." in text
+    assert "The configuration is valid." in text
     for value in PORTAL:
         assert value in text
     assert written(folder) == WRITTEN | {
@@ -301,12 +293,11 @@ def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
     text = finish(child)
     # What stays to be put right is said, and that it holds is not the whole of it.
     assert "apple.bundleIDs" in text and "will be refused" in text
-    assert "The configuration can be used, with 2 warnings above." in text
+    assert "The configuration is valid, with 2 warnings above." in text
     assert written(folder)["server"] == {"trustedProxies": []}
 
 
 def test_takes_the_empty_list_that_it_suggests(terminal, folder):
-    """Its errors say that [] is the empty list."""
     child = terminal(*words_of(FLAGS | {"--scopes": "[]"}), "--site-name", "Example")
     answers(child, {"apple.keyID": "", "apple.bundleIDs": "[]", "server.certificateFile": "",
                     "server.trustedProxies": "[]", "sessions.cookieDomain": "none", "login.allowedReturnOrigins": "[]"})
@@ -322,7 +313,7 @@ def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(termina
     answer(child, "apple.keyID", "")
     answer(child, "server.certificateFile", "nowhere.pem", '"nowhere.pem" does not exist.')
     answer(child, "server.certificateFile", "other.pem",
-           "is for www.example.com, and publicURL's host is id.example.com.")
+           "is for www.example.com, but publicURL's host is id.example.com.")
     answer(child, "server.certificateFile", "own.pem")
     answer(child, "server.privateKeyFile", "other.key", "is not the key of the certificate.")
     answer(child, "server.privateKeyFile", "own.key")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patience import PATIENCE, eventually
-from processes import is_running
+from processes import finished, is_running
 
 SUPPORT = Path(__file__).resolve().parents[2] / "Support"
 LISTENER = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); " \
@@ -18,7 +18,7 @@ LISTENER = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); " \
 
 def start(folder: Path, script: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-B", str(SUPPORT / "leftovers.py"), "bash", "-c", script], cwd=folder, text=True,
+        [sys.executable, "-B", SUPPORT / "leftovers.py", "bash", "-c", script], cwd=folder, text=True,
         stderr=subprocess.PIPE, start_new_session=True,
         env=os.environ | {"TMPDIR": str(folder), "LEFTOVERS_GRACE": "1"})
 
@@ -66,24 +66,21 @@ def test_ctrl_c_leaves_nothing(tmp_path, sent):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_mount_is_named_and_undone(tmp_path):
     (tmp_path / "place").mkdir()
-    if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+    if finished("unshare", "-m", "true").returncode != 0:
         pytest.skip("no mounts here")
-    run = subprocess.run(
-        ["unshare", "-m", sys.executable, "-B", str(SUPPORT / "leftovers.py"), "mount", "-t", "tmpfs", "none", "place"],
-        cwd=tmp_path, capture_output=True, text=True)
+    run = finished("unshare", "-m", sys.executable, "-B", SUPPORT / "leftovers.py",
+                   "mount", "-t", "tmpfs", "none", "place", cwd=tmp_path)
     assert run.returncode == 1 and f"mount {tmp_path}/place" in run.stderr
 
 
 def test_a_suite_that_leaves_a_process_fails_by_it(tmp_path):
     (tmp_path / "test_it.py").write_text(
-        "import subprocess, pathlib\n"
+        "import subprocess\n"
         "def test_it():\n"
-        "    p = subprocess.Popen(['setsid', 'sh', '-c', 'sleep 1234 & echo $! > pid'])\n"
-        "    p.wait()\n")
-    done = subprocess.run(
-        [sys.executable, "-B", "-m", "pytest", "-q", "-p", "leftovers", "-p", "no:cacheprovider", "test_it.py"],
-        cwd=tmp_path, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": str(SUPPORT), "LEFTOVERS_GRACE": "1"})
+        "    subprocess.run(['setsid', 'sh', '-c', 'sleep 1234 & echo $! > pid'])\n")
+    done = finished(
+        sys.executable, "-B", "-m", "pytest", "-q", "-p", "leftovers", "-p", "no:cacheprovider", "test_it.py",
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SUPPORT), "LEFTOVERS_GRACE": "1"})
     assert done.returncode == 1 and "1 passed" in done.stdout, done.stdout + done.stderr
     assert "sleep 1234" in done.stderr
     assert not is_running(number(tmp_path / "pid"))

@@ -1,9 +1,9 @@
 """/metrics and docs/operate, as Prometheus' own promtool reads them."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
+from processes import finished
 from programs import ROOT
 from web import call
 
@@ -11,9 +11,8 @@ OPERATIONS = ROOT / "docs/operate"
 
 
 def promtool(*arguments: str, given: str | None = None) -> str:
-    program = shutil.which("promtool")
-    assert program, "promtool is missing: scripts/packages.sh test installs it"
-    run = subprocess.run([program, *arguments], input=given, capture_output=True, text=True, timeout=60)
+    assert shutil.which("promtool"), "promtool is missing: scripts/packages.sh test installs it"
+    run = finished("promtool", *arguments, input=given)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout + run.stderr
 

@@ -5,12 +5,12 @@ import os
 import pwd
 import re
 import shutil
-import subprocess
 import unicodedata
 from pathlib import Path
 
 import pytest
 
+from processes import finished
 from programs import write_private
 
 PEOPLE = [
@@ -46,14 +46,12 @@ def people(house):
     for table in ("session", "apple_identity", "user", "user_word"):
         house.database(f"DELETE FROM {table}")
     for number, given, family, address, verified, external, subject in PEOPLE:
-        insert(
-            house, "user", id=user(number), state="active", external_id=external, given_name=given,
-            family_name=family, email=address, email_verified=verified, email_private=0, created_at=number,
-            # As the server indexes names.
-            indexed_name=f"{given} {family}")
-        insert(
-            house, "apple_identity", user=user(number), team="TEAM123456", subject=subject,
-            credential_state="authorized")
+        # Names as the server indexes them.
+        insert(house, "user", id=user(number), state="active", external_id=external, given_name=given,
+               family_name=family, indexed_name=f"{given} {family}", email=address, email_verified=verified,
+               email_private=0, created_at=number)
+        insert(house, "apple_identity", user=user(number), team="TEAM123456", subject=subject,
+               credential_state="authorized")
         plain = unicodedata.normalize("NFD", f"{given} {family}".lower()).encode("ascii", "ignore").decode()
         for word in set(re.findall(r"[a-z0-9]+", plain)):
             house.insert("user_word", {"word": word, "created_at": number, "user": user(number)})
@@ -120,8 +118,7 @@ def test_a_cut_list_says_so_and_all_prints_everything(people):
     for form in ([], ["--json"]):
         cut = people.run("users", "list", "--limit", "2", *form)
         assert cut.returncode == 0 and "--all" in cut.stderr and "--after" in cut.stderr
-        whole = people.run("users", "list", "--limit", "2", "--all", *form)
-        assert whole.stderr == ""
+        assert people.run("users", "list", "--limit", "2", "--all", *form).stderr == ""
     assert len(people.bramley("users", "list", "--all").splitlines()) == 5
     assert people.run("users", "list").stderr == ""
     found = people.json("users", "list", "--all")
@@ -167,9 +164,8 @@ def test_lists_of_keys_and_of_the_audit_log_are_cut_and_paged(people):
 
 
 def test_sessions_name_people(people):
-    insert(
-        people, "session", token_hash=b"\1" * 32, id=f"ses_{1:026d}", kind="browser", user=user(3),
-        client_id="com.example.web")
+    insert(people, "session", token_hash=b"\1" * 32, id=f"ses_{1:026d}", kind="browser", user=user(3),
+           client_id="com.example.web")
     row = people.bramley("sessions", "list").rstrip("\n").split("\t")
     assert row[1:4] == [user(3), "Émilie du Châtelet", "shared@example.com"]
     item, = people.json("sessions", "list")["items"]
@@ -205,18 +201,13 @@ def test_commands_on_the_database_run_from_anywhere_without_apples_key(people, t
     shutil.copytree(people.folder / "data", folder / "data")
 
     def run(*arguments: str, place: Path, **variables: str):
-        return subprocess.run(
-            [str(people.program), *arguments], cwd=place, capture_output=True, text=True,
-            env=os.environ | {name: str(value) for name, value in variables.items()})
+        return finished(people.program, *arguments, cwd=place, env=os.environ | variables)
 
     for place, named, variables in (
-        (tmp_path, ["--config", "configuration/config.json"], {}), (folder, [], {}),
-        (Path("/"), [], {"BRAMLEY_CONFIG": str(folder / "config.json")}),
-    ):
-        for command in (
-            *LISTS, ["events", "tail"], ["credentials", "status"], ["transfer", "status"],
-            ["backup", str(tmp_path / f"backup-{place.name}.db"), "--force"],
-        ):
+            (tmp_path, ["--config", "configuration/config.json"], {}), (folder, [], {}),
+            (Path("/"), [], {"BRAMLEY_CONFIG": str(folder / "config.json")})):
+        for command in (*LISTS, ["events", "tail"], ["credentials", "status"], ["transfer", "status"],
+                        ["backup", str(tmp_path / f"backup-{place.name}.db"), "--force"]):
             done = run(*command, *named, place=place, **variables)
             assert done.returncode == 0, (command, place, done.stderr)
         refused = run("check", *named, place=place, **variables)
@@ -228,7 +219,6 @@ def test_a_database_left_in_the_working_directory_is_not_forgotten(people, tmp_p
     folder = copied_configuration(people, tmp_path / "etc", {})
     shutil.copytree(people.folder / "data", tmp_path / "data")
     for command in ("check", "serve"):
-        done = subprocess.run(
-            [str(people.program), command, "--config", "etc/config.json"], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 1 and "write the whole path" in done.stderr, done
+        done = finished(people.program, command, "--config", "etc/config.json", cwd=tmp_path)
+        assert done.returncode == 1 and "Write the full path" in done.stderr, done
     assert not (folder / "data").exists()

@@ -27,18 +27,14 @@ def house(make_shared_site):
 
 
 @pytest.fixture
-def start(house):
-    """A command in a terminal."""
-    terminals = []
-
+def start(request, house):
     def start(*arguments: str, **options) -> Terminal:
         command = [str(house.program), *arguments, "--config", str(house.folder / "config.json")]
-        terminals.append(Terminal(command, **options))
-        return terminals[-1]
+        terminal = Terminal(command, **options)
+        request.addfinalizer(terminal.close)
+        return terminal
 
-    yield start
-    for terminal in terminals:
-        terminal.close()
+    return start
 
 
 @pytest.fixture
@@ -58,7 +54,7 @@ def is_reading_back(house, terminal: Terminal, target) -> bool:
     return str(target.with_name(target.name + ".unfinished")) in open_files(terminal.process, for_reading_alone=True)
 
 
-MOMENTS = [(is_copying, r"\[#* *\] +\d+ %  \d+ pages"), (is_reading_back, "reading the copy back  0:0[1-9]")]
+MOMENTS = [(is_copying, r"\[#* *\] +\d+ %  \d+ pages"), (is_reading_back, "verifying the copy  0:0[1-9]")]
 
 
 def caught(start, house, target, moment, *options: str) -> Terminal:
@@ -83,7 +79,7 @@ def test_a_backup_says_how_far_it_is_and_leaves_nothing_of_that(start, house, ta
         terminal.signal(signal.SIGCONT)
         assert terminal.end().code == 0, terminal.screen
         assert terminal.screen.startswith(f"{target}: ") and "%" not in terminal.screen, terminal.screen
-        assert "reading the copy back" not in terminal.screen
+        assert "verifying the copy" not in terminal.screen
         if re.search(line, terminal.written.decode()):
             return
         # The rest of the step was too short for a line.
@@ -130,15 +126,14 @@ def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, tar
     database = house.folder / "data/bramley.db"
     before = database.stat().st_ino
     terminal = start("restore", str(target))
-    terminal.wait_for("Type yes to go on:")
+    terminal.wait_for("Type yes to continue:")
     assert (house.folder / "data/restoring").exists()
     terminal.type("\x03")
     assert terminal.end().code == 1, terminal.screen
     assert "error: Interrupted. Nothing was done." in terminal.screen
     assert database.stat().st_ino == before and not (house.folder / "data/restoring").exists()
-    # And an answer is still an answer, however late.
     terminal = start("restore", str(target))
-    terminal.wait_for("Type yes to go on:")
+    terminal.wait_for("Type yes to continue:")
     terminal.read(0.5)
     terminal.type("yes\n")
     assert terminal.end().code == 0, terminal.screen
@@ -147,7 +142,7 @@ def test_ctrl_c_at_the_question_of_a_restore_leaves_everything(start, house, tar
 
 def test_signing_everybody_out_says_for_how_long_while_it_waits(start, house):
     terminal = start("sessions", "revoke", "--all")
-    terminal.wait_for("Type yes to go on:")
+    terminal.wait_for("Type yes to continue:")
     with house.locked():
         terminal.type("yes\n")
         terminal.wait_for("signing everybody out  0:01")
@@ -160,11 +155,11 @@ def test_the_doctor_says_that_it_waits_for_others(start, house):
     house.site.apple.call("PUT", "faults/keys", {"delay": 2500})
     try:
         terminal = start("doctor", columns=200)
-        terminal.wait_for("asking Apple and the server  0:01")
+        terminal.wait_for("checking Apple and the server  0:01")
         terminal.end()
     finally:
         house.site.apple.call("POST", "faults/reset")
-    assert "asking Apple" not in terminal.screen and "wrong" in terminal.screen
+    assert "checking Apple" not in terminal.screen and "wrong" in terminal.screen
 
 
 def test_a_replay_into_a_file_counts_on_the_terminal(start, house, tmp_path):
@@ -205,7 +200,7 @@ def test_nothing_is_shown_where_there_is_no_terminal(house, target):
 
 @pytest.mark.parametrize("command, line, ending", [
     (["users", "import", "-"], '{"appleSubject":"%s"}', "{0} lines: {0} imported"),
-    (["transfer", "import", "-"], "%s", "{0} of {0} lines are refused")])
+    (["transfer", "import", "-"], "%s", "{0} of {0} lines were refused")])
 def test_lines_that_come_slowly_are_counted(start, house, command, line, ending):
     terminal = start(*command, columns=120)
     count = 0

@@ -9,7 +9,6 @@ from jsonschema import Draft202012Validator
 from programs import ROOT, write_private
 
 BROKEN = ROOT / "Tests/Unit/BramleyTests/Broken"
-PROBLEM = re.compile(r"^error: ([\w.$]*)")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,8 @@ def judge(run_command, schema, tmp_path, key):
     def judge(configuration) -> tuple[dict[str, str], set[str]]:
         write_private(tmp_path / "config.json", json.dumps(configuration).encode())
         run = run_command("check", cwd=tmp_path)
-        complaints = {match[1]: line for line in run.stderr.splitlines() if (match := PROBLEM.match(line))}
+        found = (re.match(r"error: ([\w.$]*)", line) for line in run.stderr.splitlines())
+        complaints = {match[1]: match.string for match in found if match}
         assert run.returncode == (1 if complaints else 0), run.stderr
         return complaints, {place(error) for error in Draft202012Validator(schema).iter_errors(configuration)}
 
@@ -68,7 +68,6 @@ def with_keys(values: dict) -> dict:
 
 
 def leaves(schema: dict, prefix: str = ""):
-    """Every key of the schema by dotted name."""
     for name, inner in schema["properties"].items():
         if inner.get("type") == "object":
             yield from leaves(inner, f"{prefix}{name}.")
@@ -82,7 +81,6 @@ def one_of_twins(names: list[str]) -> list[str]:
 
 
 def number(inner: dict) -> dict | None:
-    """The part of a key's schema that speaks of numbers."""
     return next((part for part in [inner, *inner.get("anyOf", [])] if part.get("type") == "integer"), None)
 
 
@@ -111,8 +109,7 @@ def test_what_the_loader_accepts_validates(judge, key, values):
 
 
 def test_the_example_validates(judge):
-    example = json.loads((ROOT / "config.example.json").read_text())
-    assert judge(example) == ({}, set())
+    assert judge(json.loads((ROOT / "config.example.json").read_text())) == ({}, set())
 
 
 def test_every_default_is_a_good_value(judge, schema):
@@ -142,8 +139,7 @@ WRONG = [None, True, 5, 1.5, "two words", "", " ", "line\nbreak", [], [5], [""],
 
 @pytest.mark.parametrize("value", WRONG, ids=repr)
 def test_a_value_of_the_wrong_kind_is_refused_at_every_key(judge, schema, value):
-    names = one_of_twins([name for name, _ in leaves(schema)])
-    complaints, places = judge(with_keys(dict.fromkeys(names, value)))
+    complaints, places = judge(with_keys(dict.fromkeys(one_of_twins([name for name, _ in leaves(schema)]), value)))
     # What the schema refuses, the loader refuses; and where the loader speaks of the kind of value, so does the schema.
     assert places <= set(complaints)
     kinds = {name for name, line in complaints.items() if "is expected." in line or "is empty." in line}

@@ -15,9 +15,8 @@ def test_a_server_started_before_apple_is_reachable_signs_people_in_soon(make_si
     apple.stop()
     site.start()
     # At once, and after pauses that have grown.
-    eventually(
-        lambda: site.server.text().count("Apple's keys unavailable") >= failures, f"{failures} fetches",
-        site.server.text)
+    text = site.server.text
+    eventually(lambda: text().count("Apple's keys unavailable") >= failures, f"{failures} fetches", text)
     site.apple.program = Program(apple.process.args, apple.log)
     site.apple.program.wait_for(site.apple.port)
     browser = Browser(site)

@@ -5,21 +5,14 @@ from service import Manager, Service
 
 
 @pytest.fixture
-def make_service(binaries, tmp_path):
-    """A configured server that is not started, and an Apple."""
-    made = []
-
+def make_service(request, make_site):
     def make(settings: dict | None = None, program=None, kind=Site, **options) -> Service:
-        folder = tmp_path / f"site{len(made)}"
-        folder.mkdir()
         settings = {"server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2} | (settings or {})
-        made.append(Service(kind(binaries, folder, settings, **options), program))
-        return made[-1]
+        service = Service(make_site(settings, kind, start=False, **options), program)
+        request.addfinalizer(service.end)
+        return service
 
-    yield make
-    for service in made:
-        service.end()
-        service.site.apple.program.stop()
+    return make
 
 
 @pytest.fixture

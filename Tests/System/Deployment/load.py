@@ -3,6 +3,7 @@
 import http.client
 import itertools
 import threading
+from collections import Counter
 
 from patience import PATIENCE, eventually
 from processes import is_running
@@ -16,7 +17,7 @@ class Load:
     def __init__(self, site: Site):
         self.site = site
         self.stopping = threading.Event()
-        self.counts: dict[str, int] = {}
+        self.counts: Counter[str] = Counter()
         self.failures: list[str] = []
         self.lock = threading.Lock()
         self.threads: list[threading.Thread] = []
@@ -44,7 +45,7 @@ class Load:
             try:
                 for _ in requests:
                     with self.lock:
-                        self.counts[name] = self.counts.get(name, 0) + 1
+                        self.counts[name] += 1
                     if self.stopping.is_set():
                         return
             except Exception as error:  # whatever it is, somebody's request has failed
@@ -92,8 +93,7 @@ class Load:
             yield
 
     def sign_in(self, person: str, address: str) -> str:
-        self.site.apple.call("POST", "people", {
-            "id": person, "givenName": "Ada", "familyName": "Orchard", "email": f"{person}@example.com"})
+        self.site.apple.add_person(person)
         return Browser(self.site, {"X-Forwarded-For": address}).sign_in(person)
 
 
@@ -102,12 +102,10 @@ def hand_over_under(load: Load, service, times: int, more: dict[str, int]) -> No
     processes = [service.process]
     with load:
         for _ in range(times):
-            counts = dict(load.counts)
+            counts = load.counts.copy()
             processes.append(service.hand_over())
-            # Everybody has asked the new one too.
             eventually(
-                lambda: load.failures or all(
-                    load.counts.get(name, 0) >= counts.get(name, 0) + number for name, number in more.items()),
+                lambda: load.failures or all(load.counts[name] >= counts[name] + more[name] for name in more),
                 "more requests", lambda: str(load.counts))
             assert service.site.admin("/readyz").status == 200
         eventually(

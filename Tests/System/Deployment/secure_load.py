@@ -19,8 +19,7 @@ class HTTP2:
     """As much of HTTP/2 as asks and counts. h2 will not do: it takes nothing more after a GOAWAY."""
 
     def __init__(self, site):
-        context = site.context("h2")
-        self.socket = context.wrap_socket(
+        self.socket = site.context("h2").wrap_socket(
             socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE), server_hostname="localhost")
         assert self.socket.selected_alpn_protocol() == "h2"
         self.encoder, self.decoder = hpack.Encoder(), hpack.Decoder()
@@ -51,7 +50,6 @@ class HTTP2:
         return found
 
     def read(self) -> None:
-        """One frame."""
         head = self.exactly(9)
         content = self.exactly(int.from_bytes(head[:3], "big"))
         kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")

@@ -1,5 +1,6 @@
 """Bramley as a service manager runs it: told where to report, given sockets, asked by signals."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from patience import PATIENCE, eventually
 from processes import is_running
-from programs import Site
+from programs import Site, listens
 
 
 class Manager:
@@ -30,11 +31,8 @@ class Manager:
         """The first message, of those to come, that is meant; all are kept."""
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if not select.select([self.socket], [], [], 0.2)[0]:
-                continue
-            message = self.receive()
-            if condition(*message):
-                return message
+            if select.select([self.socket], [], [], 0.2)[0] and condition(*self.receive()):
+                return self.heard[-1]
         raise AssertionError(f"waited in vain for {what}; heard {self.heard}")
 
     def receive(self) -> tuple[int, dict[str, str]]:
@@ -61,10 +59,8 @@ class Service:
         self.program = program or site.binaries / "bramley"
         self.log = site.folder / "bramley.log"
         self.first: subprocess.Popen | None = None
-        self.process = 0
-        self.count = 0
         # Where in the log the last start begins.
-        self.beginning = 0
+        self.process = self.beginning = 0
 
     def start(self, environment: dict[str, str] | None = None, sockets: dict[str, list[socket.socket]] | None = None,
               left_open: tuple[int, ...] = ()):
@@ -77,8 +73,7 @@ class Service:
 
         def inherit() -> None:
             # Free ones, and none of those that hold what this process is told by.
-            high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 500) for number in numbers]
-            for index, number in enumerate(high):
+            for index, number in enumerate([fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 500) for number in numbers]):
                 os.dup2(number, 3 + index, inheritable=True)
 
         if sockets is not None:
@@ -95,15 +90,10 @@ class Service:
 
     def wait(self) -> "Service":
         """Until it serves, and takes signals: connections are let in some time before that."""
-        def answers() -> bool:
+        def answers():
             assert self.first.poll() is None, self.text()
-            if not re.search(r"\blistening\b.*publicURL", self.log.read_bytes()[self.beginning:].decode(errors="replace")):
-                return False
-            try:
-                socket.create_connection(("127.0.0.1", self.site.port), timeout=1).close()
-                return True
-            except OSError:
-                return False
+            return (re.search(rb"\blistening\b.*publicURL", self.log.read_bytes()[self.beginning:])
+                    and listens(self.site.port))
 
         eventually(answers, "the server", self.text)
         return self
@@ -121,10 +111,9 @@ class Service:
 
     def hand_over(self, until_first_ends: bool = False) -> int:
         """Asks for it, waits until another process serves, and returns its number."""
-        first, before = self.process, len(re.findall("handed over", self.text()))
+        first, before = self.process, self.text().count("handed over")
         self.signal(signal.SIGUSR2)
-        eventually(
-            lambda: len(re.findall("handed over", self.text())) > before, "the hand-over", lambda: self.text()[-3000:])
+        eventually(lambda: self.text().count("handed over") > before, "the hand-over", lambda: self.text()[-3000:])
         self.process = int(re.findall(r"handed over.*process=(\d+)", self.text())[-1])
         if until_first_ends:
             eventually(lambda: not is_running(first), "the end of the first")
@@ -137,8 +126,6 @@ class Service:
         if is_running(self.process):
             self.signal(signal.SIGTERM)
             eventually(lambda: not is_running(self.process), "the end", lambda: self.text()[-2000:])
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.first.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.first.wait()

@@ -2,43 +2,38 @@
 
 import re
 import shutil
-import subprocess
 
 import pytest
 
-SHELLS = ["bash", "zsh", "fish"]
+from processes import finished
 
 
 @pytest.fixture(scope="module")
 def scripts(binaries, tmp_path_factory):
     folder = tmp_path_factory.mktemp("completions")
-    for shell in SHELLS:
-        made = subprocess.run(
-            [binaries / "bramley", "--generate-completion-script", shell], check=True, capture_output=True)
-        assert made.stderr == b""
+    for shell in ("bash", "zsh", "fish"):
         # zsh goes by the name.
-        (folder / ("_bramley" if shell == "zsh" else f"bramley.{shell}")).write_bytes(made.stdout)
+        file = folder / ("_bramley" if shell == "zsh" else f"bramley.{shell}")
+        file.write_text(run(binaries / "bramley", "--generate-completion-script", shell))
     return folder
 
 
 @pytest.fixture(scope="module")
 def commands(binaries) -> list[str]:
-    """Those that --help lists."""
-    text = subprocess.run([binaries / "bramley", "--help"], check=True, capture_output=True, text=True).stdout
-    names = re.findall(r"^  ([a-z][a-z-]*)(?: \(default\))?  +\S", text.split("SUBCOMMANDS:")[1], re.MULTILINE)
+    text = run(binaries / "bramley", "--help").split("SUBCOMMANDS:")[1]
+    names = re.findall(r"^  ([a-z][a-z-]*)(?: \(default\))?  +\S", text, re.MULTILINE)
     assert {"serve", "users", "backup", "audit"} <= set(names)
     return names
 
 
-def run(*command: str) -> str:
+def run(*command) -> str:
     assert shutil.which(command[0]), f"{command[0]} is missing: scripts/packages.sh test installs it"
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = finished(*command)
     assert done.returncode == 0 and done.stderr == "", (command, done.stderr)
     return done.stdout
 
 
 def offered(shell: str, scripts, words: list[str]) -> set[str]:
-    """What the shell offers behind these words."""
     if shell == "bash":
         line = " ".join(words)
         return set(run("bash", "--norc", "-c", f"""
@@ -69,5 +64,4 @@ def test_zsh_finds_the_function_by_its_name(scripts, commands):
         autoload -Uz +X _bramley && functions _bramley
         """)
     assert text.splitlines()[0] == "_bramley"
-    for command in commands:
-        assert re.search(rf"['\"( ]{command}[:'\") ]", text), command
+    assert [command for command in commands if not re.search(rf"['\"( ]{command}[:'\") ]", text)] == []

@@ -10,22 +10,21 @@ from pathlib import Path
 import pytest
 
 from patience import eventually
+from processes import finished, output
 from programs import ROOT, Program, free_port, new_key, write_private
 from test_install import INSTALLED, version
 
 CONTENT = {
     "bramley": {"README.md", "LICENSE", "SHA256SUMS", "config.example.json", *INSTALLED},
-    "apple-simulator": {
-        "README.md", "LICENSE", "SHA256SUMS", "app.py", "apple-simulator.md", "bin/apple-simulator"},
+    "apple-simulator": {"README.md", "LICENSE", "SHA256SUMS", "app.py", "apple-simulator.md", "bin/apple-simulator"},
 }
 PROGRAMS = sorted(CONTENT)
 TIME = 1_750_000_000
 
 
 def dist(binaries: Path, folder: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [ROOT / "scripts/dist.sh"], capture_output=True, text=True,
-        env=os.environ | {"BUILT": str(binaries), "DIST": str(folder), "SOURCE_DATE_EPOCH": str(TIME)})
+    return finished(ROOT / "scripts/dist.sh", env=os.environ | {
+        "BUILT": str(binaries), "DIST": str(folder), "SOURCE_DATE_EPOCH": str(TIME)})
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def archives(binaries, tmp_path_factory) -> dict[str, Path]:
     end = f"{version(binaries / 'bramley').split()[1]}-linux-{os.uname().machine}.tar.gz"
     found = {program: folder / f"{program}-{end}" for program in PROGRAMS}
     assert {file.name for file in folder.iterdir()} == {file.name for file in found.values()} | {"SHA256SUMS"}
-    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
+    output("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=folder)
     return found
 
 
@@ -44,7 +43,7 @@ def archives(binaries, tmp_path_factory) -> dict[str, Path]:
 def unpacked(archives, tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("unpacked")
     for archive in archives.values():
-        subprocess.run(["tar", "-xzf", str(archive), "-C", str(folder)], check=True)
+        output("tar", "-xzf", archive, "-C", folder)
     return {program: folder / archive.name.removesuffix(".tar.gz") for program, archive in archives.items()}
 
 
@@ -65,8 +64,7 @@ def test_the_archive_is_complete_and_owned_by_root(archives, program):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_sums_are_of_every_file(unpacked, program):
     folder = unpacked[program]
-    check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
-    subprocess.run(check, cwd=folder, check=True)
+    output("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS", cwd=folder)
     listed = {line.split(maxsplit=1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert listed == CONTENT[program] - {"SHA256SUMS"}
 
@@ -84,11 +82,10 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
     readme = (folder / "README.md").read_text()
     line = re.search(r"^    (bin/apple-simulator --port .*?[^\\])$", readme, re.MULTILINE | re.DOTALL)[1]
     assert "--key AuthKey.p8" in line and "built on" in readme and "@" not in readme
-    write_private(tmp_path / "AuthKey.p8", new_key())
-    port = free_port()
-    line = line.replace("\\\n", " ").replace("8081", str(port)).replace("AuthKey.p8", str(tmp_path / "AuthKey.p8"))
-    words = line.split()
-    program = Program([str(folder / words[0]), *words[1:]], tmp_path / "log")
+    port, key = free_port(), tmp_path / "AuthKey.p8"
+    write_private(key, new_key())
+    first, *words = line.replace("\\\n", " ").replace("8081", str(port)).replace("AuthKey.p8", str(key)).split()
+    program = Program([str(folder / first), *words], tmp_path / "log")
     try:
         program.wait_for(port)
         eventually(lambda: f"is at http://127.0.0.1:{port}" in program.text(), "its address", program.text)
@@ -101,7 +98,7 @@ def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
     line = re.search(r"^    sudo (cp .*) /usr/local/$", readme, re.MULTILINE)[1]
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/bramley").write_text("an older one")
-    subprocess.run([*line.split(), str(tmp_path)], cwd=unpacked["bramley"], check=True)
+    output(*line.split(), tmp_path, cwd=unpacked["bramley"])
     assert {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()} == set(INSTALLED)
     assert version(tmp_path / "bin/bramley").startswith("bramley ")
     assert "ExecStart=/usr/local/bin/bramley serve" in (tmp_path / "lib/systemd/system/bramley.service").read_text()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from echo import read_all
 from load import Load, hand_over_under
 from patience import PATIENCE, eventually
 from processes import is_running
@@ -71,8 +72,8 @@ def test_a_successor_that_cannot_serve_changes_nothing(replaceable, spoil, cause
     with Load(replaceable.site) as load:
         spoil(replaceable)
         said = refused_successor(replaceable)
-        counts = dict(load.counts)
-        eventually(lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
+        before = load.counts["fresh"]
+        eventually(lambda: load.failures or load.counts["fresh"] > before + 20, "more requests")
     assert load.failures == []
     line = next(line for line in said.splitlines() if "new process not ready" in line)
     assert "this one keeps serving" in line and cause in line and "error" in line.lower()
@@ -80,7 +81,6 @@ def test_a_successor_that_cannot_serve_changes_nothing(replaceable, spoil, cause
 
 
 def descriptors(process: int) -> list[str]:
-    """What each open one leads to."""
     found = []
     for entry in Path(f"/proc/{process}/fd").iterdir():
         # One may be closed since the folder was listed.
@@ -196,7 +196,6 @@ def test_a_new_sealing_key_is_taken_and_written_down(serving):
     assert readiness(serving) == 200
     site.operator.bramley("credentials", "reseal")
     assert "sealing_key.changed" in site.operator.bramley("audit", "list")
-    # The old key alone opens nothing any more.
     serving.end()
     old.replace(folder / "data/sealing.key")
     site.configure({"secrets.previousSealingKeyFiles": None})
@@ -257,7 +256,5 @@ def test_an_idle_connection_gets_one_more_answer_which_says_that_it_is_the_last(
         assert first.startswith(b"HTTP/1.1 401") and b"onnection: close" not in first
         serving.hand_over()
         idle.sendall(request)
-        last = b""
-        while chunk := idle.recv(65_536):
-            last += chunk
+        last = read_all(idle)
         assert last.startswith(b"HTTP/1.1 401") and b"onnection: close" in last

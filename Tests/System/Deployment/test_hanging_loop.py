@@ -21,8 +21,7 @@ INTERVAL = 0.2
 def held(thread: int):
     """One thread of another process stands still; the others go on. What a debugger does."""
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    libc.ptrace.restype = ctypes.c_long
+    libc.ptrace.argtypes, libc.ptrace.restype = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2, ctypes.c_long
     if libc.ptrace(SEIZE, thread, None, None) != 0:
         if ctypes.get_errno() == 1:
             pytest.skip("this machine lets nobody stop a thread of another process")
@@ -57,11 +56,8 @@ def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, manag
     service = make_service()
     service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": str(int(2 * INTERVAL * 1_000_000))})
     manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1")
-    threads = [int(entry.name) for entry in Path(f"/proc/{service.process}/task").iterdir()]
     loops = []
-    for thread in threads:
-        if thread == service.process:
-            continue
+    for thread in {int(entry.name) for entry in Path(f"/proc/{service.process}/task").iterdir()} - {service.process}:
         try:
             with held(thread):
                 if is_silent(manager):
@@ -75,12 +71,11 @@ def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, manag
     # The one that does not answer the operator itself. The other answers when it turns again, and then all is well.
     problems = []
     for loop in loops:
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            with held(loop):
-                answer = pool.submit(health, service)
-                # The server itself waits for two seconds.
-                concurrent.futures.wait([answer], timeout=15)
-            status, text = answer.result()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool, held(loop):
+            answer = pool.submit(health, service)
+            # The server itself waits for two seconds.
+            concurrent.futures.wait([answer], timeout=15)
+        status, text = answer.result()
         assert status in (200, 503), text
         problems += [text] if status == 503 else []
         eventually(lambda: health(service)[0] == 200, "recovery")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import finished, output
 from programs import ROOT
 from test_completions import run
 
@@ -24,13 +25,11 @@ INSTALLED = {
 }
 
 
-def make(*arguments: str, check: bool = True) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        ["make", "-C", str(ROOT), "--no-print-directory", *arguments], check=check, capture_output=True, text=True)
+MAKE = "make", "-C", ROOT, "--no-print-directory"
 
 
 def version(program: Path) -> str:
-    return subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+    return output(program, "--version")
 
 
 def files(folder: Path) -> set[str]:
@@ -40,7 +39,7 @@ def files(folder: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def installed(binaries, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("image")
-    make("install", f"DESTDIR={folder}", "PREFIX=/opt/bramley", f"BUILT={binaries}")
+    output(*MAKE, "install", f"DESTDIR={folder}", "PREFIX=/opt/bramley", f"BUILT={binaries}")
     return folder
 
 
@@ -68,27 +67,26 @@ def test_completions_know_the_commands(installed, shell, name):
 
 
 def test_a_program_that_runs_is_replaced(binaries, tmp_path):
-    make("install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
+    output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
     program = tmp_path / "usr/local/bin/bramley"
     # Waits for its input.
     with subprocess.Popen([program, "jws", "verify", "--jwk", "/dev/stdin", "--algorithm", "RS256"],
                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
         old = program.stat().st_ino
-        make("install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
+        output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
         assert program.stat().st_ino != old
         running.stdin.close()
 
 
 def test_uninstall_takes_away_what_install_put_there_and_nothing_else(binaries, tmp_path):
-    make("install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
-    mine = tmp_path / "usr/local/lib/systemd/system/other.service"
-    mine.write_text("[Service]\n")
-    make("uninstall", f"DESTDIR={tmp_path}")
+    output(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={binaries}")
+    (tmp_path / "usr/local/lib/systemd/system/other.service").write_text("[Service]\n")
+    output(*MAKE, "uninstall", f"DESTDIR={tmp_path}")
     assert files(tmp_path) == {"usr/local/lib/systemd/system/other.service"}
 
 
 def test_without_a_build_nothing_is_installed(tmp_path):
-    result = make("install", f"DESTDIR={tmp_path}", f"BUILT={tmp_path}/nothing", check=False)
+    result = finished(*MAKE, "install", f"DESTDIR={tmp_path}", f"BUILT={tmp_path}/nothing")
     assert result.returncode != 0 and "make build" in result.stderr
     assert files(tmp_path) == set()
 
@@ -102,15 +100,12 @@ def test_the_version_has_commit_and_swift(binaries, program):
 
 def commit(folder: Path, environment: dict[str, str] | None = None) -> str:
     variables = {name: value for name, value in os.environ.items() if name != "SOURCE_COMMIT"} | (environment or {})
-    return subprocess.run(
-        [folder / "scripts/commit.sh"], check=True, capture_output=True, text=True, env=variables).stdout.strip()
+    return output(folder / "scripts/commit.sh", env=variables).strip()
 
 
 def test_the_commit_of_a_clone_an_archive_and_a_plain_folder(tmp_path):
     def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments], check=True,
-            capture_output=True, text=True).stdout.strip()
+        return output("git", "-C", clone, "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments).strip()
 
     clone = tmp_path / "clone"
     (clone / "scripts").mkdir(parents=True)
@@ -126,9 +121,8 @@ def test_the_commit_of_a_clone_an_archive_and_a_plain_folder(tmp_path):
     (clone / "Sources/new.swift").write_text("")
     assert commit(clone) == git("rev-parse", "HEAD") + "-modified"
     assert commit(clone, {"SOURCE_COMMIT": "abcdef0"}) == "abcdef0"
-
     archive = tmp_path / "archive"
     archive.mkdir()
     git("archive", "-o", str(tmp_path / "archive.tar"), "HEAD")
-    subprocess.run(["tar", "-xf", str(tmp_path / "archive.tar"), "-C", str(archive)], check=True)
+    output("tar", "-xf", tmp_path / "archive.tar", "-C", archive)
     assert commit(archive) == git("rev-parse", "HEAD")

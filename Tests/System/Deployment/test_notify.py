@@ -5,7 +5,10 @@ import signal
 import socket
 import time
 
+import pytest
+
 from patience import eventually
+from programs import listens
 from web import call
 
 
@@ -16,15 +19,13 @@ def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
     assert (ready["READY"], ready["MAINPID"], process) == ("1", str(service.process), service.process)
     assert str(service.site.port) in ready["STATUS"]
     # It is true: the first connection is taken.
-    socket.create_connection(("127.0.0.1", service.site.port), timeout=5).close()
-
+    assert listens(service.site.port)
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     service.signal(signal.SIGHUP)
     _, reloading = manager.wait_for(lambda _, lines: "RELOADING" in lines, "RELOADING=1")
     assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     manager.wait_for(lambda _, lines: lines.get("READY") == "1", "READY=1 after the reload")
     assert "Apple client keys reloaded" in service.text()
-
     service.signal(signal.SIGTERM)
     manager.wait_for(lambda _, lines: lines.get("STOPPING") == "1", "STOPPING=1")
     assert service.first.wait(timeout=60) == 0
@@ -34,9 +35,7 @@ def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
 
 def test_a_server_that_cannot_start_is_never_ready(make_service, manager):
     service = make_service()
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", service.site.port))
-        other.listen()
+    with socket.create_server(("127.0.0.1", service.site.port)):
         service.start({"NOTIFY_SOCKET": manager.address})
         assert service.first.wait(timeout=60) == 1
     manager.drain()
@@ -56,9 +55,8 @@ def test_signs_of_life_come_while_every_loop_turns(make_service, manager):
     manager.drain()
     count = len(manager.heard)
     try:
-        manager.wait_for(lambda *_: True, "silence", patience=1)
-        raise RuntimeError("a sign of life from a process that is stopped")
-    except AssertionError:
+        with pytest.raises(AssertionError, match="waited in vain for a sign of life"):
+            manager.wait_for(lambda *_: True, "a sign of life", patience=1)
         assert len(manager.heard) == count
     finally:
         service.signal(signal.SIGCONT)

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from processes import finished
 from programs import ROOT
 
 # What the script itself is made of.
@@ -31,8 +32,7 @@ def run(tmp_path):
         stub("dpkg-query", f"printf {packages}")
         stub("id", f"echo {user}")
         stub("apt-get", "echo apt-get was called; exit 1")
-        return subprocess.run([str(ROOT / "scripts/packages.sh"), "build"], capture_output=True, text=True,
-                              env=os.environ | {"PATH": str(programs)})
+        return finished(ROOT / "scripts/packages.sh", "build", env=os.environ | {"PATH": str(programs)})
 
     run.programs = programs
     return run

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import finished
 from programs import ROOT
 
 UNITS = ROOT / "packaging/systemd"
@@ -30,14 +31,14 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def analyze(*arguments: str) -> subprocess.CompletedProcess:
-    if not shutil.which("systemd-analyze"):
-        pytest.skip("there is no systemd-analyze on this machine")
-    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True)
+def run(program: str, *arguments) -> subprocess.CompletedProcess:
+    if not shutil.which(program):
+        pytest.skip(f"there is no {program} on this machine")
+    return finished(program, *arguments)
 
 
 def verify(file: Path) -> subprocess.CompletedProcess:
-    return analyze("verify", "--recursive-errors=no", "--man=no", str(file))
+    return run("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", file)
 
 
 def test_systemd_accepts_the_units(folder):
@@ -54,7 +55,8 @@ def test_systemd_finds_a_planted_mistake(folder):
 
 def exposure(file: Path) -> subprocess.CompletedProcess:
     """Fails when the service is exposed more than it may be."""
-    return analyze("security", "--offline=true", f"--threshold={round(EXPOSURE * 10)}", "--no-pager", str(file))
+    threshold = f"--threshold={round(EXPOSURE * 10)}"
+    return run("systemd-analyze", "security", "--offline=true", threshold, "--no-pager", file)
 
 
 def test_the_service_is_locked_in(folder):
@@ -86,14 +88,11 @@ def test_what_the_server_needs_is_there():
     ("systemd-sysusers", [], "bramley.sysusers.conf"),
     ("systemd-tmpfiles", ["--create"], "bramley.tmpfiles.conf")])
 def test_users_and_files(program, options, file, tmp_path):
-    if not shutil.which(program):
-        pytest.skip(f"there is no {program} on this machine")
     (tmp_path / "etc").mkdir()
     copy = tmp_path / file
     # What owns the files of one is made by the other.
     copy.write_text((UNITS / file).read_text().replace("root bramley", "- -"))
-    result = subprocess.run(
-        [program, "--root", str(tmp_path), *options, str(copy)], capture_output=True, text=True)
+    result = run(program, "--root", tmp_path, *options, copy)
     assert result.returncode == 0 and "Unknown" not in result.stderr, result.stderr
     if program == "systemd-sysusers":
         assert re.search("^bramley:", (tmp_path / "etc/passwd").read_text(), re.MULTILINE)

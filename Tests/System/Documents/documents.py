@@ -43,12 +43,8 @@ def page_name(file: Path) -> str:
 
 
 def fences() -> list[Fence]:
-    found = []
-    for file in PAGES:
-        text = file.read_text()
-        for match in FENCE.finditer(text):
-            found.append(Fence(page_name(file), text.count("\n", 0, match.start()) + 1, match[3], match[4]))
-    return found
+    return [Fence(page_name(file), text.count("\n", 0, match.start()) + 1, match[3], match[4])
+            for file in PAGES for text in [file.read_text()] for match in FENCE.finditer(text)]
 
 
 def without_comment(line: str) -> str:
@@ -90,10 +86,9 @@ def spans(page: Path) -> list[tuple[int, str]]:
 
 
 def commands() -> list[Command]:
-    found = [command for fence in fences() if fence.language in SHELL for command in commands_of(fence)]
-    for page in PAGES:
-        found += [Command(page_name(page), line, span, False) for line, span in spans(page) if PROGRAMS.match(span)]
-    return found
+    return [command for fence in fences() if fence.language in SHELL for command in commands_of(fence)] + [
+        Command(page_name(page), line, span, False)
+        for page in PAGES for line, span in spans(page) if PROGRAMS.match(span)]
 
 
 def stray_commands() -> list[str]:

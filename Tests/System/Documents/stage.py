@@ -1,5 +1,7 @@
 """Where the documents' commands are run: a server with the simulated Apple, people, and what files they name."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -14,6 +16,7 @@ import pexpect
 
 from documents import ROOT
 from patience import PATIENCE, eventually
+from processes import finished, output
 from programs import KEY_ID, SERVICES_ID, TEAM_ID, Site, write_private
 from web import SESSION, Answer, Browser, bearer, call, new_address
 
@@ -42,18 +45,13 @@ class Stage:
         self.site.start = self.start
         self.admin_port = self.site.admin_port
         self.others = 0
-        self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("BRAMLEY_")}
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAMLEY_")}
         self.make_files()
         self.start()
 
     def start(self) -> None:
-        before = os.getcwd()
-        os.chdir(self.folder)
-        try:
+        with contextlib.chdir(self.folder):
             Site.start(self.site)
-        finally:
-            os.chdir(before)
 
     def make_files(self) -> None:
         """What somebody has who has come this far in the documents."""
@@ -71,11 +69,8 @@ class Stage:
         shutil.copy(self.folder / "AuthKey.p8", self.folder / "AuthKey_F6G7H8I9J0.p8")
         (self.folder / "docs").symlink_to(ROOT / "docs")
         # The one line of docs/operate/import.md, as it stands there.
-        page = (ROOT / "docs/operate/import.md").read_text()
-        line = re.search(r"```json\n(.*?)```", page, re.DOTALL)[1]
+        line = re.search(r"```json\n(.*?)```", (ROOT / "docs/operate/import.md").read_text(), re.DOTALL)[1]
         write_private(self.folder / "people.jsonl", line.replace("…", "0123456789").encode())
-
-    # People, and what they leave
 
     def call(self, method: str, path: str, cookie: str | None = None, headers: dict | None = None, body=None) -> Answer:
         """As whoever has this session, from an address of their own."""
@@ -86,18 +81,13 @@ class Stage:
         """Somebody new who has just signed in: `user` and `session` as the API tells them, and `cookie`."""
         self.others += 1
         name = f"reader{self.others}"
-        self.site.apple.call("POST", "people", {
-            "id": name, "givenName": "Ann", "familyName": "Lee", "email": f"{name}@example.com"})
+        self.site.apple.add_person(name, "Ann", "Lee")
         browser = Browser(self.site, new_address())
         cookie = browser.sign_in(name)
         return browser.session() | {"cookie": cookie, "person": name}
 
-    def bramley(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [self.binaries / "bramley", *arguments], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-        return done.stdout
+    def bramley(self, *arguments: str, **options) -> str:
+        return output(self.binaries / "bramley", *arguments, cwd=self.folder, env=self.environment, **options)
 
     def key(self) -> str:
         return self.bramley("api-keys", "create", "reader", "--scopes", SCOPES).strip()
@@ -109,15 +99,12 @@ class Stage:
         self.others += 1
         answer = self.call("POST", "/api/v1/links", headers=bearer(self.key()), body={
             "externalID": f"link-{self.others}", "kind": "link", "displayName": "ada",
-            "returnTo": "https://www.example.com/connected"})
-        assert answer.status == 201, answer.text
+            "returnTo": "https://www.example.com/connected"}).must(201)
         return answer.json()["id"]
 
     def event_id(self) -> str:
-        """Of something that has just happened."""
         user = self.someone()["user"]["id"]
-        lines = self.bramley("events", "tail", "--json", "--user", user).splitlines()
-        event = json.loads(lines[-1])["id"]
+        event = json.loads(self.bramley("events", "tail", "--json", "--user", user).splitlines()[-1])["id"]
         # The server puts it into the queue of the webhooks a moment later.
         eventually(lambda: self.is_queued(user), "the webhook")
         return event
@@ -125,8 +112,6 @@ class Stage:
     def is_queued(self, user: str) -> bool:
         return bool(self.site.operator.database(
             "SELECT 1 FROM webhook_delivery WHERE sequence = (SELECT max(sequence) FROM event WHERE user = ?)", user))
-
-    # States that a command is about
 
     def with_people_imported(self) -> None:
         self.bramley("users", "import", "people.jsonl")
@@ -136,14 +121,10 @@ class Stage:
         sent = self.site.apple.call("GET", "notifications")["items"]
         if not any("8f5e7d3a" in json.dumps(item) for item in sent):
             self.site.apple.call("POST", "notifications", {
-                "type": "email-disabled", "sub": "001234.later", "jti": "8f5e7d3a",
-                "aud": SERVICES_ID})
-        lines = '{"appleSubject":"001234.later"}\n'
-        subprocess.run([self.binaries / "bramley", "users", "import", "-"], cwd=self.folder, env=self.environment,
-                       input=lines, text=True, check=True, capture_output=True, timeout=PATIENCE)
+                "type": "email-disabled", "sub": "001234.later", "jti": "8f5e7d3a", "aud": SERVICES_ID})
+        self.bramley("users", "import", "-", input='{"appleSubject":"001234.later"}\n')
 
     def with_a_file_of_clients(self) -> None:
-        """The page's own."""
         text = (ROOT / "docs/apps/openid.md").read_text().split("```json\n")[1].split("```")[0]
         (self.folder / "clients.json").write_text(text)
 
@@ -153,10 +134,9 @@ class Stage:
 
     def with_a_login_begun(self) -> None:
         """As a browser that has opened the login page, its cookies in a file of curl's."""
-        done = subprocess.run(
-            ["curl", "-s", "-o", "/dev/null", "-c", "cookies", "-w", "%{redirect_url}", self.site.url("/login/apple")],
-            cwd=self.folder, capture_output=True, text=True, check=True, timeout=PATIENCE)
-        self.environment["LOCATION"] = done.stdout
+        self.environment["LOCATION"] = output(
+            "curl", "-s", "-o", "/dev/null", "-c", "cookies", "-w", "%{redirect_url}", self.site.url("/login/apple"),
+            cwd=self.folder)
 
     def with_an_assertion(self) -> None:
         answer = self.call("GET", "/auth/verify?assertion=true", self.someone()["cookie"])
@@ -171,8 +151,6 @@ class Stage:
 
     def with_someone_waiting(self) -> None:
         self.someone()
-
-    # A transfer
 
     def with_both_teams(self) -> None:
         """The recipient must be known before anybody can be handed over to it."""
@@ -211,8 +189,6 @@ class Stage:
         for name in ("config.json", "AuthKey_F6G7H8I9J0.p8"):
             shutil.copy(self.folder / name, self.folder / f"copy-of-{name}")
 
-    # Running
-
     def fill_in(self, text: str, swaps: dict[str, str]) -> str:
         """The line with what this machine has in place of what stands in the documents."""
         for old, new in swaps.items():
@@ -237,7 +213,6 @@ class Stage:
         return text
 
     def run(self, text: str, treatment) -> tuple[int, str]:
-        """The exit code, and everything that was printed."""
         if treatment.before:
             getattr(self, treatment.before)()
         line = self.fill_in(text, treatment.swaps)
@@ -250,19 +225,14 @@ class Stage:
             if treatment.typed:
                 child = pexpect.spawn("bash", ["-c", line], cwd=str(self.folder), env=environment, encoding="utf-8",
                                       timeout=PATIENCE)
-                child.logfile_read = sys.stdout
-                printed = ""
+                child.logfile_read = printed = io.StringIO()
                 for answer in treatment.typed:
                     child.expect(r"yes[^\n]*: ?$|: $")
-                    printed += child.before + child.after
                     child.sendline(answer)
                 child.expect(pexpect.EOF)
-                printed += child.before
                 child.close()
-                return child.exitstatus, printed
-            done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", line], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
+                return child.exitstatus, printed.getvalue()
+            done = finished("bash", "-o", "pipefail", "-c", f"exec 2>&1; {line}", cwd=self.folder, env=environment)
             return done.returncode, done.stdout
         finally:
             if treatment.stopped:
@@ -291,8 +261,7 @@ class Stage:
             process.wait()
 
     def ends_a_session(self) -> None:
-        session = self.someone()["session"]["id"]
-        self.bramley("sessions", "revoke", session)
+        self.bramley("sessions", "revoke", self.someone()["session"]["id"])
 
     def end(self) -> None:
         self.site.end()

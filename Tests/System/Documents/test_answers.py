@@ -2,12 +2,11 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
 from documents import ROOT, fences
-from patience import PATIENCE
+from processes import output
 from web import FORM, bearer
 
 # Code and messages: who runs them.
@@ -21,11 +20,10 @@ RUN_BY = {
 
 def shown(page: str, member: str, kind: type = object) -> dict:
     """The only piece of JSON on the page that begins with this member, of this kind."""
-    pieces = [json.loads(fence.text) for fence in fences() if fence.page == page and fence.language == "json"
-              and fence.text.lstrip(" {\n").startswith(f'"{member}"')]
-    pieces = [piece for piece in pieces if isinstance(piece[member], kind)]
-    assert len(pieces) == 1
-    return pieces[0]
+    pieces = (json.loads(fence.text) for fence in fences() if fence.page == page and fence.language == "json"
+              and fence.text.lstrip(" {\n").startswith(f'"{member}"'))
+    piece, = (piece for piece in pieces if isinstance(piece[member], kind))
+    return piece
 
 
 def shape(value):
@@ -53,16 +51,15 @@ def test_the_documented_session_is_as_answered(stage):
 
 def test_the_documented_introspection_is_as_answered(stage):
     someone, key = stage.someone(), bearer(stage.key())
-    changed = stage.call("PATCH", f"/api/v1/users/{someone['user']['id']}", None, key, {"externalID": "42", "groups": ["staff"]})
-    assert changed.status == 200, changed.text
+    path, content = f"/api/v1/users/{someone['user']['id']}", {"externalID": "42", "groups": ["staff"]}
+    stage.call("PATCH", path, None, key, content).must(200)
     told = stage.call("POST", "/api/v1/introspect", None, key | FORM, f"token={someone['cookie']}").json()
     assert shape(told) == shape(shown("docs/reference/api.md", "active"))
 
 
 def test_the_documented_events_are_as_answered(stage):
     user, key = stage.someone()["user"]["id"], bearer(stage.key())
-    changed = stage.call("PATCH", f"/api/v1/users/{user}", None, key, {"externalID": "events-42"})
-    assert changed.status == 200, changed.text
+    stage.call("PATCH", f"/api/v1/users/{user}", None, key, {"externalID": "events-42"}).must(200)
     told = stage.call("GET", f"/api/v1/events?user={user}&type=user.updated", None, key).json()
     assert shape(told) == shape(shown("docs/reference/api.md", "items"))
 
@@ -117,9 +114,7 @@ def test_a_planted_difference_is_found():
 def ask_simulator(stage, method: str, path: str) -> str:
     # No call knows this member: what would change something is refused.
     content = ["-d", '{"no such member":1}'] if method in ("POST", "PUT") else []
-    return subprocess.run(
-        ["curl", "-s", "-X", method, *content, f"{stage.site.apple.origin}/simulator/api/{path}"], capture_output=True,
-        text=True, timeout=PATIENCE, check=True).stdout
+    return output("curl", "-s", "-X", method, *content, f"{stage.site.apple.origin}/simulator/api/{path}")
 
 
 def test_the_simulator_has_every_call_of_its_page(stage):
@@ -129,8 +124,7 @@ def test_the_simulator_has_every_call_of_its_page(stage):
     # What begins anew would take the people of others away, who are on this stage.
     calls.remove(("POST", "reset"))
     unknown = re.compile(r"There is no (GET|POST|PUT|DELETE) |can be \w+, not \w+")
-    assert unknown.search(ask_simulator(stage, "POST", "nothing"))
-    assert unknown.search(ask_simulator(stage, "POST", "keys/turn"))
+    assert all(unknown.search(ask_simulator(stage, "POST", path)) for path in ("nothing", "keys/turn"))
     for method, path in sorted(calls):
         told = ask_simulator(stage, method, re.sub("[{].*?[}]", "none", path.replace("{endpoint}", "keys")))
         assert not unknown.search(told), f"{method} {path}: {told}"

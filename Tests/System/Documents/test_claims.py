@@ -57,7 +57,7 @@ CLAIMS = {
         ("docs/apps/linking.md", "for N day, it succeeds"),
         ("docs/apps/upgrade.md", r"repeat `complete`\W+for N day"),
         ("docs/operate/jobs.md", "until N day after"),
-        ("docs/reference/api.md", "[Ff]or N day, `complete`"),
+        ("docs/openapi.yaml", "For N day, the same code"),
         (DATA, "N day after it"),
     ],
     (ACCOUNTS + "SignIn/KeptName.swift", "lifetime: Int64 = N"): [
@@ -129,7 +129,7 @@ CLAIMS = {
     ],
     (BRAMLEY + "Server/WebhookTransport.swift", "timeout: Int64 = N", MILLISECONDS): [
         ("docs/apps/events.md", "2xx within N seconds"),
-        ("docs/reference/api.md", "answers within N seconds"),
+        ("docs/openapi.yaml", "answer comes within N seconds"),
     ],
     (ACCOUNTS + "Transfer/TransferRun.swift", "refusalsInARow = N"): [("docs/operate/import.md", "refuses N people")],
     (BRAMLEY + "Commands/Transfer/TransferCommand.swift", "rate = N"): [
@@ -201,7 +201,7 @@ CLAIMS = {
         ("docs/operate/limits.md", "wait for a sign-in.* N hour each"),
         (DATA, r"way through Apple \| N hour"),
     ],
-    (ACCOUNTS + "OpenID/OpenIDGrants.swift", "count < N"): [("docs/operate/limits.md", r"wait for a sign-in \| N,")],
+    (ACCOUNTS + "OpenID/OpenIDGrants.swift", r"authorize_request\"\) < N"): [("docs/operate/limits.md", r"wait for a sign-in \| N,")],
     (ACCOUNTS + "OpenID/IDToken.swift", "lifetime: Int64 = N"): [
         ("docs/apps/openid.md", "ID token.* valid for N minutes"),
     ],
@@ -211,8 +211,8 @@ CLAIMS = {
     (ACCOUNTS + "OpenID/ClientRegistration.swift", "keepOld: Int64 = N"): [
         ("docs/apps/openid.md", "the old secret works for N days"),
     ],
-    (WEB + "API/ClientsAPI.swift", r"\?\? N,"): [("docs/reference/api.md", "keepOldDays.* by default N")],
-    (WEB + "API/ClientsAPI.swift", r"0\.\.\.N", 86_400): [("docs/reference/api.md", "0 to N days")],
+    (WEB + "API/ClientsAPI.swift", r"\?\? N,"): [("docs/openapi.yaml", "keepOldDays: .*default: N")],
+    (WEB + "API/ClientsAPI.swift", r"0\.\.\.N"): [("docs/openapi.yaml", "keepOldDays: .*maximum: N")],
     ("Sources/Crypto/SealingKey.swift", "materialCount = N", 2): [
         ("docs/operate/operating.md", "N hexadecimal digits"),
     ],
@@ -291,17 +291,17 @@ CLAIMS = {
         ("docs/operate/operating.md", r"127\.0\.0\.1:N\)"),
         ("docs/operate/incidents.md", r"127\.0\.0\.1:N/healthz"),
     ],
-    (HTTP + "Server/TrustedProxies.swift", "v4.*prefixLength: N"): [
+    (HTTP + "Server/TrustedProxies.swift", r"bitWidth == 32 \? N : 48"): [
         ("docs/operate/audit-log.md", "/N or /48"),
         ("docs/trust/privacy.md", "/N or /48"),
     ],
-    (HTTP + "Server/TrustedProxies.swift", r"\n +return .*prefixLength: N"): [
+    (HTTP + "Server/TrustedProxies.swift", r"bitWidth == 32 \? 24 : N"): [
         ("docs/operate/audit-log.md", "/24 or /N"),
         ("docs/trust/privacy.md", "/24 or /N"),
     ],
     # Connections, memory, time
-    (HTTP + "HTTP2/HTTP2Limits.swift", "capacity = N"): [("docs/operate/limits.md", "N, then 33 a second")],
-    (HTTP + "HTTP2/HTTP2Limits.swift", "refillPerSecond: Int64 = N"): [("docs/operate/limits.md", "then N a second")],
+    (HTTP + "HTTP2/FrameGate.swift", "maximumTokens = N"): [("docs/operate/limits.md", "N, then 33 a second")],
+    (HTTP + "HTTP2/FrameGate.swift", "tokensPerSecond: Int64 = N"): [("docs/operate/limits.md", "then N a second")],
     (HTTP + "Server/ServerResponse.swift", "minimumRate: Int64 = N"): [("docs/operate/limits.md", "N KiB a second")],
     (HTTP + "Server/HTTPServer.swift", "write: Int64 = N", MILLISECONDS): [
         ("docs/operate/limits.md", "N s per stream"),

@@ -3,14 +3,12 @@
 import os
 import re
 import signal
-import socket
 import subprocess
-
-import pytest
 
 from documents import ROOT
 from patience import PATIENCE, eventually
-from programs import free_base
+from processes import output
+from programs import free_base, listens
 from web import call
 
 
@@ -34,16 +32,10 @@ def test_make_run_serves_and_stops(binaries, tmp_path):
         run.wait(timeout=PATIENCE)
     eventually(lambda: "Stopping." in log.read_text(), "its last word", log.read_text)
     for address in (origin, apple):
-        def is_free() -> bool:
-            with pytest.raises(OSError):
-                socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=1).close()
-            return True
-
-        eventually(is_free, "its end")
+        assert not listens(int(address.rpartition(":")[2]))
 
 
 def test_make_alone_lists_every_target():
-    printed = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory"], capture_output=True, text=True,
-                             check=True, timeout=PATIENCE).stdout
+    printed = output("make", "-C", ROOT, "--no-print-directory")
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets - set(re.findall(r"^  ([a-z-]+) ", printed, re.MULTILINE)) == set()

@@ -2,21 +2,18 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
 from documents import PAGES, commands, fences, spans
-from patience import PATIENCE
+from processes import output
 
 # An example of a key as a flag.
 KEYS = {"--server-port", "--apple-services-id"}
 # Those of other programs: oauth2-proxy's, Docker's and the linker's.
 FOREIGN = {
-    "--reverse-proxy", "--whitelist-domain", "--allowed-group", "--email-domain",
-    "--auth-request-response-mode", "--cookie-csrf-samesite", "--build-arg", "--icf",
-    "--pack-dyn-relocs", "--renew-hook",
-}
+    "--reverse-proxy", "--whitelist-domain", "--allowed-group", "--email-domain", "--auth-request-response-mode",
+    "--cookie-csrf-samesite", "--build-arg", "--icf", "--pack-dyn-relocs", "--renew-hook"}
 PROGRAMS = ("bramley", "apple-simulator", "http-echo")
 EVERYWHERE = {"--help", "--version", "-h"}
 
@@ -25,13 +22,11 @@ class Options:
     """Of one program: the leaves of its commands, and the options of each."""
 
     def __init__(self, program):
-        done = subprocess.run(
-            [program, "--experimental-dump-help"], capture_output=True, text=True, check=True, timeout=PATIENCE)
         self.leaves: dict[tuple[str, ...], set[str]] = {}
         # Those that take any key of the configuration as a flag.
         self.open: set[tuple[str, ...]] = set()
         self.all: set[str] = set(EVERYWHERE)
-        self.walk(json.loads(done.stdout)["command"], (), set())
+        self.walk(json.loads(output(program, "--experimental-dump-help"))["command"], (), set())
 
     def walk(self, command: dict, path: tuple[str, ...], inherited: set[str]) -> None:
         path += (command["commandName"],)
@@ -48,10 +43,8 @@ class Options:
             self.walk(one, path, names)
 
     def leaf(self, words: list[str]) -> tuple[str, ...] | None:
-        for length in range(len(words), 0, -1):
-            if tuple(words[:length]) in self.leaves:
-                return tuple(words[:length])
-        return None
+        starts = (tuple(words[:length]) for length in range(len(words), 0, -1))
+        return next((start for start in starts if start in self.leaves), None)
 
 
 @pytest.fixture(scope="module")
@@ -91,17 +84,12 @@ def test_every_call_is_of_a_command_with_its_options(options):
 
 
 def test_every_option_in_a_sentence_exists(options):
-    known = set.union(*(program.all for program in options.values()))
-    wrong = []
-    for page in PAGES:
-        for line, span in spans(page):
-            words = span.split()
-            # Any key may be given as a flag: `--server-port 8081`.
-            option = words[0].partition("=")[0]
-            # Recipes name options of the programs they are about.
-            if re.fullmatch(r"--[a-z][\w-]*", option) and option not in known | KEYS | FOREIGN and page.parent.name != "clients":
-                wrong.append(f"{page.name}:{line}: {span}")
-    assert wrong == []
+    known = set.union(KEYS, FOREIGN, *(program.all for program in options.values()))
+    # Recipes name options of the programs they are about.
+    named = [(page, line, span.split()[0].partition("=")[0])
+             for page in PAGES if page.parent.name != "clients" for line, span in spans(page)]
+    assert [f"{page.name}:{line}: {option}" for page, line, option in named
+            if re.fullmatch(r"--[a-z][\w-]*", option) and option not in known] == []
 
 
 def test_every_command_is_documented(options):
@@ -112,12 +100,11 @@ def test_every_command_is_documented(options):
 
 def test_every_option_is_documented(options):
     text = "\n".join(page.read_text() for page in PAGES)
-    missing = []
-    for name, program in options.items():
-        for path, names in program.leaves.items():
-            for option in sorted(names - EVERYWHERE):
-                if option.startswith("--") and not re.search(rf"{re.escape(option)}(?![\w-])", text):
-                    missing.append(" ".join([*path, option]))
+    missing = [
+        " ".join([*path, option])
+        for program in options.values() for path, names in program.leaves.items()
+        for option in sorted(names - EVERYWHERE)
+        if option.startswith("--") and not re.search(rf"{re.escape(option)}(?![\w-])", text)]
     # docs/contribute/testing.md says that http-echo lists its limits itself; those of `init` that are keys have a second name.
     # `--cursor` is what `--after` was called before.
     keys = re.compile("bramley init --(apple|access|login|server|sessions)-|.* --cursor$")

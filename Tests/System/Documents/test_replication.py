@@ -1,10 +1,10 @@
 """Litestream beside Bramley, as docs/operate/backup.md has it: the real program, with a folder in place of S3."""
 
+import contextlib
 import json
 import re
 import sqlite3
 import struct
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import yaml
 
 from documents import ROOT, fences
 from patience import PATIENCE, eventually
+from processes import finished
 from programs import Program, Site, write_private
 from web import call, sign_in
 
@@ -26,10 +27,8 @@ class Replica:
 
     def __init__(self, binaries: Path, folder: Path, more: dict | None = None):
         """- more: members of Litestream's configuration in place of the page's."""
-        self.site = Site(binaries, folder, {"log.level": "info"})
-        self.folder = folder
-        self.database = folder / "data/bramley.db"
-        self.site.start()
+        self.site = Site(binaries, folder, {"log.level": "info"}).start()
+        self.folder, self.database = folder, folder / "data/bramley.db"
         page = next(fence.text for fence in fences() if (fence.page, fence.language) == ("docs/operate/backup.md", "yaml"))
         configuration = yaml.safe_load(page)
         assert configuration["dbs"][0]["path"] == "/var/lib/bramley/data/bramley.db"
@@ -53,24 +52,18 @@ class Replica:
         """`litestream restore -o copy.db …`; None while there is nothing to restore."""
         self.restored += 1
         copy = self.folder / f"copy{self.restored}.db"
-        done = subprocess.run(
-            [LITESTREAM, "restore", "-config", self.folder / "litestream.yml", "-o", copy, self.database],
-            capture_output=True, text=True, timeout=PATIENCE)
+        done = finished(LITESTREAM, "restore", "-config", self.folder / "litestream.yml", "-o", copy, self.database)
         return copy if done.returncode == 0 else None
 
     def holds(self, query: str, answer: int) -> Path:
         """A restored copy that says so, as soon as there is one."""
-        found: list[Path] = []
-
-        def says() -> bool:
+        def says() -> Path | None:
             copy = self.restore()
-            if copy and read(copy, query) == answer:
-                found.append(copy)
-            return bool(found)
+            return copy if copy and read(copy, query) == answer else None
 
-        eventually(says, f"{query}: {answer}", self.litestream.text)
-        assert read(found[0], "PRAGMA integrity_check") == "ok"
-        return found[0]
+        found = eventually(says, f"{query}: {answer}", self.litestream.text)
+        assert read(found, "PRAGMA integrity_check") == "ok"
+        return found
 
     def end(self) -> None:
         self.site.end()
@@ -78,18 +71,15 @@ class Replica:
 
 
 def read(file: Path, query: str):
-    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE)
-    try:
-        return connection.execute(query).fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        return str(error)
-    finally:
-        connection.close()
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE)) as connection:
+        try:
+            return connection.execute(query).fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            return str(error)
 
 
 def rounds(log: Path) -> int:
-    """How often the log was begun again at its start, which only a checkpoint of all of it allows: the checkpoint
-    sequence number of its header (https://www.sqlite.org/fileformat2.html#the_write_ahead_log)."""
+    """Checkpoints after which the log began anew: https://www.sqlite.org/fileformat2.html#the_write_ahead_log."""
     return struct.unpack(">I", log.read_bytes()[12:16])[0]
 
 
@@ -120,9 +110,7 @@ def test_checkpoints_of_bramley_lose_nothing(replica):
     sign_in(replica.site, "ada")
     replica.holds("SELECT count(*) FROM user", 1)
     log = Path(f"{replica.database}-wal")
-    before_all = rounds(log)
-    written = 0
-    people = 1
+    before_all, written, people = rounds(log), 0, 1
     while written < CHECKPOINT * 1.1:
         before = read(replica.database, "PRAGMA page_count")
         lines = "".join(json.dumps({"appleSubject": f"001234.{people + number}", "name": {"given": "A" * 100}}) + "\n"
@@ -151,8 +139,7 @@ def test_who_is_deleted_is_in_no_copy_made_afterwards(replica):
     sign_in(replica.site, "chie")
     copy = replica.holds("SELECT count(*) FROM user", 1)
     assert b"chie@example.net" in copy.read_bytes()
-    user = read(copy, "SELECT id FROM user")
-    assert replica.site.operator.run("users", "delete", "--yes", user).returncode == 0
+    assert replica.site.operator.run("users", "delete", "--yes", read(copy, "SELECT id FROM user")).returncode == 0
     copy = replica.holds("SELECT count(*) FROM user", 0)
     assert b"chie@example.net" not in copy.read_bytes()
 
@@ -161,10 +148,8 @@ def test_the_page_names_what_it_leaves_in_the_database(replica):
     page = (ROOT / "docs/operate/backup.md").read_text()
     sign_in(replica.site, "ada")
     replica.holds("SELECT count(*) FROM user", 1)
-    connection = sqlite3.connect(f"file:{replica.database}?mode=ro", uri=True)
-    tables = [name for name, in connection.execute("SELECT name FROM sqlite_schema WHERE name LIKE '%litestream%'")]
-    connection.close()
-    assert sorted(tables) == sorted(set(re.findall(r"`(_litestream_\w+)`", page)))
+    tables = read(replica.database, "SELECT group_concat(name) FROM sqlite_schema WHERE name LIKE '%litestream%'")
+    assert sorted(tables.split(",")) == sorted(set(re.findall(r"`(_litestream_\w+)`", page)))
     assert (replica.folder / "data/.bramley.db-litestream").is_dir() and "`.bramley.db-litestream`" in page
 
 

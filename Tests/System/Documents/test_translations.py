@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from documents import ROOT
-from patience import PATIENCE
+from processes import finished
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-B", root / "scripts/translations.py", *arguments],
-                          capture_output=True, text=True, timeout=PATIENCE)
+    return finished(sys.executable, "-B", root / "scripts/translations.py", *arguments)
 
 
 class Copy:
@@ -35,18 +34,12 @@ class Copy:
         assert result.returncode == 0, result.stderr
 
     def change(self, language: str, **texts: str | None):
-        """Sets texts of the login page, or removes them."""
         path = self.root / f"Public/strings/{language}.json"
         strings = json.loads(path.read_text())
-        for name, text in texts.items():
-            if text is None:
-                del strings["login"][name]
-            else:
-                strings["login"][name] = text
+        strings["login"] = {name: text for name, text in (strings["login"] | texts).items() if text is not None}
         path.write_text(json.dumps(strings))
 
     def listed(self) -> set[str]:
-        """The first line of each finding."""
         result = run(self.root)
         found = {line for line in result.stdout.splitlines() if not line.startswith("  ")}
         assert result.returncode == (1 if found else 0), result.stderr

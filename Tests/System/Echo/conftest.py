@@ -22,14 +22,10 @@ def echo(echo_folder):
 
 
 @pytest.fixture
-def start_echo(echo_folder):
-    """Starts another, with options of its own."""
-    started = []
-
+def start_echo(request, echo_folder):
     def start(*options: str) -> Echo:
-        started.append(Echo(echo_folder, *options))
-        return started[-1]
+        server = Echo(echo_folder, *options)
+        request.addfinalizer(server.end)
+        return server
 
-    yield start
-    for server in started:
-        server.end()
+    return start

@@ -2,11 +2,11 @@
 
 import http.client
 import json
-import subprocess
 
 import pytest
 
 from patience import PATIENCE
+from processes import output
 
 
 @pytest.fixture
@@ -17,12 +17,8 @@ def client(echo):
 
 
 def curl(echo, *arguments: str, path="/", stdin: bytes | None = None) -> bytes:
-    """What curl printed."""
-    run = subprocess.run(
-        ["curl", "-q", "-sS", "--noproxy", "*", "--max-time", "10", *arguments, echo.url + path], input=stdin,
-        capture_output=True)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+    return output("curl", "-q", "-sS", "--noproxy", "*", "--max-time", "10", *arguments, echo.url + path, text=False,
+                  **{} if stdin is None else {"input": stdin})
 
 
 def test_one_connection_of_http_client_serves_many(client):
@@ -81,13 +77,11 @@ def test_curl_is_answered(echo, arguments, start, part):
 
 
 def test_curl_reads_the_refusal_of_what_is_too_long(echo):
-    out = curl(echo, "-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect:", "--data-binary", "@-",
-               stdin=b"x" * 200_000)
-    assert out == b"413"
+    options = "-o", "/dev/null", "-w", "%{http_code}", "-H", "Expect:", "--data-binary", "@-"
+    assert curl(echo, *options, stdin=b"x" * 200_000) == b"413"
 
 
 def test_curl_sends_absolute_targets_to_a_proxy(echo):
-    run = subprocess.run(
-        ["curl", "-q", "-sS", "--max-time", "10", "-x", echo.url, "http://other.example:81/a?b"], capture_output=True)
-    understood = json.loads(run.stdout)
+    said = output("curl", "-q", "-sS", "--max-time", "10", "-x", echo.url, "http://other.example:81/a?b")
+    understood = json.loads(said)
     assert (understood["authority"], understood["target"]) == ("other.example:81", "/a?b")

@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 import ssl
-import subprocess
 
 import h2.config
 import h2.connection
@@ -14,9 +13,10 @@ import h2.settings
 import pytest
 
 from authority import self_signed
-from echo import Echo
+from echo import Echo, read_all
 from frames import PREFACE
 from patience import PATIENCE
+from processes import output
 
 
 @pytest.fixture(scope="session")
@@ -151,8 +151,7 @@ def test_content_up_to_the_limit_and_beyond(client):
 
 def test_content_in_small_windows(start, certificate):
     """What the server sends keeps to windows of a few bytes: h2 would raise otherwise."""
-    settings = {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 50}
-    with Client(start(), certificate, settings) as client:
+    with Client(start(), certificate, {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 50}) as client:
         stream = client.begin("POST", ends=False)
         client.send(stream, b"b" * 2000)
         assert client.answer(stream)["bodyLength"] == 2000
@@ -163,14 +162,12 @@ def test_trailers_and_padding(client):
     client.h2.send_data(stream, b"abc", pad_length=200)
     client.send(stream, b"def", trailers=[("x-checksum", "1"), ("host", "elsewhere")])
     answer = client.answer(stream)
-    assert answer["bodyLength"] == 6
-    assert answer["trailers"] == [["x-checksum", "1"]]
+    assert (answer["bodyLength"], answer["trailers"]) == (6, [["x-checksum", "1"]])
 
 
 @pytest.mark.parametrize("fields, status", [
     ([("expect", "something")], "417"), ([("x-long", "a" * 20_000)], "431"),
-    ([(f"x-{number}", "a") for number in range(120)], "431"),
-])
+    ([(f"x-{number}", "a") for number in range(120)], "431")])
 def test_requests_over_the_limits_are_answered_with_an_error(client, fields, status):
     stream = client.begin(fields=fields)
     client.finish(stream)
@@ -195,8 +192,7 @@ def test_sigterm_sends_goaway(start, certificate):
         with pytest.raises(h2.exceptions.ProtocolError, match="RECV_PING in state ConnectionState.CLOSED"):
             while client.is_open:
                 client.read()
-        while client.socket.recv(65536):
-            pass
+        read_all(client.socket)
     assert server.end() == 0
 
 
@@ -204,10 +200,9 @@ def test_curl_in_both_versions(start, certificate):
     server = start()
 
     def curl(*options: str) -> tuple[str, dict]:
-        run = subprocess.run(
-            ["curl", "-sS", "--max-time", "20", "--cacert", certificate[0], "-w", "\n%{http_version}", *options,
-             f"{server.url}/a"], capture_output=True, text=True, check=True)
-        text, _, version = run.stdout.rpartition("\n")
+        text, _, version = output(
+            "curl", "-sS", "--max-time", "20", "--cacert", certificate[0], "-w", "\n%{http_version}", *options,
+            f"{server.url}/a").rpartition("\n")
         return version, json.loads(text)
 
     for option, version in (("--http2", "2"), ("--http1.1", "1.1")):
@@ -218,10 +213,8 @@ def test_curl_in_both_versions(start, certificate):
 
 
 def test_h2load_is_served(start):
-    server = start()
-    run = subprocess.run(
-        ["h2load", "-n", "3000", "-c", "5", "-m", "30", f"{server.url}/"], capture_output=True, text=True, check=True)
-    assert "3000 succeeded, 0 failed, 0 errored" in run.stdout
+    said = output("h2load", "-n", "3000", "-c", "5", "-m", "30", f"{start().url}/")
+    assert "3000 succeeded, 0 failed, 0 errored" in said
 
 
 def test_a_plain_port_speaks_only_http1(echo):

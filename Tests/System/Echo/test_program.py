@@ -1,13 +1,13 @@
 """http-echo as a program: its address, its options, its end."""
 
+import contextlib
 import json
 import signal
-import subprocess
 
 import pytest
 
 from echo import Answers, read_all
-from patience import PATIENCE
+from processes import finished
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
@@ -21,8 +21,7 @@ def client_of(server, text: bytes) -> str:
 
 
 def test_json_says_what_was_understood(echo):
-    body = Answers(echo.exchange(GET.replace(b"/ ", b"/a%20b?c=d ")), ["GET"]).bodies[0]
-    assert json.loads(body) == {
+    assert json.loads(Answers(echo.exchange(GET.replace(b"/ ", b"/a%20b?c=d ")), ["GET"]).bodies[0]) == {
         "version": "HTTP/1.1", "method": "GET", "scheme": "http", "authority": "h", "target": "/a%20b?c=d",
         "path": "/a%20b", "query": "c=d", "fields": [["connection", "close"]], "trailers": [], "bodyLength": 0,
         "body": "", "bodyBase64": "", "client": "127.0.0.1",
@@ -56,10 +55,8 @@ def test_the_proxy_protocol_names_the_client(start_echo):
     server = start_echo("--trusted-proxy", "127.0.0.1", "--proxy-protocol")
     assert client_of(server, b"PROXY TCP4 192.0.2.9 192.0.2.1 4711 80\r\n" + GET) == "192.0.2.9"
     # Closed unread, which a client may see as a reset.
-    try:
+    with contextlib.suppress(ConnectionResetError):
         assert server.exchange(GET) == b""
-    except ConnectionResetError:
-        pass
 
 
 POST = b"POST / HTTP/1.1\r\nHost: h\r\n"
@@ -112,11 +109,10 @@ def test_sigterm_waits_no_longer_than_it_was_told(start_echo):
 @pytest.mark.parametrize("options", [
     ["--host", "localhost"], ["--trusted-proxy", "x"], ["--port", "65536"], ["--nonsense"], ["--certificate", "x"]])
 def test_bad_options_are_refused(echo_folder, options):
-    run = subprocess.run([str(echo_folder / "http-echo"), *options], capture_output=True, text=True, timeout=PATIENCE)
+    run = finished(echo_folder / "http-echo", *options)
     assert run.returncode == 64 and run.stderr.startswith("Error: ") and run.stdout == ""
 
 
 def test_a_port_that_is_taken_is_said(echo, echo_folder):
-    run = subprocess.run([str(echo_folder / "http-echo"), "--port", str(echo.address[1])], capture_output=True,
-                         text=True, timeout=PATIENCE)
+    run = finished(echo_folder / "http-echo", "--port", str(echo.address[1]))
     assert run.returncode == 1 and "bind" in run.stderr

@@ -59,7 +59,7 @@ import Testing
             #expect(try await server.signOut(before[0].token).status.code == 303)
             let refused = try await place.run("restore \(file) --yes")
             #expect(refused.code == 1)
-            #expect(refused.errors.contains("stop it first"), "\(refused.errors)")
+            #expect(refused.errors.contains("Stop it first"), "\(refused.errors)")
             #expect(await server.stop() == StartAndStopTests.clean)
             let unasked = try await place.run("restore \(file)")
             #expect(unasked.code == 64 && unasked.errors.contains("--end-sessions"), "\(unasked.errors)")
@@ -110,7 +110,7 @@ import Testing
             ("backup data --force", "is not a Bramley backup"),
             ("backup nowhere/x.db", "cannot be written"),
             ("restore mine.txt --yes", "is not a Bramley backup"),
-            ("restore missing.db --yes", "is not there"),
+            ("restore missing.db --yes", "does not exist"),
             ("restore \(database) --yes", "is the database itself"),
         ] {
             let result = try await place.run(line)
@@ -121,7 +121,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: place.folder.path + "/x.db")) == before)
         #expect(textOfFile(place.folder.path + "/mine.txt") == "mine")
         let text = try await place.run("backup x.db --force")
-        #expect(text.code == 0 && text.output.contains("Keep that key too"), "\(text.errors)")
+        #expect(text.code == 0 && text.output.contains("Back that key up too"), "\(text.errors)")
 
         // The wrong sealing key, or none: a backup is not put in place that would not open.
         try ResealTests.useKeys(place, "other.key", previous: [])
@@ -129,7 +129,7 @@ import Testing
         #expect(wrong.code == 1 && wrong.errors.contains("The sealing key does not belong"), "\(wrong.errors)")
         try FileManager.default.removeItem(atPath: place.folder.path + "/other.key")
         let missing = try await place.run("restore x.db --yes")
-        #expect(missing.code == 1 && missing.errors.contains("put back first"), "\(missing.errors)")
+        #expect(missing.code == 1 && missing.errors.contains("First restore"), "\(missing.errors)")
         #expect(try Self.kept(place).isEmpty)
     }
 

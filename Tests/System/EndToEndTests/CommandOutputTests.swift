@@ -151,7 +151,7 @@ import Testing
         try await Self.withPeople { place, ids in
             let nobody = "usr_00000000000000000000000000"
             let result = try await place.run("users disable \(ids[0]) \(nobody) \(ids[1]) --yes")
-            #expect(result.code == 1 && result.errors.contains("\(nobody) is unknown"))
+            #expect(result.code == 1 && result.errors.contains("\(nobody) was not found"))
             #expect(result.lines.count == 2)
             let approve = try await place.run("users approve \(ids[0])")
             #expect(approve.code == 1 && approve.errors.contains("enable"))
@@ -175,7 +175,7 @@ import Testing
 
     @Test func unusableDatabaseIsReportedInOneLine() async throws {
         let none = try ServerPlace()
-        #expect(try await refusal(none).contains("start bramley serve once"))
+        #expect(try await refusal(none).contains("Start bramley serve once"))
         #expect(!FileManager.default.fileExists(atPath: none.dataDirectory), "nothing was made")
         try await CommandImportTests.withDatabase { place in
             let key = place.dataDirectory + "/sealing.key"

@@ -52,7 +52,7 @@ import Testing
         Case(name: "another sealing key", says: "The sealing key does not belong to the database") { place in
             try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "data/sealing.key")
         },
-        Case(name: "an empty sealing key", says: "holds no sealing key") { place in
+        Case(name: "an empty sealing key", says: "does not contain a sealing key") { place in
             try place.folder.write("", to: "data/sealing.key")
         },
         Case(name: "the sealing key open to others", says: "chmod 600") { place in

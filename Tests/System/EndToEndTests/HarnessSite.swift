@@ -97,10 +97,13 @@ final class Site: Sendable {
     private func start(on sockets: BoundSockets, _ options: SiteOptions) throws {
         let configuration = try Self.configuration(
             options, directory: directory, publicURL: publicURL, apple: apple, postgres: postgres)
-        let server = try PreparedServer(
-            configuration: configuration, readFrom: Self.input(directory),
-            bound: Listeners(visitors: sockets, admin: try BoundSockets.local()),
+        let bound = Listeners(visitors: sockets, admin: try BoundSockets.local())
+        var inherited = InheritedDescriptors()
+        let parts = try ServerParts.open(
+            configuration, readFrom: Self.input(directory), inherited: &inherited,
             runtime: Runtime(clock: clock, random: SystemRandom(), logger: log.logger))
+        let server = try PreparedServer(
+            parts, bound: bound, inherited: inherited, notices: ServiceNotices(environment: [:], logger: log.logger))
         let task = Task.detached(executorPreference: ThreadPerJob.shared) { try await server.run() }
         running.withLock { $0 = Running(server: server, task: task) }
     }

@@ -47,13 +47,13 @@ import Testing
             log: "too long"),
         Case(name: "closed before a byte", behaviour: .bytes(""), log: "closed"),
         Case(name: "closed in the middle", behaviour: .halfOfForward, log: "closed"),
-        Case(name: "no HTTP", behaviour: .bytes("SSH-2.0-OpenSSH_9.2\r\n\r\n"), log: "no HTTP: "),
+        Case(name: "no HTTP", behaviour: .bytes("SSH-2.0-OpenSSH_9.2\r\n\r\n"), log: "not an HTTP answer: "),
         Case(
             name: "both lengths",
             behaviour: .bytes(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
                     + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
-            log: "no HTTP: "),
+            log: "not an HTTP answer: "),
     ]
 
     // MARK: The token endpoint
@@ -143,7 +143,7 @@ import Testing
                 try await tasks.waitForAll()
             }
             let log = server.process.output
-            #expect(log.components(separatedBy: "token endpoint: no whole answer in time").count > behaviours.count)
+            #expect(log.components(separatedBy: "token endpoint: no complete answer in time").count > behaviours.count)
             await server.stop()
         }
     }

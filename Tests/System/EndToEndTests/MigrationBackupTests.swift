@@ -78,7 +78,7 @@ import Testing
 
             // The way back: with the version before. This one brings it up to date again.
             let restored = try await place.run("restore \(backup) --yes")
-            #expect(restored.code == 0 && restored.output.contains("brings it up to date"), "\(restored.errors)")
+            #expect(restored.code == 0 && restored.output.contains("updates its schema"), "\(restored.errors)")
             #expect(try Self.steps(place.databasePath) == before)
             let newer = try await place.start(on: group)
             #expect(await newer.stop() == StartAndStopTests.clean)
@@ -101,7 +101,7 @@ import Testing
         let before = try Self.steps(place.databasePath)
         let process = try place.launch()
         #expect(await process.waitUntilEnded(within: .seconds(40)).code == 1)
-        #expect(process.output.contains("there is no room for that"), "\(process.output)")
+        #expect(process.output.contains("There is not enough space for the backup"), "\(process.output)")
         #expect(try Self.steps(place.databasePath) == before)
         let names = try FileManager.default.contentsOfDirectory(atPath: mounted)
         #expect(!names.contains { $0.contains("before-") })

@@ -119,11 +119,11 @@ import Testing
             let reseal = try Self.launch(place)
             try await eventually(within: .seconds(60), "two batches are done, and the third has begun") {
                 guard reseal.ending == nil else { throw SiteError("reseal ended: \(reseal.output)") }
-                guard try Self.count(place, by: new) == 2 * Resealing.batch else { return false }
+                guard try Self.count(place, by: new) == 2 * ResealReport.batch else { return false }
                 return try Self.isLocked(place)
             }
             await reseal.killAndWait()
-            #expect(try Self.count(place, by: new) == 2 * Resealing.batch, "nothing of the batch that was cut")
+            #expect(try Self.count(place, by: new) == 2 * ResealReport.batch, "nothing of the batch that was cut")
             try KillTestsDatabase.open(place.databasePath) { connection in
                 try connection.execute("DROP TRIGGER stuck; DROP VIEW forever")
             }
@@ -133,7 +133,7 @@ import Testing
             tokens += try await late
             #expect(rest.code == 0, "\(rest.errors)")
             let report = try rest.json
-            #expect(report["tokens"]?.int64Value == Int64(Self.people + 2 - 2 * Resealing.batch))
+            #expect(report["tokens"]?.int64Value == Int64(Self.people + 2 - 2 * ResealReport.batch))
             #expect(report["unreadable"]?.arrayValue?.isEmpty == true)
             for token in tokens { #expect(try await server.verify(token).status.code == 204) }
             try Self.expectAll(place, under: new, "beside the server")

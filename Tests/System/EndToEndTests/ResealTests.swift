@@ -50,7 +50,7 @@ import Testing
             try Self.useKeys(place, "new.key", previous: ["old.key"])
             let early = try await place.run("credentials reseal")
             #expect(early.code == 1)
-            #expect(early.errors.contains("restart bramley serve"), "\(early.errors)")
+            #expect(early.errors.contains("Restart bramley serve"), "\(early.errors)")
             #expect(await first.stop() == StartAndStopTests.clean)
 
             let second = try await place.start(on: group)
@@ -65,7 +65,7 @@ import Testing
             #expect(report["previousKeysUntil"]?.stringValue?.hasSuffix("Z") == true)
             let again = try await place.run("credentials reseal")
             #expect(again.code == 0)
-            #expect(again.output.hasPrefix("0 refresh tokens and 0 signing keys sealed again"), "\(again.output)")
+            #expect(again.output.hasPrefix("0 refresh tokens and 0 signing keys resealed"), "\(again.output)")
             for token in tokens { #expect(try await second.verify(token).status.code == 204) }
             #expect(await second.stop() == StartAndStopTests.clean)
 

@@ -203,7 +203,7 @@ import Testing
         let place = try ServerPlace()
         let process = try check(place)
         #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.clean)
-        #expect(process.output.contains("The configuration is good."))
+        #expect(process.output.contains("The configuration is valid."))
         // It looks, and makes nothing.
         #expect(!FileManager.default.fileExists(atPath: place.dataDirectory))
     }

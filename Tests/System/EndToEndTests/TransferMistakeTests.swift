@@ -34,14 +34,14 @@ import Testing
 
             let twice = ann.replacingOccurrences(of: "transferSubject\":\"", with: "transferSubject\":\"x")
             let refusals: [(input: String, flags: String, texts: [String])] = [
-                ("", "", ["names no one"]),
-                (" \n\n", "--skip-refused", ["names no one"]),
+                ("", "", ["lists nobody"]),
+                (" \n\n", "--skip-refused", ["lists nobody"]),
                 (
                     bad + "\n[]\n", "",
-                    ["line 1: nobody here", "line 2: no JSON object", "2 of 2 lines", "Nobody was moved"]
+                    ["line 1: no user has", "line 2: not a JSON object", "2 of 2 lines", "Nobody was moved"]
                 ),
                 (bad, "--skip-refused", ["line 1", "1 of 1 lines", "Nobody was moved"]),
-                (ann + "\n" + bad, "", ["line 2: nobody here", "1 of 2 lines", "--skip-refused", "Nobody was moved"]),
+                (ann + "\n" + bad, "", ["line 2: no user has", "1 of 2 lines", "--skip-refused", "Nobody was moved"]),
                 (ann + "\n" + twice, "", ["line 2: contradicts line 1", "Nobody was moved"]),
             ]
             for (input, flags, texts) in refusals {
@@ -55,7 +55,7 @@ import Testing
             #expect(try await place.run("transfer import --skip-refused").code == 64)
 
             let some = try await place.run("transfer import - --json --skip-refused", input: bad + "\n" + ann)
-            #expect(some.code == 0 && some.errors.contains("line 1: nobody here"), "\(some.errors)")
+            #expect(some.code == 0 && some.errors.contains("line 1: no user has"), "\(some.errors)")
             var report = try some.json
             #expect(report["moved"]?.int64Value == 1 && report["linesRefused"]?.int64Value == 1)
             #expect(report["waiting"]?.int64Value == 2, "the others wait")
@@ -106,7 +106,9 @@ import Testing
             try await bed.changeHands()
             try bed.configureNewTeam()
             let result = try await bed.place.run("transfer export --to TEAM000000 lines")
-            #expect(result.code == 1 && result.errors.contains("belongs to team \(Self.new)"), "\(result.errors)")
+            #expect(
+                result.code == 1 && result.errors.contains("this configuration's team, \(Self.new)"), "\(result.errors)"
+            )
             #expect(!FileManager.default.fileExists(atPath: bed.place.folder.path + "/lines"))
         }
     }

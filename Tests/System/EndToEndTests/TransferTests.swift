@@ -50,7 +50,7 @@ import Testing
             #expect((mode[.posixPermissions] as? Int).map { $0 & 0o777 } == 0o600)
             let asked = try await simulator.control(.get, "counters")["usermigrationinfo"]?.objectValue
             let again = try await place.run("transfer export --to \(Self.newTeam)")
-            #expect(again.code == 0 && again.output == "3 exported, 1 refused by Apple, 0 not asked yet.\n")
+            #expect(again.code == 0 && again.output == "3 exported, 1 refused by Apple, 0 not asked about yet.\n")
             let askedAgain = try await simulator.control(.get, "counters")["usermigrationinfo"]?.objectValue
             #expect(
                 asked?["requests"]?.int64Value == askedAgain?["requests"]?.int64Value, "nobody is asked about twice")
@@ -167,8 +167,11 @@ import Testing
                 // The line is for another team than this configuration's.
                 ("transfer import -", good, 1, "line 1: target is \(Self.newTeam)"),
                 ("transfer import -", "{}", 1, "line 1: team is missing"),
-                ("transfer import -", "[1]", 1, "line 1: no JSON object"),
-                ("transfer import -", good.replacingOccurrences(of: "\"team\"", with: "\"tem\""), 1, "not a member"),
+                ("transfer import -", "[1]", 1, "line 1: not a JSON object"),
+                (
+                    "transfer import -", good.replacingOccurrences(of: "\"team\"", with: "\"tem\""), 1,
+                    "not a known member"
+                ),
                 ("transfer import -", String(repeating: "x", count: 70_000), 1, "line 1: longer than"),
             ]
             for (line, input, code, text) in cases {
@@ -185,7 +188,9 @@ import Testing
             try place.folder.write(
                 text.replacingOccurrences(of: ServerPlace.keyID, with: "OTHERKEY12"), to: "config.json")
             let refused = try await place.run("transfer export --to \(Self.newTeam) --json")
-            #expect(refused.code == 1 && refused.errors.contains("Apple refuses us"), "\(refused.errors)")
+            #expect(
+                refused.code == 1 && refused.errors.contains("Apple rejected our client credentials"),
+                "\(refused.errors)")
             #expect(try refused.json["exported"]?.int64Value == 0 && refused.json["complete"]?.boolValue == false)
             // And the answers of both are told apart in the status.
             let status = try await place.run("transfer status --to \(Self.newTeam) --json").json

@@ -5,7 +5,6 @@ from example import Example
 
 @pytest.fixture(scope="module")
 def start(binaries, tmp_path_factory):
-    """Starts an example once for all tests of a file."""
     running = {}
 
     def start(name: str) -> Example:

@@ -14,11 +14,8 @@ from web import FORM, Answer, call
 
 
 class Example:
-    """One example as `make example` starts it."""
-
     def __init__(self, name: str, binaries: Path, folder: Path):
-        self.folder = folder
-        log = folder / "example.log"
+        self.folder, self.data, log = folder, folder / "data", folder / "example.log"
         # The ports it tries first are counted from this one.
         base = free_base()
         with log.open("wb") as output:
@@ -26,8 +23,7 @@ class Example:
                 [ROOT / "scripts/example.sh", name], stdout=output, stderr=output, stdin=subprocess.DEVNULL,
                 env=os.environ | {
                     "EXAMPLE_BIN": str(binaries), "EXAMPLE_DATA": str(folder / "data"), "EXAMPLE_PORT": str(base),
-                    "EXAMPLE_PYTHON": sys.executable,
-                })
+                    "EXAMPLE_PYTHON": sys.executable})
         deadline = time.monotonic() + PATIENCE
         while "Stop with Ctrl-C." not in (text := log.read_text()):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -37,10 +33,8 @@ class Example:
             time.sleep(0.05)
         self.address = re.search(r"in a browser:\s+(http://localhost:\d+)/", text)[1]
         self.apple = RunningSimulator(re.search(r"control page: (http://127\.0\.0\.1:\d+)/", text)[1])
-        self.data = folder / "data"
         # Where Bramley's own pages are; in these tests a Visitor's site.
-        configuration = (self.data / "config.json").read_text()
-        self.origin = re.search(r'"publicURL": "([^"]+)"', configuration)[1]
+        self.origin = re.search(r'"publicURL": "([^"]+)"', (self.data / "config.json").read_text())[1]
 
     def url(self, path: str) -> str:
         return self.origin + path
@@ -50,7 +44,6 @@ class Example:
                          for file in self.folder.rglob("*.log"))
 
     def stop(self) -> int:
-        """Ctrl-C."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
@@ -60,6 +53,5 @@ class Example:
             raise
 
     def ask(self, path: str, headers: dict | None = None, body: bytes | None = None, method: str | None = None) -> Answer:
-        """A request without a browser."""
         form = {} if body is None else FORM
         return call(self.address, method or ("POST" if form else "GET"), path, form | (headers or {}), body)

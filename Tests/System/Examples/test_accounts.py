@@ -2,11 +2,10 @@
 
 import json
 import shutil
-import subprocess
 
 
 from example import ROOT
-from patience import PATIENCE
+from processes import output
 from programs import new_key, write_private
 
 EXAMPLE = ROOT / "docs/examples/accounts"
@@ -43,6 +42,4 @@ def test_the_configuration_is_valid(binaries, tmp_path):
     write_private(tmp_path / "webhook.secret", b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
     write_private(tmp_path / settings["apple"]["privateKeyFile"], new_key())
     shutil.copy(EXAMPLE / "config.json", tmp_path)
-    run = subprocess.run([binaries / "bramley", "check", "--config", "config.json"], cwd=tmp_path, capture_output=True,
-                         text=True, timeout=PATIENCE)
-    assert run.returncode == 0, run.stdout + run.stderr
+    output(binaries / "bramley", "check", "--config", "config.json", cwd=tmp_path)

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ import yaml
 
 from example import ROOT
 from patience import eventually
+from processes import finished, output
+from programs import new_key, write_private
 
 FOLDER = ROOT / "docs/examples/cluster"
 
@@ -23,17 +24,14 @@ def cluster(start):
 def test_who_is_signed_in_stays_so_when_a_server_and_the_primary_die(cluster, make_visitor):
     visitor = make_visitor(cluster)
     visitor.signs_in("ada")
-    os.kill(int((cluster.data / "node1.pid").read_text()), signal.SIGKILL)
-    # One after another: each server gets its turn.
-    for _ in range(6):
-        visitor.open("/account")
-        visitor.arrives("/account")
-    command = re.search(r"failover\.sh \S+", (cluster.folder / "example.log").read_text())[0]
-    subprocess.run([ROOT / "docs/examples/cluster" / command.split()[0], command.split()[1]], check=True,
-                   stdout=subprocess.DEVNULL)
-    for _ in range(6):
-        visitor.open("/account")
-        visitor.arrives("/account")
+    program, place = re.search(r"(failover\.sh) (\S+)", (cluster.folder / "example.log").read_text()).groups()
+    for disaster in (lambda: os.kill(int((cluster.data / "node1.pid").read_text()), signal.SIGKILL),
+                     lambda: output(FOLDER / program, place)):
+        disaster()
+        # One after another: each server gets its turn.
+        for _ in range(6):
+            visitor.open("/account")
+            visitor.arrives("/account")
     visitor.press("form[action$='/logout'] button")
     eventually(lambda: not visitor.is_signed_in(), "the end of the session")
     visitor.signs_in("boris")
@@ -50,15 +48,11 @@ def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
     pod = parts["Deployment"]["spec"]["template"]
     assert pod["spec"]["enableServiceLinks"] is False
     labels = pod["metadata"]["labels"]
-    for selector in (
-        parts["Deployment"]["spec"]["selector"]["matchLabels"], parts["Service"]["spec"]["selector"],
-        parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
-        parts["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
-    ):
-        assert selector == labels
+    assert labels == parts["Deployment"]["spec"]["selector"]["matchLabels"] == parts["Service"]["spec"]["selector"]
+    assert labels == parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
+    assert labels == parts["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]
     container = pod["spec"]["containers"][0]
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports == {"http": 8080, "admin": 9090}
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"http": 8080, "admin": 9090}
     mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
     configuration = parts["ConfigMap"]["data"]["config.json"]
     for file in re.findall(r'"(/run/keys/[^"]+)"', configuration):
@@ -67,18 +61,13 @@ def test_the_manifests_are_of_one_deployment(binaries, tmp_path):
     # The configuration holds, with files in the places that exist here.
     keys = tmp_path / "keys"
     keys.mkdir(mode=0o700)
-    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
-                    keys / "AuthKey.p8"], check=True, stderr=subprocess.DEVNULL)
-    (keys / "sealing.key").write_text("0" * 63 + "1")
-    (keys / "postgres.url").write_text("postgresql://bramley:secret@bramley-db-rw/bramley"
-                                      "?sslmode=verify-full&sslrootcert=/run/keys/db-ca.crt\n")
-    for file in keys.iterdir():
-        file.chmod(0o600)
-    (tmp_path / "config.json").write_text(
-        configuration.replace("/run/keys", str(keys)).replace("/var/lib/bramley/data", str(tmp_path / "data")))
-    (tmp_path / "config.json").chmod(0o600)
-    done = subprocess.run([binaries / "bramley", "check", "--config", tmp_path / "config.json"],
-                          capture_output=True, text=True)
+    url = "postgresql://bramley:secret@bramley-db-rw/bramley?sslmode=verify-full&sslrootcert=/run/keys/db-ca.crt\n"
+    here = configuration.replace("/run/keys", str(keys)).replace("/var/lib/bramley/data", str(tmp_path / "data"))
+    for file, content in {
+            keys / "AuthKey.p8": new_key(), keys / "sealing.key": b"0" * 63 + b"1", keys / "postgres.url": url.encode(),
+            tmp_path / "config.json": here.encode()}.items():
+        write_private(file, content)
+    done = finished(binaries / "bramley", "check", "--config", tmp_path / "config.json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "TLS" not in done.stdout + done.stderr
 

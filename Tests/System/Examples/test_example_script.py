@@ -1,20 +1,17 @@
 """`make example` itself."""
 
-import socket
-import subprocess
-
 import pytest
 
 from example import ROOT, Example
-from patience import PATIENCE
+from processes import finished
+from programs import listens
 
 EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/start.sh"))
 
 
 @pytest.mark.parametrize("name", ["", "none", "../examples/flask", "flask/", "FLASK", "."])
 def test_an_unknown_example_lists_the_examples(name):
-    run = subprocess.run(
-        [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    run = finished(ROOT / "scripts/example.sh", name)
     assert run.returncode == 2
     assert run.stderr.split()[-len(EXAMPLES):] == EXAMPLES
     assert EXAMPLES == ["accounts", "cluster", "flask", "nginx-static", "node", "openid", "spa"]
@@ -29,9 +26,7 @@ def test_control_c_ends_everything_and_a_second_start_finds_its_data(binaries, t
         assert example.ask("/").status == (303 if name in ("accounts", "cluster") else 200)
         ports = {int(address.rpartition(":")[2]) for address in (example.address, example.origin, example.apple.origin)}
         assert example.stop() == 0
-        for port in ports:
-            with pytest.raises(OSError):
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        assert not any(map(listens, ports))
         assert "Stopping." in (tmp_path / "example.log").read_text()
         secret = next((tmp_path / "data").rglob("sealing.key")).read_text()
         assert key in (None, secret)

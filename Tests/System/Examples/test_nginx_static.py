@@ -34,8 +34,7 @@ def test_a_signed_out_visitor_is_sent_to_the_login(orchard, make_visitor):
 
 @pytest.mark.parametrize("path", ["/members/", "/members/harvest.html", "/members/index.html", "/members/none.html"])
 def test_nothing_is_shown_to_strangers(orchard, path):
-    answer = orchard.ask(path, {"X-Auth-Request-User": "usr_forged", "Cookie": "__Host-bramley=brs_forged"})
-    assert answer.status == 302
+    answer = orchard.ask(path, {"X-Auth-Request-User": "usr_forged", "Cookie": "__Host-bramley=brs_forged"}).must(302)
     assert answer.location.startswith(orchard.url("/login?return_to="))
     assert "Members" not in answer.text and "Harvest" not in answer.text
 

@@ -10,7 +10,6 @@ def app(start):
 
 @pytest.fixture
 def visitor(app, make_visitor):
-    """At the page."""
     visitor = make_visitor(app)
     visitor.open("/")
     return visitor
@@ -20,25 +19,20 @@ def says(visitor, text: str) -> None:
     visitor.wait(lambda driver: driver.find_element("id", "state").text == text, text)
 
 
-def popup(driver, page: str) -> str:
-    """The one window beside the page."""
-    (other,) = set(driver.window_handles) - {page}
-    return other
-
-
-def opens_popup(visitor) -> tuple[str, str]:
+def opens_popup(visitor) -> str:
+    """Goes to the one window beside the page, and answers the page's."""
     driver = visitor.driver
     page = driver.current_window_handle
     visitor.find("#sign-in").click()
     visitor.wait(lambda driver: len(driver.window_handles) == 2, "the popup")
-    window = popup(driver, page)
+    window, = set(driver.window_handles) - {page}
     driver.switch_to.window(window)
     visitor.find("button[value=ada]")
-    return page, window
+    return page
 
 
 def signs_in_by_popup(visitor, person: str) -> None:
-    page, _ = opens_popup(visitor)
+    page = opens_popup(visitor)
     visitor.press(f"button[value={person}]")
     visitor.find("button[value=continue]").click()
     visitor.driver.switch_to.window(page)
@@ -57,7 +51,7 @@ def test_the_popup_signs_in_and_closes_and_the_page_stays(visitor):
 
 
 def test_a_popup_that_is_closed_changes_nothing(visitor):
-    page, _ = opens_popup(visitor)
+    page = opens_popup(visitor)
     visitor.driver.close()
     visitor.driver.switch_to.window(page)
     says(visitor, "You are signed out.")
@@ -93,9 +87,8 @@ def test_signing_out_is_heard_by_every_page(visitor):
 def test_a_forged_message_signs_nobody_in(visitor):
     says(visitor, "You are signed out.")
     page = visitor.driver.current_window_handle
-    visitor.script(
-        "const real = window.fetch; window.asked = 0;"
-        "window.fetch = (...rest) => real(...rest).finally(() => window.asked++)")
+    visitor.script("const real = window.fetch; window.asked = 0;"
+                   "window.fetch = (...rest) => real(...rest).finally(() => window.asked++)")
     visitor.driver.switch_to.new_window("tab")
     # Opened by hand, it stays: only what a script opened a script may close.
     visitor.allow_complaint("Scripts may close only the windows that were opened by them")
@@ -115,6 +108,5 @@ def test_a_session_that_ended_elsewhere_is_seen_on_return(visitor):
 
 def test_the_api_is_for_this_origin_alone(app):
     assert app.ask("/api/v1/session", {"Origin": "https://evil.example"}).headers["Access-Control-Allow-Origin"] is None
-    answer = app.ask(
-        "/api/v1/session", {"Cookie": "__Host-bramley=brs_x", "Sec-Fetch-Site": "cross-site"}, method="DELETE")
-    assert answer.status in (401, 403)
+    fields = {"Cookie": "__Host-bramley=brs_x", "Sec-Fetch-Site": "cross-site"}
+    assert app.ask("/api/v1/session", fields, method="DELETE").status in (401, 403)

@@ -49,7 +49,6 @@ def make_device(device_program):
 
 @pytest.fixture
 def make_orchard(make_site):
-    """Everything, with these settings besides."""
     return lambda settings=None: make_site(settings, Orchard)
 
 
@@ -69,5 +68,4 @@ def orchard(shared_orchard):
 
 @pytest.fixture
 def ada(orchard) -> str:
-    """Somebody whom no other test has had."""
     return somebody(orchard)

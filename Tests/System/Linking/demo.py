@@ -1,4 +1,4 @@
-"""docs/examples/accounts as somebody runs it, and what asks it: Bramley's signed events, the extension, a person with a client."""
+"""docs/examples/accounts, and what asks it: Bramley's signed events, the extension, a person with a client."""
 
 import contextlib
 import html
@@ -33,6 +33,7 @@ class Demo:
         self.origin = f"http://localhost:{self.port}"
         self.database = folder / "accounts.db"
         self.program: Program | None = None
+        folder.mkdir(exist_ok=True)
         write_private(folder / "webhook.secret", f"{webhook_secret}\n".encode())
 
     def start(self, bramley: str, internal: str, key: str) -> "Demo":
@@ -56,9 +57,6 @@ class Demo:
         if self.program:
             self.program.stop()
 
-    def kill(self) -> None:
-        self.program.kill()
-
     def sql(self, text: str, *values) -> list[tuple]:
         with contextlib.closing(sqlite3.connect(self.database, timeout=PATIENCE)) as database, database:
             return database.execute(text, values).fetchall()
@@ -68,38 +66,31 @@ class Demo:
         (row,) = self.sql(f"SELECT {', '.join(columns)} FROM account WHERE name = ?", name)
         return dict(zip(columns, row))
 
-    # Events, signed by another implementation of Standard Webhooks than the one that checks them
-
-    def tell(self, event: dict | bytes, message: str | None = None, at: float | None = None, secret: str | None = None,
-             **fields) -> Answer:
+    def tell(self, event: dict | bytes, at: float | None = None, secret: str | None = None, **fields) -> Answer:
+        """An event, signed by another implementation of Standard Webhooks than the one that checks it."""
         body = event if isinstance(event, bytes) else json.dumps(event).encode()
-        message, at = message or f"msg_{uuid.uuid4().hex}", at or time.time()
-        moment = datetime.fromtimestamp(int(at), UTC)
-        signed = Webhook(secret or self.webhook_secret).sign(message, moment, body.decode())
-        headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(int(at)),
+        message, at = f"msg_{uuid.uuid4().hex}", int(at or time.time())
+        signed = Webhook(secret or self.webhook_secret).sign(message, datetime.fromtimestamp(at, UTC), body.decode())
+        headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(at),
                    "webhook-signature": signed} | {name.replace("_", "-"): value for name, value in fields.items()}
-        headers = {name: value for name, value in headers.items() if value is not None}
-        return call(self.port, "POST", "/webhooks", headers, body)
+        return call(self.port, "POST", "/webhooks", given(headers), body)
 
-    def tell_linked(self, link: str, user: str = "usr_ada", kind: str = "account.upgraded", **more) -> Answer:
-        return self.tell({"type": kind, "timestamp": "2026-11-21T10:00:00.000Z",
-                          "data": {"id": "evt_1", "user": user, "link": link}}, **more)
-
-    # The extension
+    def tell_linked(self, link: str, **more) -> Answer:
+        return self.tell({"type": "account.upgraded", "timestamp": "2026-11-21T10:00:00.000Z",
+                          "data": {"id": "evt_1", "user": "usr_ada", "link": link}}, **more)
 
     def post(self, path: str, content: dict | bytes) -> Answer:
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return call(self.port, "POST", path, {"Content-Type": "application/json"}, body)
 
+    def result(self, path: str, **content: str) -> dict:
+        return self.post(path, content).must(200).json()
+
     def upgrade(self, name: str, password: str = PASSWORD) -> dict:
-        answer = self.post("/upgrade", {"name": name, "password": password})
-        assert answer.status == 200, answer.text
-        return answer.json()
+        return self.result("/upgrade", name=name, password=password)
 
     def code(self, challenge: str, code: str) -> dict:
-        answer = self.post("/upgrade/code", {"challenge": challenge, "code": code})
-        assert answer.status == 200, answer.text
-        return answer.json()
+        return self.result("/upgrade/code", challenge=challenge, code=code)
 
     def complete(self, upgrade: dict, code: str) -> Answer:
         return self.post("/upgrade/complete", {"link": upgrade["link"], "token": upgrade["token"], "code": code})
@@ -114,17 +105,14 @@ class Person:
         self.secret: str | None = None
 
     def get(self, path: str, **headers) -> Answer:
-        return self.kept(call(self.demo.port, "GET", path, self.fields(headers)))
+        return self.ask("GET", path, headers)
 
     def post(self, path: str, form: dict | None = None, **headers) -> Answer:
-        fields = {name: value for name, value in ({"Origin": self.demo.origin} | headers).items() if value is not None}
-        return self.kept(call(self.demo.port, "POST", path, self.fields(fields), form=form or {}))
+        return self.ask("POST", path, {"Origin": self.demo.origin} | headers, form or {})
 
-    def fields(self, headers: dict) -> dict:
-        cookies = "; ".join(filter(None, [self.cookie, headers.pop("Cookie", None)]))
-        return headers | ({"Cookie": cookies} if cookies else {})
-
-    def kept(self, answer: Answer) -> Answer:
+    def ask(self, method: str, path: str, headers: dict, form: dict | None = None) -> Answer:
+        cookies = "; ".join(filter(None, [self.cookie, headers.pop("Cookie", None)])) or None
+        answer = call(self.demo.port, method, path, given(headers | {"Cookie": cookies}), form=form)
         for value in answer.headers.get_all("Set-Cookie") or []:
             pair = value.split(";")[0]
             self.cookie = pair if pair.split("=", 1)[1].strip('"') else None
@@ -143,7 +131,6 @@ class Person:
         return answer
 
     def begins_second_factor(self) -> str:
-        """The secret that the page shows."""
         return re.search(r'id="secret">([A-Z2-7]+)<', self.post("/account/second-factor").text)[1]
 
     def sets_up_second_factor(self) -> "Person":
@@ -153,9 +140,7 @@ class Person:
         return self
 
     def code(self, away: int = 0) -> str:
-        """A code that was not used yet, without waiting half a minute: the application forgets which was used.
-
-        Of now, or so many seconds `away`."""
+        """A code of now, or so many seconds `away`. The application forgets which was used, so that nobody waits."""
         self.demo.sql("UPDATE account SET totp_step = 0 WHERE name = ?", self.name)
         return pyotp.TOTP(self.secret).at(int(time.time()) + away)
 
@@ -163,7 +148,10 @@ class Person:
         return f'id="person">{html.escape(self.name)}<' in self.get("/account").text
 
 
+def given(fields: dict) -> dict:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def hidden(answer: Answer) -> dict:
-    """The hidden fields of the page's form."""
     return {name: html.unescape(value)
             for name, value in re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', answer.text)}

@@ -44,16 +44,11 @@ class Device:
         self.process.stdin.write(" ".join(words) + "\n")
         self.process.stdin.flush()
 
-    def hears(self) -> str:
-        """The next thing that happens."""
-        return self.lines.get(timeout=PATIENCE)
-
     def ask(self, *words: str) -> str:
         self.say(*words)
-        return self.hears()
+        return self.lines.get(timeout=PATIENCE)
 
     def sheet(self, *words: str) -> str:
-        """Says this, and insists on Apple's sheet; the nonce in it."""
         kind, _, nonce = self.ask(*words).partition(" ")
         assert kind == "sheet", kind
         return nonce

@@ -8,14 +8,9 @@ from answering import Answering
 from patience import PATIENCE
 from web import call
 
-# What stands in a request's way; each is for one request.
-DOWN = "down"
-# Until the gate is healed, before the request arrives.
-HANG = "hang"
-# It arrives, and its answer does not.
-LOST = "lost"
-# It arrives, and its answer waits until the gate is healed.
-LATE = "late"
+# What stands in the way of one request: it does not arrive, at once or when the gate is healed; or it does, and its
+# answer is lost, or waits until the gate is healed.
+DOWN, HANG, LOST, LATE = "down", "hang", "lost", "late"
 
 
 def says(status: int, document: dict) -> tuple:
@@ -34,17 +29,18 @@ class Gate(Answering):
         super().__init__(self.pass_on, keeps=True)
 
     def pass_on(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple | None:
-        step = self.step(request.command, request.path)
+        step = {"links": "begin", "complete": "complete"}.get(request.path.rpartition("/")[2], "other")
         with self.lock:
+            released = self.released
             self.asked.append((step, json.loads(body) if body else None))
             faults = self.faults.get(step, [])
             fault = faults.pop(0) if faults else None
-        return self.act(request, fault, body)
-
-    def step(self, method: str, path: str) -> str:
-        if path == "/api/v1/links":
-            return "begin"
-        return "complete" if path.endswith("/complete") else "other"
+        if isinstance(fault, tuple):
+            return fault
+        answer = None if fault in (DOWN, HANG) else self.forward(request, body)
+        if fault in (HANG, LATE):
+            released.wait(PATIENCE)
+        return None if fault == LOST else answer
 
     def once(self, step: str, *faults: str | tuple) -> None:
         self.faults[step] = list(faults)
@@ -52,17 +48,8 @@ class Gate(Answering):
     def heal(self) -> None:
         with self.lock:
             self.faults.clear()
-        self.released.set()
-        self.released = threading.Event()
-
-    def act(self, request: BaseHTTPRequestHandler, fault: str | tuple | None, body: bytes) -> tuple | None:
-        released = self.released
-        if isinstance(fault, tuple):
-            return fault
-        answer = None if fault in (DOWN, HANG) else self.forward(request, body)
-        if fault in (HANG, LATE):
-            released.wait(PATIENCE)
-        return None if fault == LOST else answer
+            self.released.set()
+            self.released = threading.Event()
 
     def forward(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict, bytes]:
         names = ("Authorization", "Content-Type", "Cookie")

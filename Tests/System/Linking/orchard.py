@@ -8,7 +8,7 @@ from pathlib import Path
 from app import APP, hashed, post, request, send, sheet, taken
 from demo import PASSWORD, Demo, Person
 from gate import Gate
-from programs import Site, write_private
+from programs import Site
 from receiver import new_secret
 
 NUMBERS = itertools.count(1)
@@ -17,14 +17,13 @@ NUMBERS = itertools.count(1)
 class Orchard(Site):
     def __init__(self, binaries: Path, folder: Path, settings: dict):
         self.gate = Gate()
-        self.demo = Demo(make(folder / "accounts"), new_secret())
-        webhook = folder / "webhook.secret"
-        write_private(webhook, f"{self.demo.webhook_secret}\n".encode())
-        self.keys: dict[str, str] = {}
+        self.demo = Demo(folder / "accounts", new_secret())
+        self.keys: dict[tuple[str, ...], str] = {}
         super().__init__(binaries, folder, {
             "apple.bundleIDs": [APP], "server.trustedProxies": ["127.0.0.0/8"],
             "login.allowedReturnOrigins": [self.demo.origin], "login.passwordURL": f"{self.demo.origin}/sign-in",
-            "webhooks.url": [f"http://127.0.0.1:{self.demo.port}/webhooks"], "webhooks.secretFile": str(webhook),
+            "webhooks.url": [f"http://127.0.0.1:{self.demo.port}/webhooks"],
+            "webhooks.secretFile": str(self.demo.folder / "webhook.secret"),
         } | settings)
 
     def start(self) -> "Orchard":
@@ -44,16 +43,10 @@ class Orchard(Site):
         super().end()
         self.demo.stop()
 
-    # What the operator does
-
-    def command(self, *arguments: str) -> str:
-        return self.operator.bramley(*arguments)
-
     def key(self, *scopes: str) -> str:
-        name = ",".join(scopes)
-        if name not in self.keys:
-            self.keys[name] = self.command("api-keys", "create", name.replace(":", "-"), "--scopes", name).strip()
-        return self.keys[name]
+        if scopes not in self.keys:
+            self.keys[scopes] = self.operator.key(*scopes)
+        return self.keys[scopes]
 
     def sql(self, text: str, *values) -> list[tuple]:
         return self.operator.database(text, *values)
@@ -64,20 +57,18 @@ class Orchard(Site):
         return [kind for kind, in self.sql(f"SELECT type FROM event {where} ORDER BY sequence", *values)]
 
     def owner(self, external: str) -> str | None:
-        """The user who has this external ID."""
         found = self.sql("SELECT id FROM user WHERE external_id = ?", external)
         return found[0][0] if found else None
 
     def users(self) -> int:
         return self.sql("SELECT count(*) FROM user")[0][0]
 
-    def state(self, link: str) -> str:
-        return self.sql("SELECT state FROM account_link WHERE id = ?", link)[0][0]
-
-    # People
-
     def person(self, name: str, password: str = PASSWORD) -> Person:
         return Person(self.demo, name, password).signs_up()
+
+    def account(self, name: str) -> str:
+        self.person(name)
+        return self.demo.account(name)["id"]
 
     def password_works(self, name: str, password: str = PASSWORD) -> bool:
         answer = Person(self.demo, name, password).post("/sign-in", {"name": name, "password": password})
@@ -87,28 +78,21 @@ class Orchard(Site):
     def apple_opens(self, account: str, person: str = "ada") -> bool:
         """Whether whoever signs in with Apple now is in this account. Leaves no second user behind."""
         before = self.users()
-        answer = post(self, request(self, person))
-        assert answer.status == 200, answer.body
+        answer = post(self, request(self, person)).must(200)
         assert self.users() == before, "the sign-in made a user"
         return answer.json()["user"]["externalID"] == account
 
-    # Links
-
     def content(self, account: str, kind: str = "link", **more) -> dict:
-        """What begins a link."""
         return {"externalID": account, "kind": kind, "displayName": "Their account",
                 "returnTo": f"{self.demo.origin}/connected"} | more
 
     def begin(self, account: str, kind: str = "link", *, key: str | None = None, **more) -> dict:
-        answer = self.post_link(self.content(account, kind, **more), key)
-        assert answer.status == 201, answer.body
-        return answer.json()
+        return self.post_link(self.content(account, kind, **more), key).must(201).json()
 
     def post_link(self, content: dict, key: str | None = None):
         return send(self, "POST", "/api/v1/links", content, token=key or self.key("links"))
 
     def sheet(self, nonce: str, person: str = "ada", **more) -> dict:
-        """What the system's sheet gives for this nonce, as the routes take it."""
         return taken(sheet(self, person, hashed(nonce), **more))
 
     def authorize(self, link: dict, person: str = "ada", content: dict | None = None, ticket: str | None = None):
@@ -121,11 +105,7 @@ class Orchard(Site):
     def tie(self, account: str, person: str = "ada", kind: str = "link", key: str | None = None):
         """The whole of a link by ticket; the answer to its completion."""
         link = self.begin(account, kind, key=key)
-        code = self.authorize(link, person)
-        assert code.status == 200, code.body
-        return self.complete(link, code.json()["code"], key)
-
-    # Replacing a password, as the extension does
+        return self.complete(link, self.proven(link, person), key)
 
     def begun(self, name: str, password: str = PASSWORD) -> dict:
         """What the application gives for a right password: an upgrade, which is a link as well."""
@@ -133,40 +113,23 @@ class Orchard(Site):
         assert answer["result"] == "success", answer
         return answer | {"id": answer["link"]}
 
-    def proven(self, upgrade: dict, person: str = "ada") -> str:
-        """The code of an upgrade for which Apple has answered."""
-        answer = self.authorize(upgrade, person)
-        assert answer.status == 200, answer.body
-        return answer.json()["code"]
+    def proven(self, link: dict, person: str = "ada", content: dict | None = None) -> str:
+        return self.authorize(link, person, content).must(200).json()["code"]
 
     def replaces(self, name: str, person: str = "ada"):
         """The whole of it; the application's last answer."""
         upgrade = self.begun(name)
         return self.demo.complete(upgrade, self.proven(upgrade, person))
 
-    def send_webhooks(self) -> None:
-        """As if the pause were over."""
-        self.sql("UPDATE webhook_delivery SET next_attempt_at = 0")
-
 
 def somebody(orchard: Orchard) -> str:
-    """A person at the simulated Apple who was never seen before."""
-    number = next(NUMBERS)
-    orchard.apple.call("POST", "people", {"id": f"person{number}", "givenName": "Pat", "familyName": str(number)})
-    return f"person{number}"
-
-
-def make(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    person = f"person{next(NUMBERS)}"
+    orchard.apple.call("POST", "people", {"id": person, "givenName": "Pat", "familyName": person[6:]})
+    return person
 
 
 def files(*folders: Path):
-    """Every file below, however it was left."""
-    for folder in folders:
-        for root, _, names in os.walk(folder):
-            for name in names:
-                yield Path(root) / name
+    return (Path(root) / name for folder in folders for root, _, names in os.walk(folder) for name in names)
 
 
 def problem(answer) -> tuple[int, str | None]:

@@ -44,7 +44,6 @@ class StandIn(Answering):
         return [content for _, asked, content, _ in self.asked if asked == path]
 
     def begins(self, link: str) -> None:
-        """From now on this link is made."""
         self.answers["POST", "/api/v1/links"] = (201, self.link(link))
 
     def link(self, name: str) -> dict:

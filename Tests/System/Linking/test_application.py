@@ -1,6 +1,7 @@
 """The pages of docs/examples/accounts, with somebody in Bramley's place who says what the test needs."""
 
 import re
+import secrets
 
 import pytest
 
@@ -8,14 +9,20 @@ from demo import PASSWORD, Person, hidden
 from receiver import new_secret
 from standin import problem
 
+COOKIE = {"Cookie": "__Host-bramley=brs_x"}
+
 
 @pytest.fixture
 def bramley(demo):
-    bramley = demo.bramley
-    bramley.asked.clear()
-    bramley.answers.clear()
-    bramley.person = None
-    return bramley
+    demo.bramley.asked.clear()
+    demo.bramley.answers.clear()
+    demo.bramley.person = None
+    return demo.bramley
+
+
+def completed(person: Person, link: str) -> str:
+    """Where the address that Bramley leads to goes on to."""
+    return person.get(f"/connected?link={link}&code=c1").location
 
 
 def begins(demo, bramley, name: str, kind: str = "link") -> tuple[Person, str]:
@@ -26,8 +33,6 @@ def begins(demo, bramley, name: str, kind: str = "link") -> tuple[Person, str]:
     assert (answer.status, answer.location) == (303, f"{bramley.origin}/link/{link}"), answer.text
     return person, link
 
-
-# Signing up, in and out
 
 def test_signing_up_in_and_out(demo, bramley):
     person = Person(demo, "ada").signs_up()
@@ -42,8 +47,7 @@ def test_signing_up_in_and_out(demo, bramley):
 
 
 def test_a_name_is_shown_and_not_run(demo, bramley):
-    person = Person(demo, "<b>&\"'").signs_up()
-    assert "<b>" not in person.get("/account").text
+    assert "<b>" not in Person(demo, "<b>&\"'").signs_up().get("/account").text
 
 
 def test_signing_in_takes_the_second_factor(demo, bramley):
@@ -53,7 +57,6 @@ def test_signing_in_takes_the_second_factor(demo, bramley):
     assert asked.status == 200 and "Set-Cookie" not in asked.headers and not person.is_in()
     assert person.post("/sign-in/code", hidden(asked) | {"code": "x"}).status == 401 and not person.is_in()
     assert person.signs_in().location == "/account" and person.is_in()
-    # There is no way around it by setting up another.
     assert person.post("/account/second-factor").status == 303
 
 
@@ -62,8 +65,7 @@ def test_a_session_is_new_at_each_sign_in_and_kept_as_a_hash(demo, bramley):
     first = person.cookie
     person.signs_in()
     assert person.cookie != first
-    token = person.cookie.partition("=")[2]
-    assert token.encode() not in demo.database.read_bytes()
+    assert person.cookie.partition("=")[2].encode() not in demo.database.read_bytes()
     person.cookie, second = first, person.cookie
     assert not person.is_in()
     person.cookie = second
@@ -93,15 +95,12 @@ def test_pages_are_not_kept_framed_or_named_to_others(demo, bramley):
         assert "frame-ancestors 'none'" in fields["Content-Security-Policy"]
 
 
-# Connecting
-
 @pytest.mark.parametrize("kind", ["link", "upgrade"])
 def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     person, link = begins(demo, bramley, f"whole-{kind}", kind)
     account = demo.account(f"whole-{kind}")["id"]
-    (asked,) = bramley.calls("/api/v1/links")
-    assert asked == {"externalID": account, "kind": kind, "displayName": f"whole-{kind}",
-                     "returnTo": f"{demo.origin}/connected"}
+    assert bramley.calls("/api/v1/links") == [{
+        "externalID": account, "kind": kind, "displayName": f"whole-{kind}", "returnTo": f"{demo.origin}/connected"}]
     bramley.completes(link)
     answer = person.get(f"/connected?link={link}&code=c1")
     assert (answer.status, answer.location) == (303, f"/account?done={kind}")
@@ -109,8 +108,7 @@ def test_a_link_is_completed_in_the_session_that_began_it(demo, bramley, kind):
     assert all(key == "Bearer brk_key" for _, path, _, key in bramley.asked if "links" in path)
     kept = demo.account(f"whole-{kind}")
     assert kept["apple"] == "usr_ada" and (kept["password"] is None) == (kind == "upgrade")
-    # A reload is the same again.
-    assert person.get(f"/connected?link={link}&code=c1").location == f"/account?done={kind}"
+    assert completed(person, link) == f"/account?done={kind}"
     assert demo.account(f"whole-{kind}") == kept
 
 
@@ -120,9 +118,8 @@ def test_who_signed_out_or_in_again_meanwhile_completes_nothing(demo, bramley):
     person.post("/sign-out")
     assert person.get(f"/connected?link={link}&code=c1").status == 403
     person.signs_in()
-    assert person.get(f"/connected?link={link}&code=c1").status == 403
-    for wrong in ("", "?link=", f"?link={link}", "?code=c1", "?link=..%2F..%2Fusers&code=c1"):
-        assert person.get(f"/connected{wrong}").status == 403
+    for query in (f"?link={link}&code=c1", "", "?link=", f"?link={link}", "?code=c1", "?link=..%2F..%2Fusers&code=c1"):
+        assert person.get(f"/connected{query}").status == 403
     assert not bramley.calls(f"/api/v1/links/{link}/complete")
 
 
@@ -165,7 +162,7 @@ def test_each_refusal_has_its_words(demo, bramley, status, code, fields, shown, 
     assert demo.account(name)["apple"] is None
     # Whatever it was, the same address may work later, with the same code.
     bramley.completes(link)
-    assert person.get(f"/connected?link={link}&code=c1").location == "/account?done=link"
+    assert completed(person, link) == "/account?done=link"
 
 
 # What is no answer of Bramley's, whatever was asked.
@@ -185,42 +182,46 @@ def broken(request):
     return BROKEN[request.param]
 
 
-def test_without_bramley_nothing_breaks(demo, bramley, broken):
-    person, link = begins(demo, bramley, f"alone-{list(BROKEN.values()).index(broken)}")
+@pytest.fixture
+def name() -> str:
+    return secrets.token_hex(8)
+
+
+def test_without_bramley_nothing_breaks(demo, bramley, broken, name):
+    person, link = begins(demo, bramley, name)
     bramley.answers["GET", "/api/v1/session"] = broken
-    answer = Person(demo, "x").get("/account", Cookie="__Host-bramley=brs_x")
+    answer = Person(demo, "x").get("/account", **COOKIE)
     assert answer.status == 503 and '<a id="again" href="">' in answer.text
     # What was posted is not asked for again by an address.
-    answer = Person(demo, "x").post("/account/new", Cookie="__Host-bramley=brs_x")
+    answer = Person(demo, "x").post("/account/new", **COOKIE)
     assert answer.status == 503 and 'id="again"' not in answer.text and 'href="/account"' in answer.text
-    # Whoever is signed in by password needs nobody.
     assert person.is_in()
     bramley.answers["POST", f"/api/v1/links/{link}/complete"] = broken
     answer = person.get(f"/connected?link={link}&code=c1")
     assert answer.status in (502, 503) and '<a id="again" href="">' in answer.text
     bramley.completes(link)
-    assert person.get(f"/connected?link={link}&code=c1").location == "/account?done=link"
+    assert completed(person, link) == "/account?done=link"
 
 
-def test_a_link_that_could_not_begin_is_begun_by_trying_again(demo, bramley, broken):
-    name = f"retries-{list(BROKEN.values()).index(broken)}"
+def tries_again(person: Person, bramley, answer) -> dict:
+    """The page's first form, posted now that Bramley answers; what it is asked then."""
+    link = f"lnk_{person.name}"
+    bramley.begins(link)
+    path = re.search(r'<form method="post" action="([^"]+)"', answer.text)[1]
+    assert person.post(path, hidden(answer)).location.endswith(f"/link/{link}")
+    bramley.completes(link)
+    asked = bramley.calls("/api/v1/links")[-1]
+    assert completed(person, link) == f"/account?done={asked['kind']}"
+    return asked
+
+
+def test_a_link_that_could_not_begin_is_begun_by_trying_again(demo, bramley, broken, name):
     person = Person(demo, name).signs_up()
     bramley.answers["POST", "/api/v1/links"] = broken
     answer = person.post("/account/connect", {"kind": "upgrade"})
     assert answer.status == 503 and 'href=""' not in answer.text
-    bramley.begins(f"lnk_{name}")
-    assert person.post(form(answer), hidden(answer)).location.endswith(f"/link/lnk_{name}")
-    assert bramley.calls("/api/v1/links")[-1]["kind"] == "upgrade"
-    bramley.completes(f"lnk_{name}")
-    assert person.get(f"/connected?link=lnk_{name}&code=c1").location == "/account?done=upgrade"
+    assert tries_again(person, bramley, answer)["kind"] == "upgrade"
 
-
-def form(answer) -> str:
-    """Where the page's first form is posted to."""
-    return re.search(r'<form method="post" action="([^"]+)"', answer.text)[1]
-
-
-# Signed in by Apple
 
 def apple_person(external: str | None, **more) -> dict:
     return {"id": "usr_0123456789abcdefghjkmnpqrs", "externalID": external, "name": {"given": "Ada", "family": None}} | more
@@ -230,37 +231,34 @@ def test_a_session_of_bramleys_opens_the_account_of_its_external_id_alone(demo, 
     Person(demo, "tied").signs_up()
     account = demo.account("tied")["id"]
     visitor = Person(demo, "tied")
-    cookie = {"Cookie": "__Host-bramley=brs_x"}
     bramley.person = apple_person(account)
-    assert 'id="person">tied<' in visitor.get("/account", **cookie).text
+    assert 'id="person">tied<' in visitor.get("/account", **COOKIE).text
     # Found by nothing else: not by Bramley's ID, not by a name.
     demo.sql("UPDATE account SET apple = ? WHERE id = ?", bramley.person["id"], account)
     for external in (None, "acc_nobody", "tied", account.upper()):
         bramley.person = apple_person(external, email="tied")
-        assert 'id="new"' in visitor.get("/account", **cookie).text
+        assert 'id="new"' in visitor.get("/account", **COOKIE).text
     # No password was given: there is nothing to change how one signs in.
     bramley.person = apple_person(account)
-    assert 'id="connect"' not in visitor.get("/account", **cookie).text
-    assert visitor.post("/account/connect", {"kind": "link"}, **cookie).location == "/account"
+    assert 'id="connect"' not in visitor.get("/account", **COOKIE).text
+    assert visitor.post("/account/connect", {"kind": "link"}, **COOKIE).location == "/account"
     bramley.person = None
-    assert visitor.get("/account", **cookie).location == "/sign-in"
+    assert visitor.get("/account", **COOKIE).location == "/sign-in"
     bramley.answers["GET", "/api/v1/session"] = (403, problem(403, "user_disabled"))
-    assert visitor.get("/account", **cookie).status == 403
+    assert visitor.get("/account", **COOKIE).status == 403
 
 
 def test_somebody_new_gets_an_account_without_a_password(demo, bramley):
-    visitor, cookie = Person(demo, "new"), {"Cookie": "__Host-bramley=brs_x"}
+    visitor = Person(demo, "new")
     bramley.person = apple_person(None, id="usr_new")
     bramley.answers["PATCH", "/api/v1/users/usr_new"] = lambda content: (
         200, bramley.person.update(content) or bramley.person)
     for _ in range(2):
-        assert visitor.post("/account/new", **cookie).location == "/account"
+        assert visitor.post("/account/new", **COOKIE).location == "/account"
     assert bramley.person["externalID"] == "usr_new"
-    assert 'id="person">Ada<' in visitor.get("/account", **cookie).text
+    assert 'id="person">Ada<' in visitor.get("/account", **COOKIE).text
     assert demo.sql("SELECT password FROM account WHERE id = 'usr_new'") == [(None,)]
 
-
-# With a ticket of Bramley's
 
 def test_the_ticket_goes_along_until_the_link(demo, bramley):
     person = Person(demo, "asked").signs_up().sets_up_second_factor()
@@ -281,10 +279,8 @@ def test_the_ticket_goes_along_until_the_link(demo, bramley):
 
 
 @pytest.mark.parametrize("careful", [False, True], ids=["by password", "with a second factor"])
-def test_a_ticket_outlives_bramleys_absence(demo, bramley, broken, careful):
-    """The password was right: whoever gave it is signed in, and connects when Bramley is back."""
-    name, ticket = f"waits-{careful}-{list(BROKEN.values()).index(broken)}".lower(), "brt_" + "t" * 43
-    person = Person(demo, name).signs_up()
+def test_a_ticket_outlives_bramleys_absence(demo, bramley, broken, careful, name):
+    person, ticket = Person(demo, name).signs_up(), "brt_" + "t" * 43
     if careful:
         person.sets_up_second_factor()
     person.post("/sign-out")
@@ -292,11 +288,8 @@ def test_a_ticket_outlives_bramleys_absence(demo, bramley, broken, careful):
     answer = person.signs_in(ticket=ticket)
     assert answer.status == 503 and "You are signed in" in answer.text and 'href=""' not in answer.text
     assert person.is_in() and "__Host-accounts=" in person.cookie
-    bramley.begins(f"lnk_{name}")
-    assert person.post(form(answer), hidden(answer)).location.endswith(f"/link/lnk_{name}")
-    assert bramley.calls("/api/v1/links")[-1]["ticket"] == ticket
-    bramley.completes(f"lnk_{name}")
-    assert person.get(f"/connected?link=lnk_{name}&code=c1").location == "/account?done=link"
+    asked = tries_again(person, bramley, answer)
+    assert (asked["ticket"], asked["kind"]) == (ticket, "link")
 
 
 def test_beginning_again_keeps_the_ticket(demo, bramley):
@@ -308,7 +301,6 @@ def test_beginning_again_keeps_the_ticket(demo, bramley):
 
 
 def test_a_refused_ticket_is_left_out_and_the_sign_in_succeeds(demo, bramley):
-    """One that is too old is ignored by Bramley; one that is none is refused, and the person is let in all the same."""
     person = Person(demo, "broken").signs_up()
     bramley.begins("lnk_broken")
     made = bramley.answers["POST", "/api/v1/links"]
@@ -326,16 +318,14 @@ def test_another_refusal_is_not_the_tickets_fault(demo, bramley, status, code):
     assert [("ticket" in content) for content in bramley.calls("/api/v1/links")] == [True]
 
 
-# What Bramley tells
-
 def test_a_deleted_person_leaves_no_account_without_a_way_in(demo, bramley):
     Person(demo, "both").signs_up()
     Person(demo, "only").signs_up()
-    for name in ("both", "only"):
-        demo.sql("UPDATE account SET apple = ? WHERE name = ?", f"usr_{name}", name)
+    demo.sql("UPDATE account SET apple = 'usr_' || name WHERE name IN ('both', 'only')")
     demo.sql("UPDATE account SET password = NULL WHERE name = 'only'")
     for name in ("both", "only", "stranger"):
-        event = {"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z", "data": {"id": "evt_1", "user": f"usr_{name}"}}
+        event = {"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z",
+                 "data": {"id": "evt_1", "user": f"usr_{name}"}}
         assert demo.tell(event, secret=new_secret()).status == 400
         for _ in range(2):
             assert demo.tell(event).status == 204

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from unittest import mock
 
 import pyotp
 import pytest
@@ -11,14 +12,11 @@ from demo import EXAMPLE, PASSWORD
 
 @pytest.fixture(scope="module")
 def module():
-    os.environ["ACCOUNTS_HASH_MEMORY"] = "1024"
-    try:
-        specification = importlib.util.spec_from_file_location("accounts_of_the_example", EXAMPLE / "accounts.py")
-        module = importlib.util.module_from_spec(specification)
+    specification = importlib.util.spec_from_file_location("accounts_of_the_example", EXAMPLE / "accounts.py")
+    module = importlib.util.module_from_spec(specification)
+    with mock.patch.dict(os.environ, ACCOUNTS_HASH_MEMORY="1024"):
         specification.loader.exec_module(module)
-        return module
-    finally:
-        del os.environ["ACCOUNTS_HASH_MEMORY"]
+    return module
 
 
 @pytest.fixture
@@ -73,9 +71,9 @@ def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts
     assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
 
 
-def begun(accounts, name: str, kind: str = "upgrade", password: str = PASSWORD) -> tuple[str, str]:
+def begun(accounts, name: str, kind: str = "upgrade") -> tuple[str, str]:
     """An account, and a link of its own whose code is known."""
-    identifier = accounts.sign_up(name, password)
+    identifier = accounts.sign_up(name, PASSWORD)
     accounts.remember_link(f"lnk_{name}", kind, identifier, "owner")
     assert accounts.link(f"lnk_{name}", "owner", "brl_1")["code"] == "brl_1"
     return identifier, f"lnk_{name}"

@@ -40,9 +40,14 @@ def says(application, document: dict, status: int = 200, path: str = "") -> None
     application.answers["POST", "/upgrade" + path] = (status, document)
 
 
+def needs_more(device, application, **changes) -> str:
+    says(application, MORE | changes)
+    device.say("prepare", "ada", "x")
+    return device.ask("form")
+
+
 def test_one_tap(device, application, bramley):
-    nonce = device.sheet("convert", "ada", "pass word")
-    assert nonce == hashlib.sha256(b"the nonce").hexdigest()
+    assert device.sheet("convert", "ada", "pass word") == hashlib.sha256(b"the nonce").hexdigest()
     assert device.gives(GIVEN) == "done"
     # The password goes to the application alone, Apple's answer to Bramley alone.
     assert application.asked == [
@@ -57,9 +62,7 @@ def test_one_tap(device, application, bramley):
     (["totp"], "from your authenticator app"), (["sms", "recovery"], "text message, or from your list"), (["email"], "e-mail"),
     (["carrier pigeon"], "Enter the code."), ([], "Enter the code.")])
 def test_the_form_names_where_the_code_comes_from(device, application, methods, words):
-    says(application, MORE | {"methods": methods})
-    device.say("prepare", "ada", "x")
-    asked = device.ask("form")
+    asked = needs_more(device, application, methods=methods)
     assert asked.startswith("form Enter the code") and words in asked
 
 
@@ -72,8 +75,7 @@ def test_the_name_is_left_away_when_apple_gave_none(device, application, bramley
 def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, application):
     says(application, MORE)
     assert device.ask("convert", "ada", "x") == "ended userInteractionRequired"
-    device.say("prepare", "ada", "x")
-    assert device.ask("form").startswith("form Enter the code")
+    assert needs_more(device, application).startswith("form Enter the code")
     says(application, {"result": "failure"}, path="/code")
     device.say("code", "000000")
     assert device.ask("form").startswith("form This code is wrong")
@@ -85,9 +87,7 @@ def test_who_needs_a_second_factor_is_asked_anew_with_a_view(device, application
 
 
 def test_another_factor_after_the_first_is_asked_for_with_its_own_challenge(device, application):
-    says(application, MORE)
-    device.say("prepare", "ada", "x")
-    device.ask("form")
+    needs_more(device, application)
     says(application, MORE | {"challenge": "ch_2", "methods": ["email"]}, path="/code")
     device.say("code", "123456")
     assert "e-mail" in device.ask("form")
@@ -127,9 +127,7 @@ def test_without_apples_word_nothing_is_completed(device, application, bramley, 
 
 
 def test_a_closed_view_is_cancelled_once_and_forgets_the_upgrade(device, application):
-    says(application, MORE)
-    device.say("prepare", "ada", "x")
-    device.ask("form")
+    needs_more(device, application)
     assert device.ask("cancel") == "ended userCanceled"
     # A tap that was on its way.
     device.say("code", "123456")
@@ -138,24 +136,17 @@ def test_a_closed_view_is_cancelled_once_and_forgets_the_upgrade(device, applica
     assert not application.calls("/upgrade/code")
 
 
-@pytest.mark.parametrize("status,code", [(410, "link_expired"), (400, "nonce_used"), (404, "link_unknown")])
-def test_what_bramley_refuses_is_failed_and_not_completed(device, application, bramley, status, code):
-    bramley.answers["POST", AUTHORIZE] = (status, problem(status, code))
+@pytest.mark.parametrize("path, status, code", [
+    (AUTHORIZE, 410, "link_expired"), (AUTHORIZE, 400, "nonce_used"), (AUTHORIZE, 404, "link_unknown"),
+    (COMPLETE, 409, "identity-linked-elsewhere"), (COMPLETE, 404, "unknown"), (COMPLETE, 400, "invalid")])
+def test_a_refusal_is_failed_and_the_keychain_keeps_its_password(device, application, bramley, path, status, code):
+    (bramley if path == AUTHORIZE else application).answers["POST", path] = (status, problem(status, code))
     device.sheet("convert", "ada", "x")
     assert device.gives(GIVEN) == "ended failed"
-    assert len(bramley.asked) == 1 and not application.calls(COMPLETE)
-
-
-@pytest.mark.parametrize("status,code", [(409, "identity-linked-elsewhere"), (404, "unknown"), (400, "invalid")])
-def test_a_refused_completion_is_failed_and_the_keychain_keeps_its_password(device, application, status, code):
-    says(application, problem(status, code), status, "/complete")
-    device.sheet("convert", "ada", "x")
-    assert device.gives(GIVEN) == "ended failed"
-    assert len(application.calls(COMPLETE)) == 1
+    assert len(bramley.asked) == 1 and len(application.calls(COMPLETE)) == (path == COMPLETE)
 
 
 def test_what_is_not_answered_is_asked_again_in_the_same_words(device, application, bramley):
-    """At both arrows: Apple's answer to Bramley, and Bramley's code to the application."""
     authorized = iter([(503, problem(503, "unavailable")), (200, {"code": "brl_1"})])
     completed = iter([(503, problem(503, "unavailable")), (502, problem(502, "x")), (200, {"result": "success"})])
     bramley.answers["POST", AUTHORIZE] = lambda _: next(authorized)

@@ -1,11 +1,9 @@
-"""Guessing passwords and codes at docs/examples/accounts: one after another, all at once, and with what was fetched before."""
-
-import concurrent.futures
-import threading
+"""Guessing passwords and codes at docs/examples/accounts: one by one, all at once, and with what was fetched before."""
 
 import pytest
 
 from demo import PASSWORD, Person, hidden
+from patience import at_once
 
 LIMIT = 10
 
@@ -29,14 +27,11 @@ def wrong(person: Person) -> str:
 
 
 class Page:
-    """The way in by the sign-in page."""
-
     def __init__(self, demo, person: Person):
         self.demo, self.person = demo, person
 
     def challenge(self) -> str:
-        answer = self.person.post("/sign-in", {"name": self.person.name, "password": PASSWORD})
-        assert answer.status == 200, answer.text
+        answer = self.person.post("/sign-in", {"name": self.person.name, "password": PASSWORD}).must(200)
         return hidden(answer)["challenge"]
 
     def code(self, challenge: str, code: str) -> bool:
@@ -44,8 +39,6 @@ class Page:
 
 
 class Extension(Page):
-    """The way of the app's extension."""
-
     def challenge(self) -> str:
         return self.demo.upgrade(self.person.name)["challenge"]
 
@@ -58,14 +51,12 @@ def failures(demo) -> int:
     return demo.sql("SELECT count(*) FROM failure")[0][0]
 
 
-BOTH = pytest.mark.parametrize("way", [Page, Extension])
+OTHER = {Page: Extension, Extension: Page}
+BOTH = pytest.mark.parametrize("way", OTHER)
 
-
-# Codes
 
 @BOTH
 def test_attack_challenges_first_and_codes_then(demo, way):
-    """Whoever knows the password fetches as many challenges as they like, and has five codes for each."""
     person = careful(demo, f"hoard-{way.__name__.lower()}")
     entrance = way(demo, person)
     challenges = [entrance.challenge() for _ in range(12)]
@@ -78,23 +69,18 @@ def test_attack_challenges_first_and_codes_then(demo, way):
 def test_attack_codes_in_both_ways_at_once(demo, way):
     """The limit is one for both entrances, and it holds for the right code as well."""
     person = careful(demo, f"both-{way.__name__.lower()}")
-    page, extension = Page(demo, person), Extension(demo, person)
+    entrance, other = way(demo, person), OTHER[way](demo, person)
     for _ in range(4):
         demo.upgrade(person.name, "a wrong password")
-    challenges, guess = {Page: page.challenge(), Extension: extension.challenge()}, wrong(person)
-    other = {Page: extension, Extension: page}[way]
-    for _ in range(4):
-        assert not other.code(challenges[type(other)], guess)
-    entrance = way(demo, person)
-    for _ in range(2):
-        assert not entrance.code(challenges[way], guess)
+    own, others, guess = entrance.challenge(), other.challenge(), wrong(person)
+    assert not any(other.code(others, guess) for _ in range(4))
+    assert not any(entrance.code(own, guess) for _ in range(2))
     assert failures(demo) == LIMIT
     # Both challenges stand, with tries left.
-    assert not entrance.code(challenges[way], person.code())
-    assert not other.code(challenges[type(other)], person.code())
+    assert not entrance.code(own, person.code()) and not other.code(others, person.code())
     assert failures(demo) == LIMIT
     demo.sql("UPDATE failure SET at = at - 901")
-    assert entrance.code(challenges[way], person.code())
+    assert entrance.code(own, person.code())
 
 
 def test_who_guesses_codes_is_told_to_wait(demo):
@@ -110,7 +96,7 @@ def test_who_guesses_codes_is_told_to_wait(demo):
 @BOTH
 def test_a_new_challenge_ends_the_older_of_its_kind(demo, way):
     person = careful(demo, f"newest-{way.__name__.lower()}")
-    entrance, other = way(demo, person), {Page: Extension, Extension: Page}[way](demo, person)
+    entrance, other = way(demo, person), OTHER[way](demo, person)
     kept, old, new = other.challenge(), entrance.challenge(), entrance.challenge()
     assert not entrance.code(old, person.code())
     assert entrance.code(new, person.code()) and other.code(kept, person.code())
@@ -119,29 +105,10 @@ def test_a_new_challenge_ends_the_older_of_its_kind(demo, way):
 def test_attack_codes_all_at_once(demo):
     person = careful(demo, "salvo")
     demo.upgrade("salvo", "a wrong password")
-    challenges, guess = [Page(demo, person).challenge(), Extension(demo, person).challenge()], wrong(person)
-    entrances = list(zip((Page(demo, person), Extension(demo, person)), challenges))
-
-    def guesses(number: int) -> bool:
-        entrance, challenge = entrances[number % 2]
-        return entrance.code(challenge, guess)
-
-    assert not any(at_once(40, guesses))
+    entrances, guess = [Page(demo, person), Extension(demo, person)], wrong(person)
+    challenges = [entrance.challenge() for entrance in entrances]
+    assert not any(at_once(40, lambda number: entrances[number % 2].code(challenges[number % 2], guess)))
     assert failures(demo) == LIMIT
-
-
-# Passwords
-
-def at_once(count: int, call) -> list:
-    """What so many calls return that begin together."""
-    ready = threading.Barrier(count)
-
-    def begin(number: int):
-        ready.wait()
-        return call(number)
-
-    with concurrent.futures.ThreadPoolExecutor(count) as pool:
-        return list(pool.map(begin, range(count)))
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["a name that exists", "nobody's name"])

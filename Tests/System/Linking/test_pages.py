@@ -15,10 +15,7 @@ def visitor(orchard, make_visitor):
     return make_visitor(orchard)
 
 
-# What people do
-
 def at(visitor, path: str) -> None:
-    """Waits for a page of the application's."""
     visitor.wait(lambda driver: driver.current_url.startswith(visitor.site.demo.origin + path)
                  and driver.execute_script("return document.readyState") == "complete", path)
 
@@ -31,7 +28,6 @@ def fill(visitor, **fields: str) -> None:
 
 
 def signs_up(visitor, name: str) -> str:
-    """The account's ID."""
     visitor.open(visitor.site.demo.origin + "/sign-up")
     fill(visitor, name=name, password=PASSWORD)
     visitor.press("button")
@@ -47,18 +43,20 @@ def signs_out(visitor) -> None:
     at(visitor, "/sign-in")
 
 
-def signs_in_by_apple(visitor, person: str) -> None:
+def goes_by_apple(visitor, person: str) -> None:
     visitor.open(visitor.site.demo.origin + "/sign-in")
     visitor.press("#apple")
     visitor.goes_through_apple(person)
+
+
+def signs_in_by_apple(visitor, person: str) -> None:
+    goes_by_apple(visitor, person)
     at(visitor, "/account")
 
 
 def facts(visitor) -> tuple[str, str, str]:
     return tuple(visitor.find(name).text for name in ("#person", "#password", "#connection"))
 
-
-# By ticket
 
 @pytest.mark.parametrize("button,kind,said", [
     ("#connect", "link", "now opens this account too"), ("#replace", "upgrade", "has replaced your password")])
@@ -68,7 +66,6 @@ def test_a_browser_connects_and_replaces_by_ticket(orchard, visitor, ada, button
     visitor.press(button)
     visitor.arrives(visitor.path())
     assert re.fullmatch(r"/link/lnk_[0-9a-z]{26}", visitor.path())
-    # The page names the account.
     assert name in visitor.text()
     visitor.goes_through_apple(ada)
     at(visitor, f"/account?done={kind}")
@@ -77,7 +74,6 @@ def test_a_browser_connects_and_replaces_by_ticket(orchard, visitor, ada, button
     assert person == name and connection == "Sign in with Apple opens it."
     assert password == ("It has a password." if kind == "link" else "It has no password.")
     assert orchard.owner(account) and orchard.password_works(name) == (kind == "link")
-    # No session of Bramley's came of it.
     assert "__Host-bramley" not in visitor.cookies()
     signs_out(visitor)
     signs_in_by_apple(visitor, ada)
@@ -86,8 +82,7 @@ def test_a_browser_connects_and_replaces_by_ticket(orchard, visitor, ada, button
 
 
 def test_the_page_names_who_is_signed_in_by_apple_already(orchard, visitor, ada):
-    account = orchard.person("named") and orchard.demo.account("named")["id"]
-    assert orchard.tie(account, ada).status == 200
+    assert orchard.tie(orchard.account("named"), ada).status == 200
     signs_in_by_apple(visitor, ada)
     visitor.open(orchard.begin("somebody else's")["url"])
     assert "Pat" in visitor.text()
@@ -116,7 +111,7 @@ def test_the_application_killed_while_a_browser_completes(orchard, visitor, ada)
     visitor.goes_through_apple(ada)
     eventually(lambda: orchard.owner(account), "the completed link")
     address = visitor.driver.current_url
-    orchard.demo.kill()
+    orchard.demo.program.kill()
     orchard.gate.heal()
     orchard.demo.starts()
     visitor.open(address) if "/connected" in address else visitor.driver.refresh()
@@ -124,8 +119,6 @@ def test_the_application_killed_while_a_browser_completes(orchard, visitor, ada)
                  "the end of the password")
     assert not orchard.password_works("killed-page")
 
-
-# Already have an account?
 
 @pytest.fixture(scope="module")
 def asking(make_shared_site):
@@ -138,9 +131,7 @@ def stranger(asking, make_visitor):
 
 
 def is_asked(visitor, person: str) -> None:
-    visitor.open(visitor.site.demo.origin + "/sign-in")
-    visitor.press("#apple")
-    visitor.goes_through_apple(person)
+    goes_by_apple(visitor, person)
     visitor.find("input[name=choice][value=new]")
 
 
@@ -173,7 +164,6 @@ def test_asked_and_connected_without_a_second_trip_to_apple(asking, stranger, ca
     assert asking.apple.call("GET", "counters")["authorize"]["requests"] == requests
     assert asking.owner(account) and asking.users() == users + 1
     signs_out(stranger)
-    # Never asked again.
     signs_in_by_apple(stranger, person)
     assert stranger.find("#person").text == name
     signs_out(stranger)

@@ -10,7 +10,6 @@ def confirms(person: Person, secret: str):
 
 
 def test_attack_another_session_sets_up_its_own(demo):
-    """Somebody who knows the password began as well: the owner's second factor stays, and they are out."""
     owner, thief = Person(demo, "owner").signs_up(), Person(demo, "owner")
     thief.signs_in()
     secrets = owner.begins_second_factor(), thief.begins_second_factor()
@@ -39,7 +38,6 @@ def test_after_a_new_beginning_the_older_secret_is_refused(demo):
 
 
 def test_an_account_whose_password_went_gets_none_and_the_page_says_so(demo):
-    """The session that had the password replaced stays, and began with a second factor before."""
     person = Person(demo, "replaced").signs_up()
     secret = person.begins_second_factor()
     place = person.post("/account/connect", {"kind": "upgrade"}).location

@@ -5,8 +5,6 @@ import pytest
 from app import APP, OTHER
 from programs import ROOT
 
-CLIENT = ROOT / "docs/examples/ios/BramleyClient.swift"
-
 
 @pytest.fixture
 def make_app_site(make_site):
@@ -25,6 +23,7 @@ def client(tmp_path_factory):
     """The client of the documentation, compiled as it is, with a script in place of a person."""
     program = tmp_path_factory.mktemp("client") / "scripted"
     subprocess.run(
-        ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", str(CLIENT),
-         str(ROOT / "Tests/System/Native/scripted.swift"), "-o", str(program)], check=True, timeout=300)
+        ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library", "-o", program,
+         ROOT / "docs/examples/ios/BramleyClient.swift", ROOT / "Tests/System/Native/scripted.swift"],
+        check=True, timeout=300)
     return program

@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 
 from party import Browser, Party, register
@@ -23,12 +25,19 @@ def browser(site) -> Browser:
 @pytest.fixture
 def run(tmp_path):
     """Starts a program of others that listens on this port; it ends with the test."""
-    programs = []
+    with contextlib.ExitStack() as stack:
+        def run(port: int, *arguments, **environment: str) -> None:
+            program = Program([str(argument) for argument in arguments], tmp_path / f"{port}.log", environment)
+            stack.callback(program.stop)
+            program.wait_for(port)
 
-    def run(port: int, *arguments, **environment: str) -> None:
-        programs.append(Program([str(argument) for argument in arguments], tmp_path / f"{port}.log", environment))
-        programs[-1].wait_for(port)
+        yield run
 
-    yield run
-    for program in programs:
-        program.stop()
+
+@pytest.fixture
+def visitor(site, shared_browser):
+    """What the pages of others make the browser complain of is not looked at."""
+    from visitor import Visitor, use_fresh_tab
+
+    use_fresh_tab(shared_browser)
+    return Visitor(shared_browser, site)

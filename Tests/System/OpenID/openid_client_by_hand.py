@@ -1,5 +1,4 @@
-"""openid-client with the code of docs/clients/node.md, run by Deno. Its source is in no package of Debian or PyPI, so this
-is run by hand:
+"""openid-client with the code of docs/clients/node.md. Its source is in no package of Debian or PyPI. By hand:
 
     pip install deno
     git clone https://github.com/panva/openid-client, …/oauth4webapi and …/jose into one folder
@@ -10,8 +9,7 @@ import json
 import os
 
 from others import Walk, recipe
-from party import register
-from programs import free_port
+from party import register_here
 
 SERVE = """
 const session = {};
@@ -24,14 +22,11 @@ Deno.serve({ port: PORT, hostname: "127.0.0.1" }, async (request) => {
 
 
 def test_openid_client_signs_somebody_in(site, tmp_path, run):
-    sources, port = os.environ["OPENID_CLIENT"], free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(site, "node", redirect_uri=f"{origin}/callback")
-    code = recipe("node.md", "js").replace("https://id.example.com", site.origin)
-    code = code.replace("https://app.example.com", origin)
-    # A test is on http.
-    code = code.replace(
-        "process.env.CLIENT_SECRET)", f'"{party.secret}", undefined, {{ execute: [client.allowInsecureRequests] }})')
+    sources, (party, port, origin) = os.environ["OPENID_CLIENT"], register_here(site, "node", "/callback")
+    code = recipe("node.md", "js", {
+        "https://id.example.com": site.origin, "https://app.example.com": origin,
+        # A test is on http.
+        "process.env.CLIENT_SECRET)": f'"{party.secret}", undefined, {{ execute: [client.allowInsecureRequests] }})'})
     (tmp_path / "program.js").write_text(code + SERVE.replace("PORT", str(port)))
     (tmp_path / "deno.json").write_text(json.dumps({"imports": {
         "openid-client": f"{sources}/openid-client/src/index.ts", "oauth4webapi": f"{sources}/oauth4webapi/src/index.ts",

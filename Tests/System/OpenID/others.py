@@ -15,9 +15,17 @@ HERE = Path(__file__).resolve().parent
 RECIPES = ROOT / "docs/clients"
 
 
-def recipe(page: str, language: str) -> str:
-    """The settings of a program, as its page has them."""
-    return re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
+def recipe(page: str, language: str, changes: dict[str, str] | None = None) -> str:
+    """The settings of a program, as its page has them but for these texts."""
+    text = re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
+    for old, new in (changes or {}).items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def install(*packages: str) -> None:
+    subprocess.run([ROOT / "scripts/packages.sh", "test", *packages], check=True, capture_output=True)
 
 
 def installed(name: str, program: str, *packages: str) -> Path:

@@ -1,7 +1,5 @@
 """A program and a browser as OpenID Connect describes them, by hand: whatever a real one would refuse to send, too.
-
-Tokens are verified with joserfc, which shares nothing with the server.
-"""
+Tokens are verified with joserfc, which shares nothing with the server."""
 
 import base64
 import hashlib
@@ -14,6 +12,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet
 
 import web
+from programs import free_port
 from web import SESSION, Answer, new_address, start_of
 
 CALLBACK = "https://grafana.example.com/login/generic_oauth"
@@ -28,34 +27,23 @@ class Browser(web.Browser):
         return call(self.site, *arguments)
 
     def own(self, location: str) -> str:
-        """The path of an address of ours."""
-        parts = urlsplit(location)
-        return parts.path + ("?" + parts.query if parts.query else "")
+        return urlsplit(location)._replace(scheme="", netloc="", fragment="").geturl()
 
     def follow(self, answer: Answer) -> Answer:
-        """A redirect of ours."""
         return self.get(self.own(answer.location))
 
     def return_to(self, target: str, person: str = "ada") -> Answer:
         """The answer for the program of a sign-in that leads there."""
-        done = self.through_apple(target, person)
-        assert done.status == 303, done.body
-        return self.follow(done)
+        return self.follow(self.through_apple(target, person).must(303))
 
     def sign_out(self) -> None:
-        answer = self.send("POST", "/logout", {}, {"Origin": self.site.origin})
-        assert answer.status == 303, (answer.status, answer.body)
+        self.send("POST", "/logout", {}, {"Origin": self.site.origin}).must(303)
 
     def cancel(self, return_to: str) -> Answer:
-        """The answer for the program of a sign-in that the person cancels at Apple."""
-        start = self.get(start_of(return_to))
-        state = parse_qs(urlsplit(start.location).query)["state"][0]
-        back = self.send("POST", "/apple/callback", {"state": state, "error": "user_cancelled_authorize"},
-                         {"Origin": self.site.apple.origin})
-        return self.follow(back)
+        form = {"state": self.get(start_of(return_to)).parameters()["state"], "error": "user_cancelled_authorize"}
+        return self.follow(self.send("POST", "/apple/callback", form, {"Origin": self.site.apple.origin}))
 
     def user(self) -> str:
-        """The id of who is signed in."""
         token = hashlib.sha256(self.cookies[SESSION].encode()).digest()
         return self.site.operator.database('SELECT "user" FROM session WHERE token_hash = ?', token)[0][0]
 
@@ -72,13 +60,14 @@ class Party:
         return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
     def path(self, **changes) -> str:
-        """Of an authorization request; None leaves a parameter out."""
+        """Of an authorization request; None leaves a parameter out, a list sends it more than once."""
         parameters = {
             "response_type": "code", "client_id": self.client_id, "redirect_uri": self.redirect_uri,
             "scope": "openid profile email groups", "state": "s-4711", "nonce": "n-0815",
             "code_challenge": self.challenge, "code_challenge_method": "S256",
         } | changes
-        return "/oidc/authorize?" + urlencode({name: value for name, value in parameters.items() if value is not None})
+        given = {name: value for name, value in parameters.items() if value is not None}
+        return "/oidc/authorize?" + urlencode(given, doseq=True)
 
     def authorize(self, browser: Browser, person: str = "ada", **changes) -> Answer:
         """The redirect to the program, with the person signed in on the way if need be."""
@@ -86,9 +75,7 @@ class Party:
         return browser.return_to(return_target(answer), person) if answer.status == 200 else answer
 
     def code(self, browser: Browser, person: str = "ada", **changes) -> str:
-        answer = self.authorize(browser, person, **changes)
-        assert answer.status == 303, (answer.status, answer.body)
-        return answer.parameters()["code"]
+        return self.authorize(browser, person, **changes).must(303).parameters()["code"]
 
     def post(self, path: str, form: dict, headers: dict | None = None) -> Answer:
         """With the client's secret in the body, unless `headers` authenticate."""
@@ -106,9 +93,7 @@ class Party:
         return self.post("/oidc/token", {"grant_type": "refresh_token", "refresh_token": token} | changes)
 
     def tokens(self, browser: Browser, person: str = "ada", **changes) -> dict:
-        answer = self.redeem(self.code(browser, person, **changes))
-        assert answer.status == 200, answer.body
-        return answer.json()
+        return self.redeem(self.code(browser, person, **changes)).must(200).json()
 
     def userinfo(self, token: str) -> Answer:
         return call(self.site, "GET", "/oidc/userinfo", token=token)
@@ -147,3 +132,11 @@ def posted(page: Answer) -> tuple[str, dict[str, str]] | None:
 def register(site, client_id: str = "grafana", *options: str, redirect_uri: str = CALLBACK) -> Party:
     made = site.operator.json("clients", "add", client_id, "--redirect-uri", redirect_uri, *options)
     return Party(site, made["clientID"], made.get("clientSecret"), redirect_uri)
+
+
+def register_here(site, client_id: str, path: str, *options: str, host: str = "127.0.0.1") -> tuple[Party, int, str]:
+    """A program on a port of this machine: its port and its address too, which takes the place of {} in an option."""
+    port = free_port()
+    origin = f"http://{host}:{port}"
+    options = [option.replace("{}", origin) for option in options]
+    return register(site, client_id, *options, redirect_uri=origin + path), port, origin

@@ -5,11 +5,8 @@ import sys
 import pytest
 
 from gallery import Gallery
-from party import register
-from programs import ROOT, free_port, write_private
-from visitor import Visitor, use_fresh_tab
-
-PROGRAM = ROOT / "docs/examples/openid/app.py"
+from party import register_here
+from programs import ROOT, write_private
 
 
 @pytest.fixture(scope="module")
@@ -23,24 +20,21 @@ def mode() -> str:
 
 
 @pytest.fixture
-def visitor(mode, make_site, shared_browser):
-    use_fresh_tab(shared_browser)
-    return Visitor(shared_browser, make_site({"login.mode": mode}))
+def site(mode, make_site):
+    return make_site({"login.mode": mode})
 
 
 @pytest.fixture
 def start(visitor, tmp_path, run):
     """Starts docs/examples/openid as a program; its address. Cookies know no ports: a second one has another host."""
     def start(client_id: str = "reports", name: str = "Orchard Reports", host: str = "127.0.0.1") -> str:
-        port = free_port()
-        origin = f"http://{host}:{port}"
-        party = register(
-            visitor.site, client_id, "--name", name, "--logout-uri", f"{origin}/", "--back-channel-logout-uri",
-            f"{origin}/backchannel-logout", redirect_uri=f"{origin}/callback")
+        party, port, origin = register_here(
+            visitor.site, client_id, "/callback", "--name", name, "--logout-uri", "{}/", "--back-channel-logout-uri",
+            "{}/backchannel-logout", host=host)
         secret = tmp_path / f"{client_id}.secret"
         write_private(secret, party.secret.encode())
         # The key for its cookies may be the same.
-        run(port, sys.executable, "-B", "-m", "flask", "--app", PROGRAM, "run", "--port", port,
+        run(port, sys.executable, "-B", "-m", "flask", "--app", ROOT / "docs/examples/openid/app.py", "run", "--port", port,
             PROGRAM_URL=origin, ISSUER=visitor.site.origin, CLIENT_ID=client_id, CLIENT_SECRET_FILE=str(secret),
             COOKIE_KEY_FILE=str(secret), PROGRAM_DATABASE=str(tmp_path / f"{client_id}.db"))
         return origin
@@ -80,7 +74,6 @@ def test_one_tap_at_apple_opens_a_program(visitor, start, gallery, mode):
     else:
         visitor.goes_through_apple("ada")
     is_known_to(visitor, program)
-    # And a second time without Apple.
     driver.delete_all_cookies()
     driver.get(f"{program}/sign-in")
     is_known_to(visitor, program)
@@ -98,7 +91,6 @@ def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor, start)
     driver.get(reports)
     visitor.press("#sign-in")
     is_known_to(visitor, reports)
-    # Of both, and of Bramley.
     visitor.press("#sign-out")
     visitor.find("#sign-in")
     assert driver.current_url == f"{reports}/" and not visitor.is_signed_in()

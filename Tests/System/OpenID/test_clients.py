@@ -69,25 +69,25 @@ def test_changes_are_audited(site):
 
 def test_apply_is_idempotent(site, tmp_path):
     secret = "a secret of the operator's own choice, long enough"
-    file = tmp_path / "clients.json"
     entry = {"clientID": "declared", "redirectURIs": [CALLBACK],
              "clientSecretSHA256": hashlib.sha256(secret.encode()).hexdigest()}
-    file.write_text(json.dumps({"clients": [entry]}))
-    assert "declared added" in site.operator.bramley("clients", "apply", str(file), "--dry-run")
-    assert "declared" not in clients(site)
-    assert "declared added" in site.operator.bramley("clients", "apply", str(file))
+
+    def apply(*options: str, **more) -> str:
+        file = tmp_path / "clients.json"
+        file.write_text(json.dumps({"clients": [entry | more]}))
+        return site.operator.bramley("clients", "apply", str(file), *options)
+
+    assert "declared added" in apply("--dry-run") and "declared" not in clients(site)
+    assert "declared added" in apply()
     before = clients(site)["declared"]
-    assert site.operator.bramley("clients", "apply", str(file)) == ""
-    assert clients(site)["declared"] == before
+    assert apply() == "" and clients(site)["declared"] == before
     party = Party(site, "declared", secret)
     assert party.redeem(party.code(Browser(site))).status == 200
-    file.write_text(json.dumps({"clients": [entry | {"groups": ["staff"]}]}))
-    assert site.operator.bramley("clients", "apply", str(file)).strip() == "declared changed: groups"
+    assert apply(groups=["staff"]).strip() == "declared changed: groups"
     assert set(clients(site)) > {"declared"}, "clients that the file does not name are kept"
     # An address for logout tokens is set, and taken away again.
     for address in ({"backChannelLogoutURI": "https://p.example.com/out"}, {}):
-        file.write_text(json.dumps({"clients": [entry | {"groups": ["staff"]} | address]}))
-        (change,) = site.operator.json("clients", "apply", str(file))["changes"]
+        (change,) = json.loads(apply("--json", groups=["staff"], **address))["changes"]
         assert change["members"] == ["backChannelLogoutURI"]
         shown = site.operator.json("clients", "show", "declared")
         assert shown.get("backChannelLogoutURI") == address.get("backChannelLogoutURI")

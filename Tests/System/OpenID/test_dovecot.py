@@ -1,5 +1,4 @@
-"""Dovecot of Debian takes access tokens for passwords (XOAUTH2), by introspection with an API key; and Roundcube, its
-webmail, signs people in and refreshes."""
+"""Dovecot of Debian takes access tokens for passwords (XOAUTH2), by introspection; its webmail Roundcube refreshes."""
 
 import base64
 import grp
@@ -9,31 +8,29 @@ import pwd
 import re
 import shutil
 import sqlite3
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from others import Walk
-from party import Browser, register
+from others import Walk, install
+from party import Browser, register, register_here
 from patience import PATIENCE, eventually
-from programs import ROOT, Program, free_port
+from programs import Program, free_port
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
 def imap(site, tmp_path):
-    subprocess.run([ROOT / "scripts/packages.sh", "test", "dovecot-imapd"], check=True, capture_output=True)
-    key = site.operator.json("api-keys", "create", "mail", "--scopes", "introspect")["key"]
-    port, me = free_port(), pwd.getpwuid(os.getuid()).pw_name
+    install("dovecot-imapd")
+    key, port, me = site.operator.key("introspect"), free_port(), pwd.getpwuid(os.getuid())
     # As root, Dovecot insists on its own users, which must reach its sockets.
-    internal, login, group = ("dovecot", "dovenull", "dovecot") if os.getuid() == 0 else (
-        me, me, grp.getgrgid(os.getgid()).gr_name)
+    internal, login, group, owner = me.pw_name, me.pw_name, grp.getgrgid(os.getgid()).gr_name, me
+    if os.getuid() == 0:
+        internal, login, group, owner = "dovecot", "dovenull", "dovecot", pwd.getpwnam("nobody")
     run = Path(tempfile.mkdtemp())
     run.chmod(0o755)
-    owner = pwd.getpwnam("nobody") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
     (run / "mail").mkdir()
     os.chown(run / "mail", owner.pw_uid, owner.pw_gid)
     (tmp_path / "oauth2.conf.ext").write_text(f"""
@@ -117,17 +114,13 @@ def test_an_access_token_opens_a_mailbox_as_long_as_the_session_lives(site, imap
 
 @pytest.fixture
 def roundcube(site, imap, tmp_path, run):
-    subprocess.run(
-        [ROOT / "scripts/packages.sh", "test", "roundcube-core", "roundcube-sqlite3", "php-cli", "php-sqlite3", "php-curl"],
-        check=True, capture_output=True)
-    port, folder = free_port(), tmp_path / "roundcube"
-    origin = f"http://127.0.0.1:{port}"
-    party = register(site, "roundcube", "--offline", redirect_uri=f"{origin}/index.php/login/oauth")
-    folder.mkdir()
+    install("roundcube-core", "roundcube-sqlite3", "php-cli", "php-sqlite3", "php-curl")
+    party, port, origin = register_here(site, "roundcube", "/index.php/login/oauth", "--offline")
+    folder = tmp_path / "roundcube"
     for name in ("logs", "temp"):
-        (folder / name).mkdir()
-    (folder / "defaults.inc.php").symlink_to("/etc/roundcube/defaults.inc.php")
-    (folder / "mimetypes.php").symlink_to("/etc/roundcube/mimetypes.php")
+        (folder / name).mkdir(parents=True)
+    for name in ("defaults.inc.php", "mimetypes.php"):
+        (folder / name).symlink_to(f"/etc/roundcube/{name}")
     with sqlite3.connect(folder / "roundcube.db") as database:
         database.executescript(Path("/usr/share/roundcube/SQL/sqlite.initial.sql").read_text())
     (folder / "config.inc.php").write_text(f"""<?php

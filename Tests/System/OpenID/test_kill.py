@@ -15,8 +15,7 @@ def test_a_kill_between_code_and_token_loses_nothing(site, grafana, browser):
     code = grafana.code(browser)
     site.kill()
     site.start()
-    answer = grafana.redeem(code)
-    assert answer.status == 200
+    answer = grafana.redeem(code).must(200)
     site.kill()
     site.start()
     assert grafana.userinfo(answer.json()["access_token"]).status == 200
@@ -40,13 +39,11 @@ def test_a_kill_within_an_exchange_gives_no_second_token(site, grafana, browser,
     code = grafana.code(browser, scope="openid offline_access")
     first, again = killed(site, lambda: grafana.redeem(code)), grafana.redeem(code)
     assert not (first and first.status == again.status == 200)
-    # What a program cannot redeem, it asks for again: the person is still signed in. So it does after a code was used
-    # twice, which ends its tokens.
+    # The person is still signed in: the program asks again, as after a code that was used twice, which ends its tokens.
     tokens = again.json() if again.status == 200 else grafana.tokens(browser, scope="openid offline_access")
     # A refresh whose answer was lost is repeated, and gets one.
     first = killed(site, lambda: grafana.refresh(tokens["refresh_token"]))
-    again = grafana.refresh(tokens["refresh_token"])
-    assert again.status == 200
+    again = grafana.refresh(tokens["refresh_token"]).must(200)
     if first and first.status == 200:
         assert first.json()["refresh_token"] == again.json()["refresh_token"]
 
@@ -70,6 +67,5 @@ def test_requests_without_a_sign_in_store_nothing(site, grafana, count):
     process = site.server.process.pid
     before, used = rows(), memory(process)
     ask(count)
-    assert rows() == before
-    assert memory(process) - used < 20_000 * 1024
+    assert rows() == before and memory(process) - used < 20_000 * 1024
     assert grafana.tokens(Browser(site))

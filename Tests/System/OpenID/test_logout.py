@@ -14,6 +14,11 @@ def party(site) -> Party:
     return register(site, "leaving", "--logout-uri", BACK)
 
 
+@pytest.fixture
+def token(party, browser) -> str:
+    return party.tokens(browser)["id_token"]
+
+
 def path(**parameters) -> str:
     return "/oidc/logout?" + urlencode(parameters)
 
@@ -22,23 +27,20 @@ def is_signed_in(browser: Browser) -> bool:
     return browser.get("/account").status == 200
 
 
-def test_the_person_of_the_id_token_is_signed_out(party, browser):
-    token = party.tokens(browser)["id_token"]
+def test_the_person_of_the_id_token_is_signed_out(browser, token):
     answer = browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK, state="a b&c"))
     assert (answer.status, answer.location) == (303, BACK + "&state=a%20b%26c")
     assert not is_signed_in(browser)
 
 
-def test_a_post_goes_on_as_a_get(party, browser):
-    token = party.tokens(browser)["id_token"]
+def test_a_post_goes_on_as_a_get(browser, token):
     posted = browser.send("POST", "/oidc/logout", {"id_token_hint": token, "post_logout_redirect_uri": BACK})
     assert posted.status == 303 and is_signed_in(browser)
     assert browser.follow(posted).location == BACK
     assert not is_signed_in(browser)
 
 
-def test_an_id_token_of_an_ended_session_leads_back(party, browser):
-    token = party.tokens(browser)["id_token"]
+def test_an_id_token_of_an_ended_session_leads_back(browser, token):
     browser.get(path(id_token_hint=token))
     assert browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).location == BACK
 
@@ -51,8 +53,7 @@ def test_sign_out_without_a_hint_asks_for_confirmation(browser, hint):
     assert is_signed_in(browser)
 
 
-def test_a_hint_for_another_person_asks_for_confirmation(site, party, browser):
-    token = party.tokens(browser)["id_token"]
+def test_a_hint_for_another_person_asks_for_confirmation(site, browser, token):
     other = Browser(site)
     other.sign_in("boris")
     assert other.own(other.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).location) == "/logout"
@@ -61,30 +62,26 @@ def test_a_hint_for_another_person_asks_for_confirmation(site, party, browser):
 
 @pytest.mark.parametrize("uri", [
     BACK + "/", BACK[:-1], "https://evil.example", "//evil.example", BACK.upper(), "javascript:alert(1)"])
-def test_only_a_registered_address_is_gone_to(party, browser, uri):
-    token = party.tokens(browser)["id_token"]
+def test_only_a_registered_address_is_gone_to(browser, token, uri):
     before = browser.site.server.text()
     answer = browser.get(path(id_token_hint=token, post_logout_redirect_uri=uri))
     assert answer.status == 400 and "Location" not in answer.headers
     assert is_signed_in(browser), "nobody is signed out on the way to nowhere"
-    lines = browser.site.server.text()[len(before):]
-    assert f"post_logout_redirect_uri is {uri}, registered: {BACK}" in lines
+    assert f"post_logout_redirect_uri is {uri}, registered: {BACK}" in browser.site.server.text()[len(before):]
 
 
-def test_an_address_of_another_client_is_not_gone_to(site, party, browser):
+def test_an_address_of_another_client_is_not_gone_to(site, browser):
     token = register(site, "staying").tokens(browser)["id_token"]
     assert browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).status == 400
     assert is_signed_in(browser)
 
 
 @pytest.mark.parametrize("name", ["client_id", "id_token_hint", "post_logout_redirect_uri", "state"])
-def test_a_parameter_twice_is_an_error(party, browser, name):
-    token = party.tokens(browser)["id_token"]
+def test_a_parameter_twice_is_an_error(browser, token, name):
     query = path(id_token_hint=token, client_id="leaving", post_logout_redirect_uri=BACK, state="x") + f"&{name}=x"
     assert browser.get(query).status == 400 and is_signed_in(browser)
 
 
-def test_a_client_id_must_be_the_token_s(party, browser):
-    token = party.tokens(browser)["id_token"]
+def test_a_client_id_must_be_the_token_s(browser, token):
     answer = browser.get(path(id_token_hint=token, client_id="grafana", post_logout_redirect_uri=BACK))
     assert browser.own(answer.location) == "/logout" and is_signed_in(browser)

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from others import HERE, RECIPES, Walk, installed, recipe
-from party import register
+from others import HERE, RECIPES, Walk, install, installed, recipe
+from party import register_here
 from patience import eventually
 from programs import ROOT, free_port
 
@@ -16,17 +16,13 @@ pytestmark = pytest.mark.long
 
 
 def test_go_oidc_signs_somebody_in(site, tmp_path, run):
-    subprocess.run(
-        [ROOT / "scripts/packages.sh", "test", "golang-go", "golang-github-coreos-go-oidc-dev",
-         "golang-golang-x-oauth2-dev"], check=True, capture_output=True)
+    install("golang-go", "golang-github-coreos-go-oidc-dev", "golang-golang-x-oauth2-dev")
     binary = tmp_path / "go_program"
     subprocess.run(
         ["go", "build", "-o", binary, HERE / "go_program.go"], check=True, capture_output=True,
         env=os.environ | {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache"),
                           "GOFLAGS": ""})
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(site, "go", redirect_uri=f"{origin}/callback")
+    party, port, origin = register_here(site, "go", "/callback")
     run(port, binary, port, site.origin, party.secret)
     walk = Walk(site, origin)
     told = walk.opens("/").json()
@@ -43,22 +39,16 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
     ],
-    targets: [
-        .executableTarget(
-            name: "App",
-            dependencies: [
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-            ])
-    ])
+    targets: [.executableTarget(name: "App", dependencies: [
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "JWTKit", package: "jwt-kit"),
+    ])])
 """
 
 
 def test_hummingbird_signs_somebody_in(site, run):
     """The two files of the recipe, built and run; what others compiled stays for the next time."""
-    port, folder = free_port(), ROOT / ".build/hummingbird-program"
-    origin = f"http://127.0.0.1:{port}"
+    (party, port, origin), folder = register_here(site, "swift", "/callback"), ROOT / ".build/hummingbird-program"
     (folder / "Sources/App").mkdir(parents=True, exist_ok=True)
     (folder / "Package.swift").write_text(PACKAGE)
     for file in (RECIPES / "swift/Bramley.swift", RECIPES / "swift/hummingbird/main.swift"):
@@ -67,7 +57,6 @@ def test_hummingbird_signs_somebody_in(site, run):
         (folder / "Sources/App" / file.name).write_text(text.replace("3000", str(port)).replace("secure: true", "secure: false"))
     done = subprocess.run(["swift", "build"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
-    party = register(site, "swift", redirect_uri=f"{origin}/callback")
     run(port, folder / ".build/debug/App", CLIENT_SECRET=party.secret)
     walk = Walk(site, origin)
     assert walk.opens("/").text.startswith("Hello, Ada")
@@ -82,14 +71,12 @@ def test_hummingbird_signs_somebody_in(site, run):
 
 def test_jupyterhub_admits_by_groups(site, tmp_path, run):
     programs = installed("jupyterhub", "jupyterhub", "jupyterhub==6.1.1", "oauthenticator==17.4.0")
-    public, hub = free_port(), free_port()
-    origin = f"http://127.0.0.1:{hub}"
-    party = register(site, "jupyterhub", redirect_uri=f"{origin}/hub/oauth_callback")
-    settings = recipe("jupyterhub.md", "python").replace("https://id.example.com", site.origin)
-    settings = settings.replace("https://hub.example.com", origin).replace("bcs_…", party.secret)
+    party, hub, origin = register_here(site, "jupyterhub", "/hub/oauth_callback")
+    settings = recipe("jupyterhub.md", "python", {
+        "https://id.example.com": site.origin, "https://hub.example.com": origin, "bcs_…": party.secret})
     file = tmp_path / "jupyterhub_config.py"
     file.write_text((HERE / "jupyterhub_config.py").read_text() + settings + f"""
-c.JupyterHub.bind_url = "http://127.0.0.1:{public}/"
+c.JupyterHub.bind_url = "http://127.0.0.1:{free_port()}/"
 c.JupyterHub.hub_bind_url = "{origin}/"
 c.JupyterHub.cookie_secret_file = "{tmp_path}/cookie-secret"
 """)

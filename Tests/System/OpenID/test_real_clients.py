@@ -1,5 +1,4 @@
-"""Programs that others wrote sign people in: Apache's mod_auth_openidc, mozilla-django-oidc, and the library of GitLab
-and Rails. Authlib does in test_browser.py."""
+"""Programs that others wrote: mod_auth_openidc, mozilla-django-oidc, and the library of GitLab and Rails."""
 
 import sys
 from pathlib import Path
@@ -9,33 +8,26 @@ import pytest
 import requests
 
 from others import HERE, Walk, recipe
-from party import register, return_target
+from party import register_here, return_target
 from patience import PATIENCE, eventually
-from programs import Program, free_port
+from programs import Program
 
 
 @pytest.fixture(scope="module")
 def apache(site, tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("apache")
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(
-        site, "apache", "--offline", "--logout-uri", f"{origin}/public/", "--back-channel-logout-uri",
-        f"{origin}/private/callback?logout=backchannel", redirect_uri=f"{origin}/private/callback")
+    party, port, origin = register_here(
+        site, "apache", "/private/callback", "--offline", "--logout-uri", "{}/public/", "--back-channel-logout-uri",
+        "{}/private/callback?logout=backchannel")
     modules = "mpm_event authn_core authz_core authz_user alias dir rewrite auth_openidc".split()
-    loads = "\n".join(
-        f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
+    loads = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
     for name in ("private", "public"):
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(name)
     # As the page has it, with other names.
-    settings = recipe("mod_auth_openidc.md", "apache")
-    for old, new in {
+    settings = recipe("mod_auth_openidc.md", "apache", {
         "https://id.example.com": site.origin, "https://app.example.com": origin, "bcs_…": party.secret,
-        '"exec:/etc/apache2/oidc-passphrase"': "of-a-test",
-    }.items():
-        assert old in settings
-        settings = settings.replace(old, new)
+        '"exec:/etc/apache2/oidc-passphrase"': "of-a-test"})
     file = folder / "apache.conf"
     file.write_text(f"""
 ServerRoot {folder}
@@ -74,8 +66,7 @@ def test_mod_auth_openidc_signs_somebody_in(site, apache):
 
 def answered(walk: Walk, parameters: dict) -> requests.Response:
     """What the program makes of an answer to a sign-in that it has just begun."""
-    begun = walk.get("/private/").headers["Location"]
-    state = parse_qs(urlsplit(begun).query)["state"][0]
+    state = parse_qs(urlsplit(walk.get("/private/").headers["Location"]).query)["state"][0]
     return walk.get("/private/callback?" + urlencode({"state": state, "iss": walk.site.origin} | parameters))
 
 
@@ -83,7 +74,7 @@ def test_mod_auth_openidc_cancelled_sign_in_ends_on_its_page(site, apache):
     walk = Walk(site, apache)
     page = walk.browser.get(walk.browser.own(walk.get("/private/").headers["Location"]))
     back = walk.browser.cancel(return_target(page))
-    assert parse_qs(urlsplit(back.location).query)["error"] == ["access_denied"]
+    assert back.parameters()["error"] == "access_denied"
     answer = walk.program.get(back.location, timeout=PATIENCE)
     assert (answer.url, answer.text) == (f"{apache}/public/", "public")
 
@@ -111,8 +102,7 @@ def test_mod_auth_openidc_signs_out_here_too(site, apache):
     walk.opens("/private/")
     out = walk.get("/private/callback?logout=" + requests.compat.quote(f"{apache}/public/", safe=""))
     assert out.status_code == 302 and urlsplit(out.headers["Location"]).path == "/oidc/logout"
-    back = walk.browser.get(walk.browser.own(out.headers["Location"]))
-    assert back.location == f"{apache}/public/"
+    assert walk.browser.get(walk.browser.own(out.headers["Location"])).location == f"{apache}/public/"
     assert walk.browser.get("/account").status == 303, "signed out at Bramley"
     assert walk.get("/private/").status_code == 302, "and at the program"
 
@@ -130,16 +120,15 @@ def test_mod_auth_openidc_hears_of_a_sign_out(site, apache, way):
 
 
 def test_mod_auth_openidc_refreshes(site, apache):
-    """Each page with a new token; when there is none any more, its session ends."""
     walk = Walk(site, apache)
     walk.opens("/fresh/")
 
     def refreshed() -> int:
-        return site.operator.database(
-            "SELECT max(refreshed_at) FROM openid_grant WHERE client = 'apache' AND \"user\" = ?",
-            walk.browser.user())[0][0]
+        sql = "SELECT max(refreshed_at) FROM openid_grant WHERE client = 'apache' AND \"user\" = ?"
+        return site.operator.database(sql, user)[0][0]
 
-    user, before = walk.browser.user(), refreshed()
+    user = walk.browser.user()
+    before = refreshed()
     assert walk.get("/fresh/").text == "private" and refreshed() > before
     site.operator.bramley("users", "disable", user, "--yes")
     assert "Logged Out" in walk.get("/fresh/").text and walk.get("/fresh/").status_code == 302
@@ -147,11 +136,10 @@ def test_mod_auth_openidc_refreshes(site, apache):
 
 
 def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path, run):
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(site, "django", redirect_uri=f"{origin}/oidc/callback/")
-    run(port, sys.executable, "-B", HERE / "django_program.py", port, tmp_path / "django.db",
-        recipe("django.md", "python").replace("https://id.example.com", site.origin), CLIENT_SECRET=party.secret)
+    party, port, origin = register_here(site, "django", "/oidc/callback/")
+    settings = recipe("django.md", "python", {"https://id.example.com": site.origin})
+    run(port, sys.executable, "-B", HERE / "django_program.py", port, tmp_path / "django.db", settings,
+        CLIENT_SECRET=party.secret)
     walk = Walk(site, origin)
     assert walk.opens("/").json()["email"] == "ada@example.com"
     assert walk.get("/").status_code == 200, "its own session holds"
@@ -159,11 +147,8 @@ def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path, run):
 
 @pytest.mark.parametrize("name, place", [("gitlab", "/users/auth/openid_connect"), ("rails", "/auth/bramley")])
 def test_omniauth_signs_somebody_in(site, run, name, place):
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(site, name, redirect_uri=f"{origin}{place}/callback")
+    party, port, origin = register_here(site, name, f"{place}/callback")
     run(port, "ruby", HERE / "omniauth_program.rb", port, site.origin, party.secret, recipe(f"{name}.md", "ruby"),
         CLIENT_SECRET=party.secret)
     walk = Walk(site, origin)
-    told = walk.opens("/").json()
-    assert told == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}
+    assert walk.opens("/").json() == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}

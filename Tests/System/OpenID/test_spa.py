@@ -1,6 +1,5 @@
-"""docs/clients/spa.md in Chromium, on another site than Bramley: it renews without refresh tokens.
-
-The library's place is taken by a stand-in. By hand with the library, bundled into one module:
+"""docs/clients/spa.md in Chromium, on another site than Bramley: it renews without refresh tokens. By hand with the
+library, which otherwise has a stand-in:
 
     esbuild oidc-client-ts/src/index.ts --bundle --format=esm --outfile=oidc-client-ts.js
     OIDC_CLIENT_TS=that/file pytest Tests/System/OpenID/test_spa.py
@@ -14,9 +13,7 @@ import pytest
 
 from answering import Answering
 from others import recipe
-from party import register
-from programs import free_port
-from visitor import Visitor, use_fresh_tab
+from party import register_here
 
 LIBRARY = Path(os.environ.get("OIDC_CLIENT_TS", Path(__file__).with_name("oidc_client_stand_in.js")))
 PAGE = """<!doctype html>
@@ -40,11 +37,8 @@ def site(make_shared_site):
 
 @pytest.fixture(scope="module")
 def app(site):
-    port = free_port()
-    origin = f"http://127.0.0.1:{port}"
-    register(site, "spa", "--public", "--logout-uri", f"{origin}/", redirect_uri=f"{origin}/callback")
-    code = recipe("spa.md", "js")
-    code = code.replace("https://id.example.com", site.origin).replace("https://app.example.com", origin)
+    _, port, origin = register_here(site, "spa", "/callback", "--public", "--logout-uri", "{}/")
+    code = recipe("spa.md", "js", {"https://id.example.com": site.origin, "https://app.example.com": origin})
     files = {"/app.js": ("text/javascript", code), "/oidc-client-ts.js": ("text/javascript", LIBRARY.read_text())}
 
     def answer(request, _) -> tuple:
@@ -54,12 +48,6 @@ def app(site):
     server = Answering(answer, port)
     yield origin
     server.stop()
-
-
-@pytest.fixture
-def visitor(site, shared_browser):
-    use_fresh_tab(shared_browser)
-    return Visitor(shared_browser, site)
 
 
 def says(visitor, who: str) -> None:

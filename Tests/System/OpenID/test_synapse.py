@@ -1,5 +1,4 @@
-"""Matrix Synapse with the settings of docs/clients/synapse.md: a sign-in, and the logout by `sid`. Installs Synapse from
-PyPI into a virtual environment of its own."""
+"""Matrix Synapse of PyPI with the settings of docs/clients/synapse.md: a sign-in, and the logout by `sid`."""
 
 import json
 import re
@@ -10,9 +9,9 @@ import pytest
 import requests
 
 from others import Walk, installed, recipe
-from party import register
+from party import register_here
 from patience import PATIENCE, eventually
-from programs import Program, free_port
+from programs import Program
 
 pytestmark = pytest.mark.long
 
@@ -20,16 +19,16 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def synapse(site, tmp_path_factory):
     python = installed("synapse", "synapse_homeserver", "matrix-synapse==1.163.2", "authlib") / "python"
-    folder, port = tmp_path_factory.mktemp("synapse"), free_port()
-    origin = f"http://127.0.0.1:{port}"
-    party = register(
-        site, "synapse", "--back-channel-logout-uri", f"{origin}/_synapse/client/oidc/backchannel_logout",
-        redirect_uri=f"{origin}/_synapse/client/oidc/callback")
+    folder = tmp_path_factory.mktemp("synapse")
+    party, port, origin = register_here(
+        site, "synapse", "/_synapse/client/oidc/callback", "--back-channel-logout-uri",
+        "{}/_synapse/client/oidc/backchannel_logout")
     file = folder / "homeserver.yaml"
-    settings = recipe("synapse.md", "yaml").replace("https://id.example.com", site.origin).replace("bcs_…", party.secret)
-    # People here choose no names; and a test is on http.
-    settings = settings.replace("subject_claim: sub", 'subject_claim: sub\n        localpart_template: "{{ user.sub }}"')
-    settings = settings.replace("    issuer:", "    skip_verification: true\n    issuer:")
+    settings = recipe("synapse.md", "yaml", {
+        "https://id.example.com": site.origin, "bcs_…": party.secret,
+        # People here choose no names; and a test is on http.
+        "subject_claim: sub": 'subject_claim: sub\n        localpart_template: "{{ user.sub }}"',
+        "    issuer:": "    skip_verification: true\n    issuer:"})
     file.write_text(f"""
 server_name: matrix.example.com
 public_baseurl: {origin}/
@@ -61,16 +60,14 @@ class Visit(requests.Session):
 
 
 def sign_in(walk: Walk, person: str) -> str:
-    """An access token of Matrix."""
     walk.program = Visit()
     page = walk.opens(
         "/_matrix/client/v3/login/sso/redirect/oidc-apple?redirectUrl=https%3A%2F%2Fclient.example.com%2F", person)
     assert page.status_code == 200, page.text
     link = re.search(r'https://client\.example\.com/\?loginToken=[^"&<]+', page.text)
     assert link, page.text
-    token = parse_qs(urlsplit(link[0]).query)["loginToken"][0]
     done = requests.post(f"{walk.origin}/_matrix/client/v3/login", timeout=PATIENCE, data=json.dumps(
-        {"type": "m.login.token", "token": token}))
+        {"type": "m.login.token", "token": parse_qs(urlsplit(link[0]).query)["loginToken"][0]}))
     assert done.status_code == 200, done.text
     return done.json()["access_token"]
 
@@ -80,11 +77,10 @@ def who(walk: Walk, token: str) -> requests.Response:
                         headers={"Authorization": f"Bearer {token}"})
 
 
-@pytest.mark.parametrize("way", ["sign-out", "consent-revoked"])
-def test_a_matrix_session_ends_with_bramley_s(site, synapse, way):
+@pytest.mark.parametrize("way, person, others", [("sign-out", "ada", "ada"), ("consent-revoked", "chie", "boris")])
+def test_a_matrix_session_ends_with_bramley_s(site, synapse, way, person, others):
     walk, other = Walk(site, synapse), Walk(site, synapse)
-    person = {"sign-out": "ada", "consent-revoked": "chie"}[way]
-    token, elsewhere = sign_in(walk, person), sign_in(other, "boris" if way == "consent-revoked" else person)
+    token, elsewhere = sign_in(walk, person), sign_in(other, others)
     assert who(walk, token).json()["user_id"] == f"@{walk.browser.user()}:matrix.example.com"
     if way == "sign-out":
         walk.browser.sign_out()

@@ -1,11 +1,11 @@
 """Several windows of one browser sign in at the same moment: one session, whichever answer the browser gets last."""
 
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
 import pytest
 
 from party import Browser, register
+from patience import at_once
 from receiver import Receiver
 from web import SESSION, start_of
 
@@ -17,13 +17,12 @@ def together(site) -> list[Browser]:
     browser = Browser(site)
     forms = [browser.goes_to_apple(path=start_of(f"/account?window={number}")) for number in range(WINDOWS)]
 
-    def answered(form: str) -> Browser:
+    def answered(number: int) -> Browser:
         window = Browser(site, cookies=browser.cookies)
-        assert window.comes_back(form).status == 303
+        assert window.comes_back(forms[number]).status == 303
         return window
 
-    with ThreadPoolExecutor(WINDOWS) as pool:
-        return list(pool.map(answered, forms))
+    return at_once(WINDOWS, answered)
 
 
 def test_windows_that_sign_in_at_once_all_get_a_cookie_that_works(site):
@@ -46,8 +45,7 @@ def test_whichever_answer_comes_last_its_sign_out_ends_the_session_and_all_are_t
     receiver.close()
 
 
-@pytest.mark.parametrize("strip", [
-    ("id_token",), ("code",), ("id_token", "code"), ("forged",)])
+@pytest.mark.parametrize("strip", [("id_token",), ("code",), ("id_token", "code"), ("forged",)])
 def test_the_browsers_binding_alone_gets_no_token(site, strip):
     """Who knows the state and the binding, but not what Apple signed, is given no session again."""
     browser = Browser(site)

@@ -15,19 +15,17 @@ def cluster():
 
 
 @pytest.fixture
-def build(binaries, tmp_path, cluster):
+def build(request, binaries, tmp_path, cluster):
     """So many nodes over a new database, by default on the cluster of all tests."""
-    houses = []
+    request.addfinalizer(lambda: shutil.rmtree(tmp_path, ignore_errors=True))
 
     def build(count: int, settings: dict | None = None, own: Cluster | None = None, behind=None,
               starts: bool = True) -> House:
-        houses.append(House(binaries, tmp_path, own or cluster, count, settings, behind))
-        return houses[-1].start() if starts else houses[-1]
+        house = House(binaries, tmp_path, own or cluster, count, settings, behind)
+        request.addfinalizer(house.end)
+        return house.start() if starts else house
 
-    yield build
-    for house in houses:
-        house.end()
-    shutil.rmtree(tmp_path, ignore_errors=True)
+    return build
 
 
 @pytest.fixture
@@ -39,17 +37,14 @@ def own_cluster():
 
 
 @pytest.fixture
-def make_wire():
+def make_wire(request):
     """Networks to a cluster, or to the server of one at another port."""
-    wires = []
-
     def make(cluster: Cluster, port: int = 5432) -> Wire:
-        wires.append(Wire(cluster.folder, port))
-        return wires[-1]
+        wire = Wire(cluster.folder, port)
+        request.addfinalizer(wire.end)
+        return wire
 
-    yield make
-    for wire in wires:
-        wire.end()
+    return make
 
 
 @pytest.fixture

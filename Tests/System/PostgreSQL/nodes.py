@@ -15,9 +15,13 @@ from programs import ROOT, Program, Site, free_port, preloaded, write_private
 from web import FORM, Answer, Browser, call, cookie_field
 
 
+# Sessions that were told of more than once.
+CREATED_TWICE = ("SELECT count(*) FROM (SELECT session FROM event WHERE type = 'session.created' GROUP BY session"
+                 " HAVING count(*) > 1) AS twice")
+
+
 def wrong_clock(folder: Path) -> Path:
-    """A library for servers whose clock is wrong. (Debian's faketime changes the environment when it is loaded, after
-    which Swift no longer finds its arguments.)"""
+    """A library for servers whose clock is wrong. (After Debian's faketime, Swift no longer finds its arguments.)"""
     library = folder / "skew.so"
     return library if library.exists() else preloaded(ROOT / "Tests/Load/Chaos/skew.c", library)
 
@@ -26,7 +30,7 @@ class Node:
     """One server of several. All have the visitors' address, the sealing key and the database in common."""
 
     def __init__(self, name: str, site: Site, settings: dict):
-        self.site = site
+        self.site, self.origin, self.apple = site, site.origin, site.apple
         self.port, self.admin_port = free_port(), free_port()
         self.folder = site.folder / name
         self.folder.mkdir()
@@ -44,12 +48,10 @@ class Node:
         write_private(self.folder / "config.json", json.dumps(self.site.configuration(self.settings)).encode())
 
     def start(self) -> "Node":
-        clock = {}
-        if self.skew:
-            clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"}
+        clock = {"LD_PRELOAD": str(wrong_clock(self.site.folder)), "CLOCK_SKEW": f"{self.skew * 1000:.0f}"}
         self.program = Program(
             [str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log,
-            clock)
+            clock if self.skew else None)
         self.program.wait_for(self.port)
         return self
 
@@ -69,19 +71,9 @@ class Node:
         return done.stdout + done.stderr
 
     def json(self, *arguments: str):
-        """What a command prints for programs."""
         return json.loads(self.bramley(*arguments, "--json").splitlines()[0])
 
-    @property
-    def origin(self) -> str:
-        return self.site.origin
-
-    @property
-    def apple(self):
-        return self.site.apple
-
     def admin(self, path: str) -> Answer:
-        """Of the admin listener."""
         return call(self.admin_port, "GET", path)
 
     def call(self, method: str, path: str, headers: dict | None = None, body: str | None = None) -> Answer:
@@ -95,8 +87,6 @@ class Node:
                 [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]).encode())
             time.sleep(seconds)
 
-    # A visitor's steps.
-
     def begin(self, person: str) -> tuple[str, str]:
         """To Apple: the browser's cookie, and the form that comes back."""
         browser = Browser(self)
@@ -107,7 +97,6 @@ class Node:
         return self.call("POST", "/apple/callback", FORM | {"Cookie": binding, "Origin": self.apple.origin}, form)
 
     def sign_in(self, person: str) -> str:
-        """The cookie of the session."""
         done = self.come_back(*self.begin(person))
         assert done.status == 303 and done.session, done.body
         return done.session
@@ -116,8 +105,7 @@ class Node:
         return self.call("GET", "/auth/verify", {"Cookie": session}).status
 
     def sign_out(self, session: str) -> None:
-        done = self.call("POST", "/logout", {"Cookie": session, "Origin": self.site.origin}, "")
-        assert done.status == 303, done.body
+        self.call("POST", "/logout", {"Cookie": session, "Origin": self.site.origin}, "").must(303)
 
 
 class House:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from patience import PATIENCE, eventually
+from patience import PATIENCE, eventually, guarded
 from web import bearer
 
 # What a machine that is busy with other tests may add to what is promised.
@@ -42,8 +42,7 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
         "metrics": (lambda: node.admin("/metrics").status, 5, {200}),
         "healthz": (lambda: node.admin("/healthz").status, 1, {200}),
     }
-    seen = []
-    is_over = threading.Event()
+    seen, errors, is_over = [], [], threading.Event()
 
     def ask(name: str) -> None:
         while not is_over.is_set():
@@ -56,9 +55,7 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
         assert call() in answers
     go_on = stand_still(own_cluster)
     try:
-        threads = [threading.Thread(target=ask, args=(name,)) for name in kinds for _ in range(4)]
-        for thread in threads:
-            thread.start()
+        threads = [guarded(errors, is_over, ask, name) for name in kinds for _ in range(4)]
         time.sleep(2)
         begun = time.monotonic()
         # Many who ask at once do not wait for each other.
@@ -75,6 +72,7 @@ def test_nobody_waits_for_as_long_as_postgresql_hangs(own_cluster, build):
             thread.join(PATIENCE)
     finally:
         go_on()
+    assert not errors
     for name, (_, longest, answers) in kinds.items():
         took = [seconds for kind, seconds, _ in seen if kind == name]
         statuses = Counter(status for kind, _, status in seen if kind == name)

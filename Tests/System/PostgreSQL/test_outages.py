@@ -61,6 +61,5 @@ def test_a_restart_of_postgresql_needs_nobody(own_cluster, build):
 
 def test_a_refused_connection_string_shows_no_password(build):
     url = "host=/nowhere user=bramley password=word dbname=bramley"
-    node = build(1, {"storage.postgres.url": url}, starts=False).nodes[0]
-    answer = node.bramley("serve", code=1)
+    answer = build(1, {"storage.postgres.url": url}, starts=False).nodes[0].bramley("serve", code=1)
     assert "cannot be used" in answer and "word" not in answer.replace("password", ""), answer

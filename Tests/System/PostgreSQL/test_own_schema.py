@@ -10,11 +10,11 @@ import pytest
 from nodes import Node
 from patience import PATIENCE
 from postgres import Cluster
+from processes import finished
 
 
 class Place:
-    """A database of a role without further rights, in a cluster where everybody may create in `public`, as PostgreSQL 14
-    lets them; and a stranger who may connect."""
+    """An ordinary role's database where a stranger may connect and create in `public`, as PostgreSQL 14 allows."""
 
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
@@ -29,8 +29,7 @@ class Place:
         return f"{self.cluster.hosts} user={self.owner} dbname={self.name}{more}"
 
     def strangers(self, *sql: str, fails: bool = False) -> str:
-        command = self.cluster.psql(self.stranger, self.name, *sql)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd="/")
+        done = finished(*self.cluster.psql(self.stranger, self.name, *sql), cwd="/")
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -61,16 +60,15 @@ def test_functions_of_another_role_do_not_run_as_bramleys_role(node, ground):
         f"CREATE FUNCTION public.{name} RETURNS {answer} LANGUAGE plpgsql AS $$ BEGIN {body} {value}; END $$"
         for name, answer, value in (
             ("pg_advisory_xact_lock(integer)", "void", ""), ("substr(text, bigint, integer)", "text", "'x'"),
-            ("setval(regclass, integer)", "bigint", "1"),
-        )))
+            ("setval(regclass, integer)", "bigint", "1"))))
     for _ in range(2):
         node.start()
         assert node.verify(node.sign_in("ada")) == 204
         node.program.stop()
     assert ground.cluster.sql(f"SELECT rolconnlimit FROM pg_roles WHERE rolname = '{ground.owner}'") == "-1"
     assert ground.schemas() == ground.schemas("store_lock") == "bramley"
-    assert "permission denied" in ground.strangers("SELECT * FROM bramley.session", fails=True)
-    assert "permission denied" in ground.strangers("CREATE TABLE bramley.x ()", fails=True)
+    for sql in ("SELECT * FROM bramley.session", "CREATE TABLE bramley.x ()"):
+        assert "permission denied" in ground.strangers(sql, fails=True)
 
 
 def test_a_strangers_advisory_lock_holds_up_nobody(node, ground):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 
 from patience import eventually
 
@@ -11,9 +12,8 @@ def test_a_missing_database_or_role_is_reported_at_once(build, cluster):
     node = house.nodes[0]
     node.program.stop()
     for url, said in (
-        (cluster.url("nowhere"), 'database "nowhere" does not exist'),
-        (cluster.url(house.database).replace("user=postgres", "user=nobody"), 'role "nobody" does not exist'),
-    ):
+            (cluster.url("nowhere"), 'database "nowhere" does not exist'),
+            (cluster.url(house.database).replace("user=postgres", "user=nobody"), 'role "nobody" does not exist')):
         node.change({"storage.postgres.url": url})
         begun = time.monotonic()
         answer = node.bramley("serve", code=1).replace('\\"', '"')
@@ -33,11 +33,8 @@ def test_an_outage_is_logged_correctly_and_not_every_second(own_cluster, build):
     log = node.log.read_text()
     own_cluster.start()
     assert "sessions continue" not in log and "storage.directory" not in log + said, log + said
-    repeated = {}
-    for line in log.splitlines():
-        if " error " in line or '"error"' in line:
-            text = re.sub(r"^\S+ ", "", line)
-            repeated[text] = repeated.get(text, 0) + 1
+    repeated = Counter(
+        re.sub(r"^\S+ ", "", line) for line in log.splitlines() if " error " in line or '"error"' in line)
     assert not [text for text, count in repeated.items() if count > 3], repeated
 
 

@@ -1,5 +1,6 @@
 """The network between a server and PostgreSQL, which a test may cut or stop."""
 
+import contextlib
 import socket
 import threading
 from pathlib import Path
@@ -47,12 +48,12 @@ class Wire:
             with self.guard:
                 self.open |= {client, server}
             silent = threading.Event()
-            threading.Thread(target=self.ask, args=(client, server, silent), daemon=True).start()
-            threading.Thread(target=self.answer, args=(client, server, silent), daemon=True).start()
+            for work in (self.ask, self.answer):
+                threading.Thread(target=work, args=(client, server, silent), daemon=True).start()
 
     def ask(self, client: socket.socket, server: socket.socket, silent: threading.Event) -> None:
         writes = False
-        try:
+        with contextlib.suppress(OSError):
             while content := client.recv(65_536):
                 self.flows.wait()
                 writes = writes or b"store_lock" in content
@@ -70,19 +71,15 @@ class Wire:
                     break
                 if b"COMMIT" in content:
                     writes = False
-        except OSError:
-            pass
         self.close(client, server)
 
     def answer(self, client: socket.socket, server: socket.socket, silent: threading.Event) -> None:
-        try:
+        with contextlib.suppress(OSError):
             while not silent.is_set() and (content := server.recv(65_536)):
                 if silent.is_set():
                     return
                 self.flows.wait()
                 client.sendall(content)
-        except OSError:
-            pass
         if not silent.is_set():
             self.close(client, server)
 
@@ -90,14 +87,11 @@ class Wire:
         with self.guard:
             self.open -= set(sockets)
         for one in sockets:
-            try:
+            with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             one.close()
 
     def cut(self) -> None:
-        """All connections that are open now."""
         with self.guard:
             sockets = list(self.open)
         self.close(*sockets)

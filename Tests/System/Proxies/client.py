@@ -2,16 +2,15 @@
 
 import base64
 import http.client
-import json
 import os
 import re
 import socket
 import ssl
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import web
 from patience import PATIENCE
 from proxies import DOMAIN
 
@@ -20,34 +19,23 @@ PAGE = [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8"), ("Sec-Fetch-Mod
 FETCH = [("Accept", "*/*"), ("Sec-Fetch-Mode", "cors")]
 
 
-@dataclass
-class Answer:
-    status: int
-    headers: list[tuple[str, str]]
-    body: bytes
-
+class Answer(web.Answer):
     def __getitem__(self, name: str) -> str | None:
-        values = [value for key, value in self.headers if key.lower() == name.lower()]
-        assert len(values) <= 1, f"{name} is there {len(values)} times"
-        return values[0] if values else None
-
-    @property
-    def text(self) -> str:
-        return self.body.decode()
+        values = self.headers.get_all(name) or [None]
+        assert len(values) == 1, f"{name} is there {len(values)} times"
+        return values[0]
 
     @property
     def seen(self) -> "Seen":
-        """What the application saw."""
         assert self.status == 200, f"{self.status}: {self.text[:300]}"
-        return Seen(json.loads(self.body))
+        return Seen(self.json())
 
 
 class Seen:
     """A request as it arrived somewhere."""
 
     def __init__(self, values: dict):
-        self.method = values["method"]
-        self.target = values["target"]
+        self.method, self.target = values["method"], values["target"]
         self.headers = [(name, value) for name, value in values["headers"]]
         self.body = base64.b64decode(values.get("body", ""))
 
@@ -92,10 +80,8 @@ class Client:
         else:
             self.jar[domain, name] = value
 
-    def send(
-        self, url: str, fields: list[tuple[str, str]] = PAGE, method: str = "GET", body: bytes | None = None,
-        target: str | None = None,
-    ) -> Answer:
+    def send(self, url: str, fields: list[tuple[str, str]] = PAGE, method: str = "GET", body: bytes | None = None,
+             target: str | None = None) -> Answer:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection("127.0.0.1", timeout=PATIENCE)
         connection.sock = self.open(url)
@@ -106,8 +92,7 @@ class Client:
         names = {name.lower() for name, _ in fields}
         if "host" not in names:
             connection.putheader("Host", parts.netloc)
-        cookies = self.cookies(parts.hostname)
-        if cookies:
+        if cookies := self.cookies(parts.hostname):
             connection.putheader("Cookie", cookies)
         for name, value in fields:
             connection.putheader(name, value)
@@ -115,16 +100,13 @@ class Client:
         if body is not None and "transfer-encoding" not in names:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
-        response = connection.getresponse()
-        answer = Answer(response.status, response.getheaders(), response.read())
+        answer = Answer(connection.getresponse())
         connection.close()
-        for name, value in answer.headers:
-            if name.lower() == "set-cookie":
-                self.keep(parts.hostname, value)
+        for field in answer.headers.get_all("Set-Cookie") or []:
+            self.keep(parts.hostname, field)
         return answer
 
     def sign_in(self, apple, person: str, login_url: str | None = None) -> str:
-        """From the login page through Apple; where the callback leads to."""
         login_url = login_url or f"{self.id}/login"
         assert login_url.startswith(f"{self.id}/login")
         assert self.send(login_url).status == 200
@@ -143,8 +125,7 @@ class Client:
         lines = [
             f"GET {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Upgrade: websocket", "Connection: Upgrade",
             "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}",
-            f"Origin: {self.app}", "Sec-Fetch-Mode: websocket",
-        ]
+            f"Origin: {self.app}", "Sec-Fetch-Mode: websocket"]
         if cookies := self.cookies(parts.hostname):
             lines.append(f"Cookie: {cookies}")
         connection.sendall("\r\n".join(lines + ["", ""]).encode())

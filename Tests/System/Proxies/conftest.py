@@ -1,3 +1,4 @@
+import contextlib
 import json
 import shutil
 import tempfile
@@ -40,9 +41,7 @@ def folder():
 
 
 class Arrangement:
-    """A proxy, Bramley with the simulated Apple behind it, and the application.
-
-    - public_url: where Bramley is, if not beside the application."""
+    """A proxy, Bramley with the simulated Apple behind it, and the application. `public_url`: if not beside it."""
 
     def __init__(self, kind, binaries: Path, folder: Path, settings: dict | None = None, public_url: str | None = None,
                  rules: dict = RULES):
@@ -80,42 +79,41 @@ class Arrangement:
         self.application.stop()
 
 
+@pytest.fixture
+def arrange(request, binaries, folder):
+    """Starts an arrangement of a test's own: of a kind of proxy, with these settings besides."""
+    return lambda kind, settings: arranged(request, kind, binaries, folder, settings)
+
+
+def arranged(request, *arguments) -> Arrangement:
+    """A new one, which ends with the fixture that asks for it."""
+    arrangement = Arrangement(*arguments)
+    request.addfinalizer(arrangement.end)
+    return arrangement.start()
+
+
+@contextlib.contextmanager
+def in_front_of(kind, folder: Path, fields: dict | None = None):
+    """A proxy with two applications behind it, one of which stands in for Bramley: (client, stand-in, application)."""
+    bramley, application = Application(fields), Application()
+    proxy = kind(folder, free_ports(bramley.port, application.port))
+    try:
+        proxy.start()
+        yield Client(proxy.folder, proxy.ports.secure), bramley, application
+    finally:
+        for one in (proxy, bramley, application):
+            one.stop()
+
+
 @pytest.fixture(scope="module", params=list(ALL))
 def place(request, binaries, folder):
-    arrangement = Arrangement(ALL[request.param], binaries, folder)
-    try:
-        yield arrangement.start()
-    finally:
-        arrangement.end()
-
-
-@pytest.fixture
-def arrange(binaries, folder):
-    """Starts an arrangement of a test's own: of a kind of proxy, with these settings besides."""
-    arrangements = []
-
-    def arrange(kind, settings: dict) -> Arrangement:
-        arrangements.append(Arrangement(kind, binaries, folder, settings))
-        return arrangements[-1].start()
-
-    yield arrange
-    for arrangement in arrangements:
-        arrangement.end()
+    return arranged(request, ALL[request.param], binaries, folder)
 
 
 @pytest.fixture(scope="module", params=list(ALL))
 def stand_in(request, folder):
     """A proxy with a stand-in for Bramley that notes what it is asked: (proxy's client, stand-in, application)."""
-    bramley = Application({
-        "X-Auth-Request-User": "usr_x", "X-Auth-Request-Email": "", "X-Auth-Request-Preferred-Username": "usr_x",
-        "X-Auth-Request-Name": "Zo%C3%AB", "X-Auth-Request-Groups": "",
-    })
-    application = Application()
-    proxy = ALL[request.param](folder, free_ports(bramley.port, application.port))
-    try:
-        proxy.start()
-        yield Client(proxy.folder, proxy.ports.secure), bramley, application
-    finally:
-        proxy.stop()
-        bramley.stop()
-        application.stop()
+    with in_front_of(ALL[request.param], folder, {
+            "X-Auth-Request-User": "usr_x", "X-Auth-Request-Email": "", "X-Auth-Request-Preferred-Username": "usr_x",
+            "X-Auth-Request-Name": "Zo%C3%AB", "X-Auth-Request-Groups": ""}) as parts:
+        yield parts

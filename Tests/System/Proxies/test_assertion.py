@@ -52,6 +52,5 @@ def test_the_assertion_arrives_and_none_of_a_visitors_own(arrange, kind):
     # As many groups as there may be: longer than what proxies take by default.
     groups = ",".join(f"{number:02}{'g' * 62}" for number in range(64))
     place.site.operator.bramley("users", "groups", seen.one("X-Auth-Request-User"), "--set", groups)
-
     told = part_of(client.send(page, fields=forged).seen.one("X-Auth-Request-Assertion"))
     assert told["sub"] == seen.one("X-Auth-Request-User") and told["aud"] == "backend"

@@ -9,7 +9,7 @@ import pytest
 
 import real_browser
 from client import FETCH, PAGE, Client
-from conftest import Arrangement
+from conftest import Arrangement, arranged
 from proxies import DOCS, DOMAIN, Nginx, filled
 
 APP = f"https://app.{DOMAIN}"
@@ -28,8 +28,7 @@ class DocumentedNginx(Nginx):
 
     def __init__(self, folder, ports, file: str, others: str = ""):
         super().__init__(folder, ports)
-        self.file = file
-        self.others = others
+        self.file, self.others = file, others
 
     def site(self) -> str:
         return filled(f"oauth2-proxy/{self.file}.after.conf", {
@@ -67,16 +66,11 @@ server {{{{
 
 @pytest.fixture(scope="module", params=["sign-in-page", "redirect"])
 def make(request, binaries, folder):
-    made = []
-
     def make(public_url: str, others: str = "", settings: dict | None = None) -> Arrangement:
         kind = partial(DocumentedNginx, file=request.param, others=others)
-        made.append(Arrangement(kind, binaries, folder, settings, public_url, RULES))
-        return made[-1].start()
+        return arranged(request, kind, binaries, folder, settings, public_url, RULES)
 
-    yield make
-    for place in made:
-        place.end()
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +105,11 @@ def test_signed_out_signed_in_and_what_the_application_hears(shared):
     client.sign_in(shared.apple, "ada")
     seen = client.send(APP + "/page?a=1", PAGE + [
         ("X-User", "root"), ("X-Email", "root@example.com"), ("X-Access-Token", "forged")]).seen
-    assert seen.target == "/page?a=1"
-    assert seen.one("X-User").startswith("usr_")
+    assert seen.target == "/page?a=1" and seen.one("X-User").startswith("usr_")
     assert seen.one("X-Email") == seen.one("X-Preferred-Username") == "ada@example.com"
     assert not seen.all("X-Access-Token")
     info = client.send(f"{APP}/oauth2/userinfo", FETCH)
-    assert info.status == 200 and json.loads(info.body)["email"] == "ada@example.com"
+    assert info.status == 200 and info.json()["email"] == "ada@example.com"
     # By rules, with what those files send of a request.
     assert client.send(f"{APP}/admin/x").status == 403
 

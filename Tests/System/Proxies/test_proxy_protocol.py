@@ -1,5 +1,6 @@
 """HAProxy with the PROXY protocol in front of the server: who the client is."""
 
+import contextlib
 import http.client
 import json
 import ssl
@@ -48,8 +49,8 @@ class Front:
             """.replace("\n            ", "\n"))
         try:
             self.echo.wait_for(self.inner)
-            self.proxy = Program([HAProxy.path(), "-db", "-f", str(self.folder / "haproxy.cfg")],
-                                 self.folder / "haproxy.log")
+            self.proxy = Program(
+                [HAProxy.path(), "-db", "-f", str(self.folder / "haproxy.cfg")], self.folder / "haproxy.log")
             self.proxy.wait_for(self.port, host)
         except BaseException:
             self.echo.stop()
@@ -61,33 +62,28 @@ class Front:
 
     def ask(self, source: str, fields: dict[str, str] | None = None, requests: int = 1) -> list[str]:
         """The client that http-echo hears, by each of these requests on one connection."""
-        kind, options = http.client.HTTPConnection, {}
-        if self.tls:
-            context = ssl.create_default_context(cafile=self.folder / "example.pem")
-            context.check_hostname = False
-            kind, options = http.client.HTTPSConnection, {"context": context}
-        connection = kind(self.host, self.port, timeout=PATIENCE, source_address=(source, 0), **options)
-        try:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE, source_address=(source, 0))
+        with contextlib.closing(connection):
+            connection.connect()
+            if self.tls:
+                context = ssl.create_default_context(cafile=self.folder / "example.pem")
+                context.check_hostname = False
+                connection.sock = context.wrap_socket(connection.sock)
             answers = []
             for _ in range(requests):
                 connection.request("GET", "/who?am=i", headers=fields or {})
                 answers.append(json.load(connection.getresponse())["client"])
             return answers
-        finally:
-            connection.close()
 
 
 @pytest.fixture
-def start(binaries, folder):
-    fronts = []
-
+def start(request, binaries, folder):
     def start(way: str, **options) -> Front:
-        fronts.append(Front(binaries, folder, way, **options))
-        return fronts[-1]
+        front = Front(binaries, folder, way, **options)
+        request.addfinalizer(front.stop)
+        return front
 
-    yield start
-    for front in fronts:
-        front.stop()
+    return start
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

@@ -60,7 +60,6 @@ def ask(site, document, fields, target, method="GET", cookie=None) -> Answer:
 
 @pytest.fixture(scope="module")
 def cookie(site) -> str:
-    """Ada's session."""
     browser = Browser(site)
     assert browser.comes_back(browser.goes_to_apple()).status == 303
     return f"__Secure-bramley={browser.cookies['__Secure-bramley']}"

@@ -2,16 +2,15 @@
 
 import pytest
 
-from application import Application
-from client import PAGE, Client, Seen, echo
-from proxies import DOMAIN, Apache, HAProxy, free_ports
+from client import PAGE, Seen, echo
+from conftest import in_front_of
+from proxies import DOMAIN, Apache, HAProxy
 
 FORGED = [
     (name, value)
     for name in ("X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Method", "X-Original-URL",
                  "X-Original-Method", "x-forwarded-uri")
-    for value in ("/public/a", "evil.example")
-]
+    for value in ("/public/a", "evil.example")]
 
 
 def asked(bramley) -> Seen:
@@ -29,11 +28,9 @@ def test_description_is_the_proxys_own(stand_in, method):
     assert answer.seen.one("X-Forwarded-For") == "127.0.0.1"
     seen = asked(bramley)
     assert seen.method == "GET"
-    assert seen.one("X-Forwarded-Proto") == "https"
-    assert seen.one("X-Forwarded-Host") == f"app.{DOMAIN}:{client.port}"
-    assert seen.one("X-Forwarded-Uri") == target
-    assert seen.one("X-Forwarded-Method") == method
-    assert seen.one("X-Forwarded-For") == "127.0.0.1"
+    for name, value in {"Proto": "https", "Host": f"app.{DOMAIN}:{client.port}", "Uri": target, "Method": method,
+                        "For": "127.0.0.1"}.items():
+        assert seen.one(f"X-Forwarded-{name}") == value
 
 
 def test_bramleys_own_pages_hear_no_claims_either(stand_in):
@@ -51,16 +48,11 @@ def test_bramleys_own_pages_hear_no_claims_either(stand_in):
 def test_content_goes_to_the_application_alone(stand_in, chunked):
     client, bramley, _ = stand_in
     body = b"name=value&" * 20_000
-    if chunked:
-        framed = b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
-        answer = client.send(client.app + "/form", PAGE + [("Transfer-Encoding", "chunked")], "POST", framed)
-    else:
-        answer = client.send(client.app + "/form", PAGE, "POST", body)
-    assert answer.seen.body == body
+    fields = [("Transfer-Encoding", "chunked")] if chunked else []
+    framed = b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n" if chunked else body
+    assert client.send(client.app + "/form", PAGE + fields, "POST", framed).seen.body == body
     seen = asked(bramley)
-    assert seen.body == b""
-    assert seen.all("Content-Length") in ([], ["0"])
-    assert not seen.all("Transfer-Encoding")
+    assert seen.body == b"" and seen.all("Content-Length") in ([], ["0"]) and not seen.all("Transfer-Encoding")
 
 
 def test_upgrade_goes_to_the_application_alone(stand_in):
@@ -99,17 +91,9 @@ def test_a_visitors_connection_cannot_name_what_the_proxy_says(stand_in, name):
 @pytest.mark.parametrize("kind", [HAProxy, Apache])
 def test_only_204_lets_anybody_in(kind, folder):
     """Where a script of ours reads the answer: another program on Bramley's port opens nothing."""
-    other, application = Application(), Application()
-    proxy = kind(folder, free_ports(other.port, application.port))
-    try:
-        proxy.start()
-        client = Client(proxy.folder, proxy.ports.secure)
+    with in_front_of(kind, folder) as (client, other, application):
         assert client.send(client.app + "/x").status == 503
         assert len(other.seen) == 1 and not application.seen
-    finally:
-        proxy.stop()
-        other.stop()
-        application.stop()
 
 
 @pytest.mark.parametrize("host", ["app", "id"])

@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import ssl
-import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -14,7 +13,8 @@ import pytest
 from cryptography import x509
 
 from patience import PATIENCE, eventually
-from programs import ROOT, Program, Site, free_port, write_private
+from processes import output
+from programs import ROOT, Program, Site, free_port
 
 PAGE = ROOT / "docs/operate/network.md"
 HOST = "id.orchard.test"
@@ -24,17 +24,14 @@ class Pebble:
     """Let's Encrypt's test server: it asks the host for the answer to its challenge, and finds every host here."""
 
     def __init__(self, folder: Path, authority):
-        issued = authority.issue("localhost")
-        write_private(folder / "pebble.pem", issued.chain)
-        write_private(folder / "pebble.key", issued.key)
+        chain, key = authority.issue("localhost").write(folder, "pebble")
         self.trust = authority.write_root(folder / "pebble-root.pem")
-        api, management, names = free_port(), free_port(), free_port()
-        self.http_port = free_port()
+        api, management, names, self.http_port = (free_port() for _ in range(4))
         self.directory = f"https://localhost:{api}/dir"
         self.management = f"https://localhost:{management}"
         (folder / "pebble.json").write_text(json.dumps({"pebble": {
             "listenAddress": f"127.0.0.1:{api}", "managementListenAddress": f"127.0.0.1:{management}",
-            "certificate": str(folder / "pebble.pem"), "privateKey": str(folder / "pebble.key"),
+            "certificate": chain, "privateKey": key,
             "httpPort": self.http_port, "tlsPort": free_port(), "ocspResponderURL": "",
             "externalAccountBindingRequired": False}}))
         self.programs = [
@@ -87,11 +84,11 @@ def certbot(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:
     places = ["--config-dir", str(config), "--work-dir", str(folder / "certbot/work"), "--logs-dir", str(folder / "certbot/logs")]
     what = ["renew", "--force-renewal", "--no-random-sleep-on-renew"] if renew else [
         "certonly", "--standalone", "-d", HOST, "--agree-tos", "--register-unsafely-without-email"]
-    run(["certbot", *what, *places, "--non-interactive", "--server", pebble.directory, "--http-01-port",
-         str(pebble.http_port)], {"REQUESTS_CA_BUNDLE": str(pebble.trust)})
+    output("certbot", *what, *places, "--non-interactive", "--server", pebble.directory,
+           "--http-01-port", str(pebble.http_port), env=os.environ | {"REQUESTS_CA_BUNDLE": str(pebble.trust)})
     if not renew:
         assert not (folder / "tls").exists()
-        run([str(hook)], {"RENEWED_LINEAGE": str(config / "live" / HOST)})
+        output(hook, env=os.environ | {"RENEWED_LINEAGE": str(config / "live" / HOST)})
 
 
 def lego(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:
@@ -103,18 +100,12 @@ def lego(pebble: Pebble, folder: Path, hook: Path, renew: bool) -> None:
         f"exec {hook}\n")
     script.chmod(0o755)
     what = ["renew", "--days", "36500", "--no-random-sleep", "--renew-hook"] if renew else ["run", "--run-hook"]
-    run(["lego", "--path", str(folder / "lego"), "--server", pebble.directory, "--accept-tos", "--email", "a@example.com",
-         "--domains", HOST, "--http", "--http.port", f"127.0.0.1:{pebble.http_port}", *what, str(script)],
-        {"LEGO_CA_CERTIFICATES": str(pebble.trust)})
-
-
-def run(command: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, timeout=PATIENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output("lego", "--path", folder / "lego", "--server", pebble.directory, "--accept-tos", "--email", "a@example.com",
+           "--domains", HOST, "--http", "--http.port", f"127.0.0.1:{pebble.http_port}", *what, script,
+           env=os.environ | {"LEGO_CA_CERTIFICATES": str(pebble.trust)})
 
 
 def shown(site: Site, trust: str) -> int:
-    """The serial number of the certificate that a browser accepts for this name."""
     context = ssl.create_default_context(cadata=trust)
     with socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE) as plain, \
             context.wrap_socket(plain, server_hostname=HOST) as connection:
@@ -124,7 +115,7 @@ def shown(site: Site, trust: str) -> int:
 
 
 @pytest.mark.parametrize("client", [certbot, lego])
-def test_a_certificate_and_its_renewal(binaries, tmp_path, pebble, hook, client):
+def test_a_certificate_and_its_renewal(make_site, tmp_path, pebble, hook, client):
     folder = tmp_path / "tls"
 
     def modes() -> dict[str, int]:
@@ -133,16 +124,11 @@ def test_a_certificate_and_its_renewal(binaries, tmp_path, pebble, hook, client)
     client(pebble, tmp_path, hook, renew=False)
     expected = {"tls": 0o700, "fullchain.pem": 0o600, "privkey.pem": 0o600}
     assert modes() == expected
-    (tmp_path / "site").mkdir()
-    site = Site(binaries, tmp_path / "site", {
+    site = make_site({
         "publicURL": f"https://{HOST}", "server.certificateFile": str(folder / "fullchain.pem"),
         "server.privateKeyFile": str(folder / "privkey.pem")}, scheme="https")
-    site.start()
-    try:
-        first, trust = shown(site, pebble.root()), pebble.root()
-        client(pebble, tmp_path, hook, renew=True)
-        assert modes() == expected
-        eventually(lambda: shown(site, trust) != first, "the new certificate", site.server.text)
-        assert "certificate reloaded" in site.server.text()
-    finally:
-        site.end()
+    first, trust = shown(site, pebble.root()), pebble.root()
+    client(pebble, tmp_path, hook, renew=True)
+    assert modes() == expected
+    eventually(lambda: shown(site, trust) != first, "the new certificate", site.server.text)
+    assert "certificate reloaded" in site.server.text()

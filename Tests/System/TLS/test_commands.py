@@ -20,14 +20,14 @@ def test_a_valid_certificate_is_reported(check):
     assert run.returncode == 0, run.stderr
     assert "warning" not in run.stdout
     assert "for localhost, 127.0.0.1, until " in run.stdout
-    assert " leads to https://localhost:" in run.stdout
+    assert " redirects to  https://localhost:" in run.stdout
 
 
 def test_a_certificate_for_another_name_is_an_error_without_a_proxy(check, authority):
     pair = authority.issue("www.example.com")
     run = check(pair)
     assert run.returncode == 1
-    assert "is for www.example.com, and publicURL's host is localhost." in run.stderr
+    assert "is for www.example.com, but publicURL's host is localhost." in run.stderr
     assert check(pair, {"server.trustedProxies": ["127.0.0.1"]}).returncode == 0
 
 

@@ -5,14 +5,13 @@ import subprocess
 import pytest
 
 from echo import exchange
+from processes import finished
 from secure_site import SecureSite, get
 
 
 def s_client(site, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        ["openssl", "s_client", "-connect", f"127.0.0.1:{site.port}", "-servername", "localhost", "-CAfile",
-         str(site.trust), "-verify_return_error", *arguments],
-        input="", capture_output=True, text=True, timeout=60)
+    return finished("openssl", "s_client", "-connect", f"127.0.0.1:{site.port}", "-servername", "localhost",
+                    "-CAfile", site.trust, "-verify_return_error", *arguments)
 
 
 @pytest.fixture(scope="module")

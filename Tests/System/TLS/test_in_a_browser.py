@@ -3,6 +3,7 @@
 import pytest
 
 from visitor import Visitor, start_browser
+from web import SESSION
 
 
 @pytest.fixture
@@ -23,9 +24,8 @@ def test_signing_in_and_out_and_being_told_by_apple(site, visitor):
     visitor.signs_in("ada")
     assert visitor.driver.current_url.startswith("https://localhost:")
     assert visitor.heading() == "Ada Byron"
-    cookie = visitor.cookies()["__Host-bramley"]
-    assert cookie["secure"] and cookie["httpOnly"]
-    assert visitor.is_signed_in()
+    cookie = visitor.cookies()[SESSION]
+    assert cookie["secure"] and cookie["httpOnly"] and visitor.is_signed_in()
     # Apple's servers come by TLS as well, and believe the certificate.
     site.apple.notify("consent-revoked", "ada")
     assert not visitor.is_signed_in()

@@ -1,12 +1,12 @@
 """The plain port: it leads to https at publicURL's host, and does nothing else."""
 
+import contextlib
 import http.client
 import select
-import socket
 
 import pytest
 
-from echo import exchange
+from echo import connect, exchange
 from patience import PATIENCE, eventually
 from secure_site import SecureSite, get
 
@@ -36,7 +36,6 @@ def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, s
     assert answer.headers["Set-Cookie"] is None
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert (answer.content == b"") == (method == "HEAD")
-    # And the connection is good for another.
     assert get(connection, "/again").headers["Location"] == redirecting.origin + "/again"
     connection.close()
 
@@ -67,15 +66,10 @@ def test_malformed_requests_are_refused(redirecting, request_bytes, status):
 
 def test_connections_to_the_plain_port_count_towards_the_limits(redirecting):
     """One address cannot have more than its share by way of the second port."""
-    held = []
-    try:
-        for _ in range(40):
-            held.append(socket.create_connection(("127.0.0.1", redirecting.redirect_port), timeout=PATIENCE))
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connect(("127.0.0.1", redirecting.redirect_port))) for _ in range(40)]
         # Those that were not let in are closed at once, the others wait for a request.
         eventually(lambda: len(select.select(held, [], [], 0)[0]) >= 20, "the end of what is too much")
-    finally:
-        for connection in held:
-            connection.close()
 
     def is_served() -> bool:
         try:

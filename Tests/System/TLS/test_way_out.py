@@ -41,15 +41,11 @@ def tunnels():
 
 
 @pytest.fixture
-def site(binaries, tmp_path, authority, monkeypatch) -> SecureSite:
+def site(make_secure_site, authority) -> SecureSite:
     """On a name that nothing but the proxy knows."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.write_root(tmp_path / "trusted.pem")))
-    folder = tmp_path / "site"
-    folder.mkdir()
-    site = SecureSite(binaries, folder, {}, authority, authority.issue(HOST, "localhost"))
+    site = make_secure_site(pair=authority.issue(HOST, "localhost"), start=False)
     site.configure({"publicURL": f"https://{HOST}:{site.port}"})
-    yield site.start()
-    site.end()
+    return site.start()
 
 
 def run(site, *command: str, **environment: str) -> subprocess.CompletedProcess:
@@ -61,10 +57,8 @@ def checks(site, **environment: str) -> dict[str, dict]:
 
 
 def test_https_goes_through_the_proxy_and_its_tls_is_with_the_server(site, tunnels):
-    address = f"http://127.0.0.1:{tunnels.port}"
-    found = checks(site, HTTPS_PROXY=address)
-    assert found["tls"]["state"] == "good"
-    assert found["callback"]["state"] == found["notifications"]["state"] == "good"
+    found = checks(site, HTTPS_PROXY=f"http://127.0.0.1:{tunnels.port}")
+    assert found["tls"]["state"] == found["callback"]["state"] == found["notifications"]["state"] == "good"
     assert f"127.0.0.1:{tunnels.port}" in found["outbound_proxy"]["detail"]
     assert set(tunnels.asked) == {f"CONNECT {HOST}:{site.port} HTTP/1.1"}
     # Nothing that is plain, and nothing on this machine.

@@ -15,7 +15,7 @@ from web import call
 class TwoEndpoints:
     """Bramley with two applications: the second wants to know of deletions and nothing else."""
 
-    def __init__(self, binaries, folder):
+    def __init__(self, make_site, folder):
         self.refuses = set()
         self.receivers = self.app, self.audit = [
             Receiver(lambda arrival, name=name: status(410 if name in self.refuses else 204)) for name in ("app", "audit")]
@@ -25,36 +25,26 @@ class TwoEndpoints:
             paths.append(str(folder / f"{name}.secret"))
             write_private(folder / f"{name}.secret", secret.encode())
         self.urls = [receiver.url() for receiver in self.receivers]
-        self.site = Sender(binaries, folder, self.urls, {
-            "webhooks.secretFile": paths,
-            "webhooks.events": ["session.created", "account.deleted", f"{self.urls[1]} account.deleted"]})
-        self.site.start()
+        events = ["session.created", "account.deleted", f"{self.urls[1]} account.deleted"]
+        self.site = make_site({"webhooks.secretFile": paths, "webhooks.events": events}, Sender, urls=self.urls)
         self.operator = self.site.operator
-
-    def key(self, *scopes: str) -> str:
-        return self.operator.json("api-keys", "create", "test", "--scopes", ",".join(scopes))["key"]
 
     def call(self, method: str, path: str, key: str, content: dict | None = None) -> tuple[int, dict]:
         answer = call(self.site, method, "/api/v1/webhooks" + path, body=content, token=key)
         return answer.status, answer.json()
 
-    def audit_log(self) -> list[tuple]:
-        return self.operator.database(
-            "SELECT type, actor, object FROM audit WHERE type LIKE 'webhook.%' ORDER BY sequence")
-
 
 @pytest.fixture
-def place(binaries, tmp_path):
-    place = TwoEndpoints(binaries, tmp_path)
+def place(make_site, tmp_path):
+    place = TwoEndpoints(make_site, tmp_path)
     yield place
     place.site.end()
-    place.app.close()
-    place.audit.close()
+    for receiver in place.receivers:
+        receiver.close()
 
 
 def test_each_endpoint_has_its_secret_and_its_filter(place):
-    person = place.site.new_person()
-    place.site.sign_in(person)
+    place.site.sign_in()
     place.app.wait_for(lambda arrivals: arrivals, "the sign-in")
     [(user,)] = place.operator.database("SELECT id FROM user")
     place.operator.bramley("users", "delete", user, "--yes")
@@ -71,12 +61,11 @@ def test_each_endpoint_has_its_secret_and_its_filter(place):
 
 
 def test_a_backend_looks_after_the_queue(place):
-    reading, writing = place.key("webhooks:read"), place.key("webhooks:write")
+    reading, writing = place.operator.key("webhooks:read"), place.operator.key("webhooks:write")
     code, listed = place.call("GET", "", reading)
     assert code == 200 and [item["url"] for item in listed["items"]] == place.urls
     assert [item["events"] for item in listed["items"]] == [["session.created", "account.deleted"], ["account.deleted"]]
     assert place.call("GET", "", writing)[0] == 403 and place.call("POST", "/retry", reading, {"allDead": True})[0] == 403
-
     # A test reaches whoever it is for, signed for them, though their filter names no such type.
     code, tested = place.call("POST", "/test", writing, {"endpoint": place.urls[1]})
     assert (code, tested["delivered"], tested["status"]) == (200, True, 204)
@@ -84,18 +73,15 @@ def test_a_backend_looks_after_the_queue(place):
     assert arrival.id == tested["id"] and json.loads(arrival.body)["type"] == "webhook.test"
     assert Webhook(place.secrets[1]).verify(arrival.body, arrival.headers)
     assert place.call("POST", "/test", writing, {"endpoint": "http://127.0.0.1:9/"})[0] == 404
-
     # The command does the same, and says by its exit code what came of it.
-    done = place.site.command("test", place.urls[0])
-    assert done.returncode == 0 and "took evt_" in done.stdout, done.stderr
+    done = place.site.operator.run("webhooks", "test", place.urls[0])
+    assert done.returncode == 0 and "accepted evt_" in done.stdout, done.stderr
     place.refuses.add("app")
-    done = place.site.command("test", place.urls[0])
+    done = place.site.operator.run("webhooks", "test", place.urls[0])
     assert done.returncode == 1 and "status 410" in done.stderr, done.stdout
-    # A test stops no endpoint.
     assert [item["state"] for item in place.call("GET", "", reading)[1]["items"]] == ["ok", "ok"]
-
     # 410 to an event does; the API lets it go on.
-    place.site.sign_in(place.site.new_person())
+    place.site.sign_in()
     place.app.wait_for(lambda arrivals: any(json.loads(a.body)["type"] == "session.created" for a in arrivals), "the event")
 
     def stopped() -> list[dict]:
@@ -108,6 +94,7 @@ def test_a_backend_looks_after_the_queue(place):
     assert place.call("POST", "/retry", writing, {"endpoint": stopped["url"]}) == (200, {"retried": 1})
     place.app.wait_for(lambda arrivals: arrivals[-1].accepted, "the event again")
     app, audit = (url.removesuffix("/hook") for url in place.urls)
-    assert place.audit_log() == [
+    sql = "SELECT type, actor, object FROM audit WHERE type LIKE 'webhook.%' ORDER BY sequence"
+    assert place.operator.database(sql) == [
         ("webhook.tested", "application", audit), ("webhook.tested", "operator", app), ("webhook.tested", "operator", app),
         ("webhook.retried", "application", app)]

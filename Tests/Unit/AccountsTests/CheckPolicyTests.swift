@@ -80,7 +80,7 @@ import Testing
 
     @Test("pauses double to a quarter of an hour; after each, one check alone; an answer ends it")
     func grows() {
-        var backOff = CheckBackOff()
+        var backOff = CheckPace(rate: 20)
         var now = start
         var pauses: [Int64] = []
         #expect(backOff.room(capacity: 16, inFlight: 3, at: now) == 13)
@@ -99,7 +99,7 @@ import Testing
 
     @Test("those in flight together fail as one, and an answer to one of them ends nothing")
     func together() {
-        var backOff = CheckBackOff()
+        var backOff = CheckPace(rate: 20)
         for _ in 0..<16 { backOff.failed(spell: 0, isThrottled: false, retryAfter: nil, at: start) }
         #expect(backOff.failures == 1)
         backOff.answered(spell: 0)
@@ -110,7 +110,7 @@ import Testing
     @Test("429 waits a minute at least, Retry-After is honoured up to an hour")
     func throttled() {
         for (retryAfter, wait): (Int64?, Int64) in [(nil, 60), (10_000, 60), (300_000, 300), (999_000_000, 3_600)] {
-            var backOff = CheckBackOff()
+            var backOff = CheckPace(rate: 20)
             backOff.failed(spell: 0, isThrottled: true, retryAfter: retryAfter, at: start)
             let end = start.adding(seconds: wait)
             #expect(backOff.room(capacity: 4, inFlight: 0, at: end.adding(milliseconds: -1)) == 0)
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func aClockSetBackIsNotWaitedFor() {
-        var backOff = CheckBackOff()
+        var backOff = CheckPace(rate: 20)
         backOff.failed(spell: 0, isThrottled: true, retryAfter: nil, at: start)
         #expect(backOff.room(capacity: 4, inFlight: 0, at: start.adding(seconds: -86_400)) == 1)
     }

@@ -215,7 +215,7 @@ import Testing
                     let notification = AppleNotification(
                         id: "1", type: type, clientID: ClientID("c"), eventTime: time, payload: "{}")
                     let effect = NotificationEffect(
-                        of: notification, lastSignIn: Self.lastSignIn, told: LastTold(), address: nil,
+                        of: notification, lastSignIn: Self.lastSignIn, reports: LastReports(), address: nil,
                         onAccountDeleted: policy)
                     let after = CredentialStatus.transition(from: authorized, on: event, lastSignIn: Self.lastSignIn)
                     guard case .end(_, let loss) = effect else {

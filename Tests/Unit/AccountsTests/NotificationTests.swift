@@ -101,12 +101,12 @@ import Testing
             id: UserID(unchecked: "usr_1"), state: .active,
             email: EmailAddress(address: "a@x", isVerified: true, isPrivate: true), emailForwarding: false,
             appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
-        var told = LastTold()
-        #expect(user.absorb(claims, firstConsent: nil, told: &told) == [])
+        var reports = LastReports()
+        #expect(user.absorb(claims, firstConsent: nil, reports: &reports) == [])
         #expect(user.email?.address == "a@x")
         var moved = claims
         moved.email = EmailAddress(address: "b@x", isVerified: true, isPrivate: true)
-        #expect(user.absorb(moved, firstConsent: nil, told: &told) == ["email", "emailForwarding"])
+        #expect(user.absorb(moved, firstConsent: nil, reports: &reports) == ["email", "emailForwarding"])
         #expect(user.emailForwarding == nil)
     }
 }

@@ -111,14 +111,14 @@ struct SignInBench {
 
     var store: Database { database.store }
 
-    init(policy: SignUpPolicy = .open, nativeNonce: NativeNonce = .sha256, log: LogRecorder = LogRecorder()) {
+    init(policy: SignUpPolicy = .open, nativeNonceIsRaw: Bool = false, log: LogRecorder = LogRecorder()) {
         clock = ManualClock()
         apple = FakeApple(clock: clock)
         database = TestDatabase(limits: Self.limits, clock: clock)
         key = .generate()
         keyring = SealingKeyring(current: key, previous: [])
         var configuration = SignInConfiguration(signUp: policy)
-        configuration.nativeNonce = nativeNonce
+        configuration.nativeNonceIsRaw = nativeNonceIsRaw
         signIn = SignIn(
             provider: apple, database: database.store, keyring: keyring,
             configuration: configuration, returnTargets: targets,

@@ -41,7 +41,7 @@ struct AppleNotificationTests {
     @Test(arguments: [
         ("email-disabled", AppleNotification.Kind.emailDisabled), ("email-enabled", .emailEnabled),
         ("consent-revoked", .consentRevoked), ("account-delete", .accountDeleted), ("account-deleted", .accountDeleted),
-        ("something-new", .unknown("something-new")),
+        ("something-new", .unknown),
     ])
     func readsEveryType(type: String, kind: AppleNotification.Kind) async throws {
         let payload = try apple.signer.jwt(claims: Claims.notification(type).json, kid: IndependentSigner.firstKey)

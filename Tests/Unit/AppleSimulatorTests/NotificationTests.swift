@@ -80,7 +80,7 @@ import Testing
         #expect(refused["deliveries"]?.arrayValue?.first?["status"] == 503)
         fixture.transport.state.withLock { $0.answer = .failure(.timeout) }
         let failed = try await fixture.control(.post, "notifications", ["type": "x", "person": "ada"]).json
-        #expect(failed["deliveries"]?.arrayValue?.first?["failure"] == "no whole answer in time")
+        #expect(failed["deliveries"]?.arrayValue?.first?["failure"] == "no complete answer in time")
         #expect(failed["deliveries"]?.arrayValue?.first?["status"] == .null)
     }
 

@@ -20,28 +20,28 @@ import Testing
     }
 
     @Test func saysNothingWhileEveryConnectionIsKept() {
-        var report = AdmissionReport(logger: log.logger)
+        var watch = AdmissionWatch(wanted: 100, logger: log.logger)
         for second in 0..<120 {
-            report.check(at: AdmissionTally(), now: start.adding(milliseconds: Int64(second) * 1000))
+            watch.report(AdmissionTally(), now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.isEmpty)
     }
 
     @Test func tellsTheFirstAtOnceAndThenTheNumbersSinceOnceAMinute() {
-        var report = AdmissionReport(logger: log.logger)
-        report.check(at: Self.tally(refused: 3), now: start)
+        var watch = AdmissionWatch(wanted: 100, logger: log.logger)
+        watch.report(Self.tally(refused: 3), now: start)
         #expect(log.lines.count == 1)
         for second in 1..<60 {
-            report.check(
-                at: Self.tally(refused: 3 + second, shed: 7), now: start.adding(milliseconds: Int64(second) * 1000))
+            watch.report(
+                Self.tally(refused: 3 + second, shed: 7), now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.count == 1)
-        report.check(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: AdmissionReport.pause))
+        watch.report(Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: AdmissionWatch.pause))
         #expect(log.lines.count == 2)
         #expect(log.lines.last?.contains("limits.connections=67") == true, "\(log.lines)")
         #expect(log.lines.last?.contains("idle=7") == true, "\(log.lines)")
         // Nothing new: nothing to say, whatever the time.
-        report.check(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: 10 * AdmissionReport.pause))
+        watch.report(Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: 10 * AdmissionWatch.pause))
         #expect(log.lines.count == 2)
     }
 
@@ -52,8 +52,8 @@ import Testing
             (tally(shed: 5), "idle"), (tally(withoutDescriptor: 5), "descriptors"),
         ])
     func namesTheCause(tally: AdmissionTally, name: String) {
-        var report = AdmissionReport(logger: log.logger)
-        report.check(at: tally, now: start)
+        var watch = AdmissionWatch(wanted: 100, logger: log.logger)
+        watch.report(tally, now: start)
         #expect(log.lines.first?.hasPrefix("warning connections closed: limit reached") == true)
         for other in ["limits.connections", "limits.connectionsPerAddress", "idle", "descriptors"] {
             let expected = other == name ? 5 : 0

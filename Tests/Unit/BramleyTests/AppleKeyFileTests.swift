@@ -8,8 +8,8 @@ import Testing
     private static let files: [(name: String, text: String, said: String)] = [
         ("empty", "", "is empty."),
         ("blank", " \n\r\n", "is empty."),
-        ("no key at all", "hunter2", "holds no P-256 private key."),
-        ("two keys", TestKeys.first + TestKeys.first, "holds more than one key or certificate."),
+        ("no key at all", "hunter2", "contains no P-256 private key."),
+        ("two keys", TestKeys.first + TestKeys.first, "contains more than one key or certificate."),
         ("ssh", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI ada@example.com", "is a public key, not a private one."),
         (
             "cut short", String(TestKeys.first.split(separator: "\n").prefix(2).joined(separator: "\n")),
@@ -39,7 +39,7 @@ import Testing
         ),
         (
             "the name of a file", "keys/AuthKey_F6G7H8I9J0.p8",
-            "is the name of a file: give it in the key whose name ends with File."
+            "is the name of a file: set it in the key whose name ends in File."
         ),
     ]
 

@@ -24,7 +24,7 @@ import Testing
     @Test func aWholeConfigurationNeedsNone() throws {
         #expect(try warnings().isEmpty)
         let summary = CheckCommand.summary(of: try load())
-        #expect(summary.contains("The configuration is good."))
+        #expect(summary.contains("The configuration is valid."))
     }
 
     /// Regression: `check` called a configuration good by which every notification of Apple's is refused.
@@ -35,8 +35,8 @@ import Testing
         #expect(warning.fault.contains("notifications") && warning.fault.contains("will be refused"))
         #expect(warning.remedy.contains("primary App ID that com.example.web is grouped with"))
         let summary = CheckCommand.summary(of: try load(changes))
-        #expect(!summary.contains("The configuration is good."))
-        #expect(summary.contains("The configuration can be used, with 1 warning above."))
+        #expect(!summary.contains("The configuration is valid."))
+        #expect(summary.contains("The configuration is valid, with 1 warning above."))
     }
 
     /// The simulated Apple addresses a server that names no app all the same.

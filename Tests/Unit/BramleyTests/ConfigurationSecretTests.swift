@@ -26,7 +26,10 @@ struct ConfigurationSecretTests {
     /// Never the text itself.
     @Test(arguments: [
         ("00112233", "has 8 digits"), (String(sealingKey.dropLast()), "has 63 digits"),
-        (String(sealingKey.prefix(32)) + "\n" + sealingKey.dropFirst(32), "has blanks or line ends between its digits"),
+        (
+            String(sealingKey.prefix(32)) + "\n" + sealingKey.dropFirst(32),
+            "has spaces or line breaks between its digits"
+        ),
         ("!" + sealingKey.dropFirst(), "has 1 characters that are not hexadecimal digits"),
     ])
     func saysWhatASealingKeyHasInTheWay(text: String, says: String) throws {

@@ -109,9 +109,9 @@ struct ConfigurationValidationTests {
                 "sessions.idleTimeout"
             ])
         #expect(
-            try fixture.load(["sessions": ["lifetime": 100, "idleTimeout": 100]]).configuration.web.sessions.limits
+            try fixture.load(["sessions": ["lifetime": 100, "idleTimeout": 100]]).configuration.web.sessionLimits
                 .idleTimeout == 100)
-        #expect(try fixture.load(["sessions": ["lifetime": 100]]).configuration.web.sessions.limits.idleTimeout == 100)
+        #expect(try fixture.load(["sessions": ["lifetime": 100]]).configuration.web.sessionLimits.idleTimeout == 100)
     }
 
     @Test(arguments: [

@@ -17,12 +17,12 @@ import Testing
         "connections get the descriptors that the server's own files leave, less a reserve",
         arguments: [(64, 34, 18), (1024, 34, 926), (65_536, 40, 65_432), (40, 34, 1), (10, 34, 1)])
     func counts(limit: Int, own: Int, room: Int) {
-        #expect(DescriptorRoom.room(limit: limit, own: own) == room)
+        #expect(AdmissionWatch.room(limit: limit, own: own) == room)
     }
 
     @Test func aLowLimitIsToldOnceAndHeldAndItsEndIsToldToo() {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 1_000)
-        var room = DescriptorRoom(wanted: 100, logger: log.logger)
+        var room = AdmissionWatch(wanted: 100, logger: log.logger)
         room.check(limit: 100_000, own: 34, admission)
         #expect(log.lines.isEmpty)
         for _ in 0..<10 { room.check(limit: 64, own: 34, admission) }
@@ -44,7 +44,7 @@ import Testing
 
     @Test func configuredLimitIsNotReportedAsAShortageOfDescriptors() {
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 1_000)
-        var room = DescriptorRoom(wanted: 10, logger: log.logger)
+        var room = AdmissionWatch(wanted: 10, logger: log.logger)
         room.check(limit: 200, own: 34, admission)
         #expect(log.lines.isEmpty)
         #expect(admitted(admission) == 10)

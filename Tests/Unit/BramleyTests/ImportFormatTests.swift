@@ -253,7 +253,7 @@ import Testing
         ] as [(ImportFormat, [String], String)])
     func advice(format: ImportFormat, lines: [String], says: String) {
         var advice = ImportAdvice(format)
-        for line in lines { advice.look(at: Array(line.utf8)) }
+        for line in lines { advice.inspect(Array(line.utf8)) }
         #expect(advice.text.contains(says), "\(advice.text)")
     }
 

@@ -204,7 +204,7 @@ struct PagesConfigurationTests {
         let failure = #expect(throws: CommandFailure.self) {
             try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: false)
         }
-        #expect(failure?.description.hasPrefix("\(place) is there already, and nothing was written. ") == true)
+        #expect(failure?.description.hasPrefix("\(place) already exists. Nothing was written. ") == true)
         #expect(try String(contentsOfFile: place, encoding: .utf8) == "mine")
         #expect(!FileManager.default.fileExists(atPath: directory.appending(path: "strings/en.json").path))
         _ = try PagesCommand.Export.write(Self.embedded, to: directory.path, replacing: true)

@@ -49,7 +49,7 @@ import Testing
     @Test(
         "each cause has its advice",
         arguments: [
-            (StoreError.unavailable("13 (database or disk is full)"), "make room"),
+            (StoreError.unavailable("13 (database or disk is full)"), "free space"),
             (.unavailable("778 (disk I/O error)"), "read-only"), (.busy("5 (database is locked)"), "fuser"),
             (.corrupt("11 (malformed)"), "backup"),
         ])

@@ -68,12 +68,10 @@ enum AllowLists {
 
     /// Threads beside the event loops, by file.
     static let threads: [String: String] = [
-        "Sources/Sockets/EventLoop/EventLoopGroup.swift": "the loops themselves",
+        "Sources/Sockets/System/SystemThread.swift":
+            "the loops; getaddrinfo(3), which blocks, for each look-up in flight; the log, which blocks when nobody reads",
         "Sources/Storage/Engine/ConnectionQueue.swift":
             "databases block on disks, locks and networks; a queue for each connection",
-        "Sources/Sockets/Addresses/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
-        "Sources/Sockets/EventLoop/WakeableThread.swift":
-            "writing the log blocks when nobody reads it; one thread of the process",
     ]
 
     /// The longest file of ours, in lines.

@@ -111,10 +111,10 @@ import Testing
             (.connect("\(StreamError.broken(113))"), "no connection: no route to host"),
             (.tls("certificate: certificate has expired"), "TLS failed: certificate: certificate has expired"),
             (.tls("\(StreamError.broken(104))"), "TLS failed: connection reset by peer"),
-            (.inside, "the host has no public address, and others are not for addresses that came by the API"),
-            (.timeout, "no whole answer in time"),
-            (.closed, "the connection was closed before the answer was whole"),
-            (.malformed("invalid status line"), "no HTTP: invalid status line"),
+            (.inside, "the host has no public address, and the address was registered through the API"),
+            (.timeout, "no complete answer in time"),
+            (.closed, "the connection was closed before the answer was complete"),
+            (.malformed("invalid status line"), "not an HTTP answer: invalid status line"),
             (.tooLarge, "the answer is too long"),
         ] as [(HTTPClientError, String)])
     func wordsOfErrors(error: HTTPClientError, words: String) {

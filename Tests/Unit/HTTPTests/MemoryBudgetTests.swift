@@ -99,7 +99,12 @@ import Testing
             #expect(refused.hasPrefix("HTTP/1.1 503 "), "\(refused.prefix(100))")
             holder.close()
             while configuration.memory.taken > 0 { await Task.yield() }
-            #expect(try await peer.exchange([head + "\r\n"]).hasPrefix("HTTP/1.1 200 "))
+            // A kernel that takes the answer in two parts makes it wait, and there is no room for that.
+            var answer = ""
+            while !answer.hasPrefix("HTTP/1.1 200 "), Deadline.now < limit {
+                answer = try await peer.exchange([head + "\r\n"])
+            }
+            #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(500))")
         }
     }
 

@@ -45,7 +45,12 @@ import Testing
         stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
         defer { stream.close() }
         var buffer = [UInt8](repeating: 0, count: 8192)
-        while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+        var length = 0
+        while let count = try? await stream.read(into: &buffer, at: length), count > 0 {
+            length += count
+            // A head may come in pieces.
+            guard buffer[..<length].suffix(4).elementsEqual("\r\n\r\n".utf8) else { continue }
+            length = 0
             let answer = "HTTP/1.1 418 Here\r\nContent-Length: 0\r\n\r\n"
             guard (try? await stream.write(Array(answer.utf8))) != nil else { return }
         }

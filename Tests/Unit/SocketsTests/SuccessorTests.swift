@@ -19,7 +19,7 @@ import Testing
         let process = try await onLoop { loop, _ in
             let successor = try Self.start(script)
             // Its trap is set when it has said so; the others say nothing.
-            while script.contains("echo"), successor.connection.listen() == .nothing {
+            while script.contains("echo"), successor.connection.listen() == false {
                 _ = await loop.sleep(until: Deadline.now.adding(milliseconds: 1))
             }
             await successor.abandon(on: loop, grace: 50)
@@ -32,7 +32,7 @@ import Testing
     @Test func aSuccessorThatIsGivenUpWhileTheServerStopsIsKilled() async throws {
         let successor = try Self.start("trap '' TERM; echo >&3; while :; do sleep 1; done")
         try await onLoop { loop, group in
-            while successor.connection.listen() == .nothing {
+            while successor.connection.listen() == false {
                 _ = await loop.sleep(until: Deadline.now.adding(milliseconds: 1))
             }
             group.beginDrain()

@@ -127,14 +127,7 @@ func randomDigest() -> Digest256 { SHA256.hash(SystemRandom().bytes(32)) }
 func notification(
     _ kind: AppleNotification.Kind, id: String = UUID().uuidString, subject: String? = "ann", time: Timestamp
 ) -> AppleNotification {
-    let type =
-        switch kind {
-        case .emailDisabled: "email-disabled"
-        case .emailEnabled: "email-enabled"
-        case .consentRevoked: "consent-revoked"
-        case .accountDeleted: "account-delete"
-        case .unknown(let text): text
-        }
+    let type = kind == .accountDeleted ? "account-delete" : kind.rawValue
     var notification = AppleNotification(
         id: id, type: type, clientID: Bench.web, eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
     notification.subject = subject.map { AppleSubject($0) }

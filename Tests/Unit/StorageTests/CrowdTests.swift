@@ -92,11 +92,11 @@ import Testing
         let expected = (0..<100).reversed().map { String($0) }
         #expect(try await objects(filter, by: 7).found == expected)
         guard !TestEngine.isPostgres else { return }
-        let lines = AuditLines(filter, before: 50, from: nil, database.context)
+        let statement = filter.statement(before: 50, from: nil, limit: 7, database.context)
         let plan = try await database.read { snapshot in
-            var arguments = lines.arguments(limit: 7)
+            var arguments = statement.arguments
             arguments += [8]
-            return try snapshot.rows("EXPLAIN QUERY PLAN \(lines.sql)", arguments)
+            return try snapshot.rows("EXPLAIN QUERY PLAN \(statement.sql)", arguments)
                 .map { row -> String in try row["detail"] }
         }
         #expect(plan.count { $0.contains("USING INDEX audit_type (type=? AND sequence<?)") } == 2, "\(plan)")

@@ -44,7 +44,7 @@ import Testing
         _ = try await database.completeSignIn(record("ann", policy: .approval, at: now))
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject("bob"), name: PersonName(given: "Bob"), at: now)
-        _ = try await database.apply(notification(.unknown("x"), subject: nil, time: now), team: Bench.team, at: now)
+        _ = try await database.apply(notification(.unknown, subject: nil, time: now), team: Bench.team, at: now)
         bench.clock.advance(milliseconds: age * 1_000 - 1)
         _ = try await database.maintain(at: bench.clock.now())
         #expect(try bench.count(table) == 1)

@@ -105,7 +105,16 @@ import Testing
             try transaction.run("DELETE FROM user_word")
         }
         #expect(try await found(UserFilter(name: "renee")) == [])
-        #expect(try await database.indexPeople() == 450)
+        // A server that stops meanwhile keeps what it has done; the next one does the rest.
+        var done = 0
+        await #expect(throws: Failure.self) {
+            try await database.indexPeople { count throws(Failure) in
+                done += count
+                throw Failure(.unavailable)
+            }
+        }
+        #expect(done > 0 && done < 450)
+        #expect(try await database.indexPeople() == 450 - done)
         #expect(try await found(UserFilter(name: "renee")).count == 450)
         #expect(try await found(UserFilter(group: "staff")).count == 450)
         #expect(try await found(UserFilter(name: "ann")) == [])

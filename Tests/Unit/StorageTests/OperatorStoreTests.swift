@@ -63,7 +63,7 @@ import Testing
 
     @Test func notificationsNewestFirst() async throws {
         for number in 0..<5 {
-            let kind: AppleNotification.Kind = number == 3 ? .unknown("new") : .consentRevoked
+            let kind: AppleNotification.Kind = number == 3 ? .unknown : .consentRevoked
             _ = try await database.apply(
                 notification(kind, id: "n\(number)", time: bench.clock.now()), team: Bench.team, at: bench.clock.now())
             // Two at the same moment.

@@ -35,7 +35,7 @@ import Testing
                 continue
             }
         }
-        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(ContinuousClock.now - start < .seconds(40))
         // The connection goes on.
         try await queue.read { connection in
             let seven = try connection.value("SELECT 7")
@@ -60,7 +60,7 @@ import Testing
             Issue.record("it did not fail")
             return
         }
-        #expect(ContinuousClock.now - start < .seconds(4))
+        #expect(ContinuousClock.now - start < .seconds(40))
         try await queue.read { connection in
             let seven = try connection.value("SELECT 7")
             #expect(seven == .integer(7))

@@ -27,8 +27,10 @@ import Testing
         return try bench.open(options)
     }
 
-    private func resealing(_ database: Accounts.Database, _ ring: SealingKeyring) -> Resealing {
-        Resealing(database: database, keyring: ring, clock: bench.clock)
+    private func reseal(
+        _ database: Accounts.Database, _ ring: SealingKeyring, progress: (Int, Int) -> Void = { _, _ in }
+    ) async throws(Failure) -> ResealReport? {
+        try await database.reseal(ring, clock: bench.clock, progress: progress)
     }
 
     private func sealed(_ subject: String, by ring: SealingKeyring) -> SignInRecord {
@@ -70,7 +72,7 @@ import Testing
 
     @Test("every token opens under the new key alone afterwards, those of deleted people and the signing keys too")
     func everything() async throws {
-        let count = Resealing.batch * 2 + 3
+        let count = ResealReport.batch * 2 + 3
         let first = try open(bench.keyring)
         let users = try await signIn(count, "p", in: first, by: bench.keyring)
         for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
@@ -83,8 +85,8 @@ import Testing
         let server = try open(rotated)
         try await signIn(4, "late", in: server, by: rotated)
         let command = try open(rotated, use: .command)
-        var seen: [Resealing.Progress] = []
-        let found = try await resealing(command, rotated).run { seen.append($0) }
+        var seen: [(looked: Int, total: Int)] = []
+        let found = try await reseal(command, rotated) { seen.append(($0, $1)) }
         let report = try #require(found)
         #expect(report.keyID == new.id)
         #expect(report.isComplete)
@@ -109,7 +111,7 @@ import Testing
 
         // Once more: nothing left to do, and nothing written.
         let before = try await server.sealedTokens(after: nil, limit: 1000)
-        let again = try #require(await resealing(command, rotated).run())
+        let again = try #require(await reseal(command, rotated))
         #expect(again.tokens == 0 && again.signingKeys == 0 && again.current == count + 4)
         #expect(try await server.sealedTokens(after: nil, limit: 1000) == before)
     }
@@ -119,13 +121,13 @@ import Testing
         let server = try open(bench.keyring)
         try await signIn(3, "p", in: server, by: bench.keyring)
         let before = try await server.sealedTokens(after: nil, limit: 10)
-        #expect(try await resealing(server, rotated).run() == nil)
+        #expect(try await reseal(server, rotated) == nil)
         #expect(try await server.sealedTokens(after: nil, limit: 10) == before)
         server.close()
         _ = try open(rotated)
         // A command with the old order of keys, after the server's change: it would seal with the old key again.
         let backwards = SealingKeyring(current: Bench.key, previous: [new])
-        #expect(try await resealing(try open(backwards, use: .command), backwards).run() == nil)
+        #expect(try await reseal(try open(backwards, use: .command), backwards) == nil)
     }
 
     @Test("tokens that no key opens, and those in another person's row, stay and are counted by their key")
@@ -145,12 +147,12 @@ import Testing
                 """)
         }
         let server = try open(rotated)
-        let report = try #require(await resealing(server, rotated).run())
+        let report = try #require(await reseal(server, rotated))
         #expect(report.tokens == 1)
         #expect(report.unreadable == [lost.id: 3, Bench.key.id: 1])
         #expect(report.isComplete)
         let wider = SealingKeyring(current: new, previous: [Bench.key, lost])
-        #expect(try await resealing(server, wider).run()?.tokens == 3)
+        #expect(try await reseal(server, wider)?.tokens == 3)
     }
 
     /// The texts of what is queued, by this ring, as the job that asks Apple opens them.
@@ -181,18 +183,18 @@ import Testing
 
         // The key that seals changes before the missing one is back.
         let second = try open(rotated)
-        let without = try #require(await resealing(second, rotated).run())
+        let without = try #require(await reseal(second, rotated))
         #expect(without.tokens == 0 && without.unreadable == [lost.id: 2] && without.isComplete)
         let moved = try #require(try await second.sealedTokens(after: nil, limit: 1).first)
         #expect(SealingKeyring.keyID(of: moved.sealed) == new.id, "the old key is needed for it no more")
-        #expect(try await resealing(second, rotated).run()?.unreadable == [lost.id: 2])
+        #expect(try await reseal(second, rotated)?.unreadable == [lost.id: 2])
         // It is back: the job opens them, and sealed again they need it no more.
         let back = SealingKeyring(current: new, previous: [lost])
         #expect(try await queued(second, by: back) == ["token of lost0", "token of lost1"])
-        #expect(try await resealing(second, back).run()?.tokens == 2)
+        #expect(try await reseal(second, back)?.tokens == 2)
         let alone = SealingKeyring(current: new)
         #expect(try await queued(second, by: alone) == ["token of lost0", "token of lost1"])
-        let last = try #require(await resealing(second, alone).run())
+        let last = try #require(await reseal(second, alone))
         #expect(last.tokens == 0 && last.current == 2 && last.unreadable.isEmpty)
     }
 
@@ -214,24 +216,23 @@ import Testing
 
     @Test("interrupted after any batch, a second run does the rest")
     func resumes() async throws {
-        let count = Resealing.batch * 3
+        let count = ResealReport.batch * 3
         let first = try open(bench.keyring)
         try await signIn(count, "p", in: first, by: bench.keyring)
         first.close()
         let server = try open(rotated)
-        let resealing = resealing(server, rotated)
         let task = Task {
-            try await resealing.run { progress in
-                if progress.looked >= Resealing.batch { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            try await reseal(server, rotated) { looked, _ in
+                if looked >= ResealReport.batch { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             }
         }
         let cut = try #require(await task.value)
         #expect(!cut.isComplete)
-        #expect(cut.tokens == Resealing.batch)
-        let rest = try #require(await resealing.run())
+        #expect(cut.tokens == ResealReport.batch)
+        let rest = try #require(await reseal(server, rotated))
         #expect(rest.isComplete)
-        #expect(rest.tokens == count - Resealing.batch)
-        #expect(rest.current == Resealing.batch)
+        #expect(rest.tokens == count - ResealReport.batch)
+        #expect(rest.current == ResealReport.batch)
         #expect(try await opened(server, by: SealingKeyring(current: new)).count == count)
     }
 
@@ -270,10 +271,10 @@ import Testing
                 _ = try await server.deleteUser(users[number * 3 + 1], at: bench.clock.now())
             }
         }()
-        var reports = [try #require(await resealing(command, rotated).run())]
+        var reports = [try #require(await reseal(command, rotated))]
         try await traffic
         // Whoever was deleted behind the cursor is in the queue now, sealed by the server: nothing is left for a second run.
-        reports.append(try #require(await resealing(command, rotated).run()))
+        reports.append(try #require(await reseal(command, rotated)))
         #expect(reports[1].tokens == 0)
         let texts = try await opened(server, by: SealingKeyring(current: new))
         #expect(Set(texts).count == 300 && texts.count == 300)
@@ -293,16 +294,16 @@ import Testing
         bench.clock.advance(seconds: 60)
         // One made under the new key is found by it: it does not count.
         #expect(try await server.deleteUser(users[1], at: bench.clock.now()) != .unknown)
-        let report = try #require(await resealing(server, rotated).run())
+        let report = try #require(await reseal(server, rotated))
         #expect(report.previousKeysUntil == deletedAt.adding(seconds: RetentionPolicy.revocations))
         // Without an old key listed there is nothing to say.
-        #expect(try await resealing(server, SealingKeyring(current: new)).run()?.previousKeysUntil == nil)
+        #expect(try await reseal(server, SealingKeyring(current: new))?.previousKeysUntil == nil)
 
         // When those entries are gone, what browsers were given before the change is left.
         bench.clock.advance(seconds: RetentionPolicy.revocations + 1)
         try bench.stranger().write { try $0.execute("DELETE FROM revocation") }
-        let later = try #require(await resealing(server, rotated).run())
-        #expect(later.previousKeysUntil == changedAt.adding(seconds: Resealing.browserTime))
+        let later = try #require(await reseal(server, rotated))
+        #expect(later.previousKeysUntil == changedAt.adding(seconds: ResealReport.browserTime))
         server.close()
         // Another start with the same key does not move the time.
         #expect(try await open(rotated).sealingKeyStamp()?.since == changedAt)
@@ -316,7 +317,7 @@ import Testing
         first.close()
         #expect(try bench.databaseBytes().firstRange(of: old) != nil)
         let server = try open(rotated)
-        _ = try await resealing(server, rotated).run()
+        _ = try await reseal(server, rotated)
         #expect(try bench.databaseBytes().firstRange(of: old) == nil)
     }
 }

@@ -159,7 +159,7 @@ import Testing
         }
         func come() async throws {
             let now = bench.clock.now()
-            let told = notification(.unknown("x"), subject: nil, time: now)
+            let told = notification(.unknown, subject: nil, time: now)
             _ = try await database.apply(told, team: Bench.team, at: now)
         }
         try await come()

@@ -392,7 +392,7 @@ extension Bench {
         let before = try await subject.journal()
         for (kind, name, expected) in [
             (AppleNotification.Kind.consentRevoked, "nobody" as String?, NotificationOutcome.unknownSubject),
-            (.consentRevoked, nil, .unknownSubject), (.unknown("new-thing"), "ann", .unknownType),
+            (.consentRevoked, nil, .unknownSubject), (.unknown, "ann", .unknownType),
         ] {
             let id = "id-\(kind)-\(name ?? "")"
             let delivery = notification(kind, id: id, subject: name, time: subject.now)

@@ -130,7 +130,7 @@ struct ReadAssertion {
     @Test("An assertion ends with its session, by its absolute and its idle end", arguments: [true, false])
     func endsWithTheSession(isIdle: Bool) async throws {
         let site = try Site.asserting {
-            $0.sessions.limits = SessionLimits(lifetime: 2_592_000, idleTimeout: isIdle ? 200 : 2_592_000)
+            $0.sessionLimits = SessionLimits(lifetime: 2_592_000, idleTimeout: isIdle ? 200 : 2_592_000)
         }
         site.signIn()
         if !isIdle { site.clock.advance(seconds: 2_592_000 - 200) }

@@ -57,7 +57,7 @@ import Web
     }
 
     @Test func sharedDomainRenamesTheSessionCookieAndNothingElse() async throws {
-        let site = try Site(adjust: { $0.sessions.cookieDomain = "example.com" })
+        let site = try Site(adjust: { $0.cookieDomain = "example.com" })
         site.signIn()
         #expect(await site.get("/api/v1/session", cookie: "__Secure-bramley=\(Self.token)").status == .ok)
         #expect(await site.get("/api/v1/session", cookie: "__Host-bramley=\(Self.token)").status == .unauthorized)

@@ -130,7 +130,7 @@ import Web
 
     @Test("The login page hands it on, and tells its popup where to go, escaped")
     func page() async throws {
-        let site = try Site(adjust: { $0.login.mode = .popup })
+        let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login" + query("/c?a='\"&b"), cookie: Self.binding).text
         let way = "return_to=https%3A%2F%2Fapp.example.com%2Fx&amp;error_return=%2Fc%3Fa%3D%27%22%26b"
         #expect(page.contains("href=\"/login/apple?\(way)\""))

@@ -73,7 +73,7 @@ import Web
     }
 
     @Test func endsWithTheSession() async throws {
-        let site = try Site(adjust: { $0.sessions.limits = SessionLimits(lifetime: 3600, idleTimeout: 600) })
+        let site = try Site(adjust: { $0.sessionLimits = SessionLimits(lifetime: 3600, idleTimeout: 600) })
         let key = site.makeKey([.introspect])
         site.signIn()
         site.clock.advance(seconds: 599)

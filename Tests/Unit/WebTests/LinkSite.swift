@@ -30,11 +30,11 @@ final class LinkSite: Answering {
         configuration.apple.bundleIDs = ["com.example.app"]
         configuration.login.passwordURL = "https://accounts.example.org/in?a=1#f"
         configuration.signIn.signUp = .open
-        configuration.signIn.nativeNonce = .raw
+        configuration.signIn.nativeNonceIsRaw = true
         configuration.signIn.asksExisting = asksExisting
         adjust(&configuration)
         self.configuration = configuration
-        stored = TestDatabase(limits: configuration.sessions.limits, clock: clock)
+        stored = TestDatabase(limits: configuration.sessionLimits, clock: clock)
         let (database, keyring) = (stored.store, TestDatabase.keyring)
         let runtime = Runtime(clock: clock, random: SystemRandom(), logger: log.logger)
         var services = WebApplication.Services(

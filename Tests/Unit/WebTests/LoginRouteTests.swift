@@ -27,7 +27,7 @@ import Web
     }
 
     @Test func popupIsAskedForWithTheRedirectBesideIt() async throws {
-        let site = try Site(adjust: { $0.login.mode = .popup })
+        let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login?return_to=%2Fx").text
         #expect(meta("use-popup", page) == "true")
         // Apple gets the same return URL, and the exchange repeats it.

@@ -24,18 +24,20 @@ import Web
     }
 
     @Test func everyPageIsGoodInEveryLanguage() throws {
-        #expect(PageCheck.problems(try Self.configuration()) == [])
+        #expect(try Self.configuration().pageProblems() == [])
         #expect(PageOverrides.problems(in: EmbeddedFiles.all) == [])
     }
 
     /// A page that is new in the folder and not in `PageSamples` fails here; so does a text of an error.
     @Test func noPageIsForgotten() throws {
-        let renderings = try PageCheck.renderings(try Self.configuration(["en", "ar"]))
+        let renderings = try Self.configuration(["en", "ar"]).pageRenderings()
         let templates = EmbeddedFiles.all.keys.filter { $0.hasPrefix("templates/") }.map {
             String($0.dropFirst(10).dropLast(9))
         }
         // The layout is part of every page, the notice of the login page.
-        #expect(Set(renderings.map(\.template)).union(["layout", "notice"] + PageCheck.parts.keys) == Set(templates))
+        #expect(
+            Set(renderings.map(\.template)).union(["layout", "notice"] + WebConfiguration.templateParts.keys)
+                == Set(templates))
         let english = try StringsTests.texts("en")
         for key in english.keys where key.hasPrefix("errors.") || key.hasPrefix("pages.") {
             let name = key.split(separator: ".").prefix(2).joined(separator: ".")
@@ -73,7 +75,7 @@ import Web
                 text.split(separator: "\n", omittingEmptySubsequences: false).firstIndex {
                     $0.contains("{{$content}}")
                 }) + 1
-        let found = PageCheck.problems(try Self.configuration(["en"], ["templates/\(template).mustache": text]))
+        let found = try Self.configuration(["en"], ["templates/\(template).mustache": text]).pageProblems()
         let expected = fault.replacing("line \(lines + 1)", with: "line \(line + lines)")
         #expect(
             found.contains { $0.path == "templates/\(template).mustache" && $0.fault.contains(expected) }, "\(found)")
@@ -89,18 +91,18 @@ import Web
     func unsaid(_ template: String, insertion: String) throws {
         let text = try Self.template(template).replacing("{{$content}}", with: "{{$content}}" + insertion)
         let path = "templates/\(template).mustache"
-        #expect(PageCheck.problems(try Self.configuration(["en"], [path: text])) == [])
+        #expect(try Self.configuration(["en"], [path: text]).pageProblems() == [])
     }
 
     @Test func oneBrokenFileDoesNotHideAnother() throws {
-        let found = PageCheck.problems(
-            try Self.configuration(
-                ["en"],
-                [
-                    "templates/login.mustache": "{{#user}}", "templates/account.mustache": "{{/user}}",
-                    "templates/logout.mustache": "{{<layout}}{{$content}}{{user.nmae}}{{/content}}{{/layout}}",
-                    "assets/bramley.css": "</style>", "strings/en.json": "{",
-                ]))
+        let found = try Self.configuration(
+            ["en"],
+            [
+                "templates/login.mustache": "{{#user}}", "templates/account.mustache": "{{/user}}",
+                "templates/logout.mustache": "{{<layout}}{{$content}}{{user.nmae}}{{/content}}{{/layout}}",
+                "assets/bramley.css": "</style>", "strings/en.json": "{",
+            ]
+        ).pageProblems()
         for word in ["login.mustache", "account.mustache", "bramley.css", "en.json", "user.nmae", "has no heading"] {
             #expect(found.contains { $0.fault.contains(word) }, "\(word): \(found)")
         }
@@ -108,7 +110,7 @@ import Web
 
     @Test func loginPageWithoutAWayInIsSaid() throws {
         let text = "{{<layout}}{{$content}}<h1>{{t.login.heading}}</h1>{{/content}}{{/layout}}"
-        let found = PageCheck.problems(try Self.configuration(["en"], ["templates/login.mustache": text]))
+        let found = try Self.configuration(["en"], ["templates/login.mustache": text]).pageProblems()
         #expect(found.map(\.fault) == ["makes a page that has no way to sign in: login (signed out), in en."])
     }
 
@@ -133,7 +135,7 @@ import Web
                 $0.pageOverrides = ["strings/en.json": Array(text.utf8)]
                 $0.locales = ["en"]
             })
-        var pages = try PageCheck.renderings(site.configuration).map { ($0.name, $0.html) }
+        var pages = try site.configuration.pageRenderings().map { ($0.name, $0.html) }
         site.signIn(PersonName(given: "¤", family: nil), email: nil)
         for target in [
             "/login", "/logout", "/account", "/nothing", "/login?return_to=//x", "/login?return_to=1&return_to=2",
@@ -198,7 +200,7 @@ import Web
         let configuration = try Self.configuration(["en"])
         func given(_ template: String) throws -> Set<String> {
             // A section that holds others needs no line of its own, nor do the texts.
-            let names = try PageCheck.variables(ofTemplate: template, configuration).filter {
+            let names = try configuration.variables(ofTemplate: template).filter {
                 !$0.hasPrefix("t.") && $0 != "t"
             }
             return names.filter { name in !names.contains { $0.hasPrefix(name + ".") } }
@@ -206,7 +208,7 @@ import Web
         let everywhere = try given("layout")
         #expect(try Self.listed("layout") == everywhere)
         for name in EmbeddedFiles.all.keys.filter({ $0.hasPrefix("templates/") }).map({ $0.dropFirst(10).dropLast(9) })
-        where name != "layout" && PageCheck.parts[String(name)] == nil {
+        where name != "layout" && WebConfiguration.templateParts[String(name)] == nil {
             let own = try given(String(name)).subtracting(everywhere)
             #expect(try Self.listed(String(name)).symmetricDifference(own).sorted() == [], "\(name)")
         }

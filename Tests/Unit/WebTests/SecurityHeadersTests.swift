@@ -55,7 +55,7 @@ import Web
 
     /// Apple's window answers its opener, and the page posts that answer with an Origin of its own.
     @Test func loginPageWithThePopupKeepsTheTieToAppleAndItsOrigin() async throws {
-        let site = try Site(adjust: { $0.login.mode = .popup })
+        let site = try Site(adjust: { $0.login.opensWindow = true })
         let page = await site.get("/login?return_to=%2Faccount")
         #expect(page.fields[values: .openerPolicy] == ["same-origin-allow-popups"])
         #expect(page.fields[values: .referrerPolicy] == ["same-origin"])

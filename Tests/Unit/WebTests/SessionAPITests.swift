@@ -62,7 +62,7 @@ import Web
 
     /// Being seen every minute only would end it at the minute, whatever it does.
     @Test func sessionInUseOutlivesAShortIdleLimit() async throws {
-        let site = try Site(adjust: { $0.sessions.limits = SessionLimits(lifetime: 3600, idleTimeout: 60) })
+        let site = try Site(adjust: { $0.sessionLimits = SessionLimits(lifetime: 3600, idleTimeout: 60) })
         site.signIn()
         let signedInAt = site.clock.now()
         site.clock.advance(seconds: 14)

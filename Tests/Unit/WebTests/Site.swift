@@ -40,7 +40,7 @@ struct Site: Answering {
         configuration.login.allowedReturnOrigins = allowedOrigins
         adjust(&configuration)
         self.configuration = configuration
-        database = TestDatabase(limits: configuration.sessions.limits, clock: clock)
+        database = TestDatabase(limits: configuration.sessionLimits, clock: clock)
         let store = database.store
         configuration.signIn.signUp = signUp
         let random = CountingRandom()
@@ -120,7 +120,7 @@ struct Site: Answering {
     }
 
     var cookie: String {
-        (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
+        (configuration.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
     }
 
     static let bindingCookie = "__Host-bramley-login=\(binding)"
@@ -227,7 +227,7 @@ extension WebConfiguration {
         configuration.apple.scopes = scopes
         configuration.login.allowedReturnOrigins = ["https://app.example.com"]
         configuration.login.defaultReturnTo = configuration.publicURL.path("/account")
-        configuration.sessions.limits = SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)
+        configuration.sessionLimits = SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)
         configuration.locales = ["en"]
         return configuration
     }

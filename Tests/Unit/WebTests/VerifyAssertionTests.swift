@@ -262,7 +262,7 @@ import Web
     @Test("Never beyond the session's end, also from memory")
     func endOfTheSession() async throws {
         let site = try Site.asserting {
-            $0.sessions.limits = SessionLimits(lifetime: 2_592_000, idleTimeout: 2_592_000)
+            $0.sessionLimits = SessionLimits(lifetime: 2_592_000, idleTimeout: 2_592_000)
         }
         let end = site.signIn().session.expiresAt
         site.clock.advance(seconds: 2_592_000 - 30)

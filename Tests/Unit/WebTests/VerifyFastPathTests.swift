@@ -164,7 +164,7 @@ import Web
     }
 
     @Test func worksBelowABasePathAndWithASharedCookie() throws {
-        let site = try Site(publicURL: "https://example.com/in", adjust: { $0.sessions.cookieDomain = "example.com" })
+        let site = try Site(publicURL: "https://example.com/in", adjust: { $0.cookieDomain = "example.com" })
         site.signIn()
         let request = "GET /in/auth/verify HTTP/1.1"
         #expect(try site.prepared(site.fastPath(), ["Cookie: \(site.cookie)"], request: request) != nil)

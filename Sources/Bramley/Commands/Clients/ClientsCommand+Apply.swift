@@ -1,33 +1,32 @@
 internal import Accounts
 import ArgumentParser
 internal import Coding
-internal import Crypto
 internal import Sockets
-internal import Web
 
 extension ClientsCommand {
     struct Apply: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Apply a file of clients, and print what changes.",
+            abstract: "Apply a file of clients and print the changes.",
             discussion: """
                 The file is {"clients": [{"clientID", "name", "public", "redirectURIs", "logoutURIs", \
-                "backChannelLogoutURI", "scopes", "groups", "requirePKCE", "clientSecretSHA256"}]}; clientID and \
-                redirectURIs are required. Without clientSecretSHA256, 64 hexadecimal digits, a new client gets a \
-                secret, which is printed once, and an existing one keeps its own. Applying a file twice changes nothing.
+                "backChannelLogoutURI", "scopes", "groups", "requirePKCE", "clientSecretSHA256"}]}; only clientID and \
+                redirectURIs are required. clientSecretSHA256 is 64 hexadecimal digits; without it, a new client gets a \
+                secret, which is printed once, and an existing client keeps its own. Applying the same file again \
+                changes nothing.
                 """)
 
         @OptionGroup var options: CommandOptions
         @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file")) var file: String
-        @Flag(help: "Print what would change, and change nothing.") var dryRun = false
-        @Flag(help: "Delete clients that the file does not name. Their tokens end.") var prune = false
+        @Flag(help: "Print what would change without changing anything.") var dryRun = false
+        @Flag(help: "Delete clients that are not in the file. Their tokens stop working.") var prune = false
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let wanted = try ClientRegistration.parse(file: try Self.read(file))
-            let now = place.now
-            let before = try await place.database.openIDClients()
+            let now = context.now
+            let before = try await context.database.openIDClients()
             var secrets: [OpenIDClientID: OpenIDClientSecret] = [:]
             for entry in wanted where entry.needsSecret(before) {
-                secrets[entry.id] = OpenIDClientSecret.make(random: place.random)
+                secrets[entry.id] = OpenIDClientSecret.make(random: context.random)
             }
             let made = secrets
             let plan: @Sendable ([OpenIDClient]) -> [OpenIDClient] = { clients in
@@ -40,11 +39,10 @@ extension ClientsCommand {
                     }
             }
             for client in plan(before) {
-                let problems = place.clients.problems(of: client)
+                let problems = context.clients.problems(of: client)
                 guard problems.isEmpty else { throw ClientsCommand.refusal(of: client.id, problems) }
             }
-            let after =
-                dryRun ? plan(before) : try await place.database.changeOpenIDClients(at: now, plan)
+            let after = dryRun ? plan(before) : try await context.database.changeOpenIDClients(at: now, plan)
             try show(ClientDifference.all(before, after), secrets: dryRun ? [:] : secrets)
         }
 
@@ -62,11 +60,10 @@ extension ClientsCommand {
                 try CommandOutput.line("\(change.id) \(change.kind.rawValue)\(members)")
                 if let secret = secrets[change.id] { try CommandOutput.line("  client secret: \(secret.reveal())") }
             }
-            if changes.isEmpty { CommandOutput.remark("Nothing to change.") }
+            if changes.isEmpty { CommandOutput.remark("No changes.") }
             if dryRun { CommandOutput.remark("Dry run: nothing was changed.") }
         }
 
-        /// Bytes of the file.
         private static let limit = 1 << 20
 
         private static func read(_ path: String) throws(CommandFailure) -> [UInt8] {
@@ -83,7 +80,6 @@ extension ClientsCommand {
     }
 }
 
-/// What differs between two states of a client.
 struct ClientDifference {
     enum Kind: String {
         case added, changed, deleted
@@ -94,7 +90,6 @@ struct ClientDifference {
     /// Of a changed one.
     var members: [String] = []
 
-    /// Of all clients, by id.
     static func all(_ before: [OpenIDClient], _ after: [OpenIDClient]) -> [ClientDifference] {
         let gone = before.filter { old in !after.contains { $0.id == old.id } }
         let changes = after.compactMap { new -> ClientDifference? in
@@ -126,7 +121,6 @@ struct ClientDifference {
 }
 
 extension ClientRegistration {
-    /// The clients of a file.
     static func parse(file bytes: [UInt8]) throws(CommandFailure) -> [ClientRegistration] {
         let root: JSONValue
         do { root = try JSONReader.parse(bytes) } catch { throw .usage("The file is not JSON: \(error).") }
@@ -138,7 +132,7 @@ extension ClientRegistration {
             guard let object = value.objectValue else { throw .usage("clients[\(index)] is not an object.") }
             guard let id = object["clientID"]?.stringValue.flatMap({ OpenIDClientID(parsing: $0) }) else {
                 throw .usage(
-                    "clients[\(index)].clientID must have 1 to 64 letters, digits, dots, hyphens and underscores.")
+                    "clients[\(index)].clientID must be 1 to 64 letters, digits, dots, hyphens or underscores.")
             }
             guard !clients.contains(where: { $0.id == id }) else { throw .usage("\(id) is in the file twice.") }
             do {

@@ -7,19 +7,20 @@ extension ClientsCommand {
             abstract: "Register an application, and print its id and secret once.")
 
         @OptionGroup var options: CommandOptions
-        @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens and underscores.")
+        @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens or underscores.")
         var id: OpenIDClientID
         @OptionGroup(title: "Client options") var client: ClientOptions
 
         @Flag(
             name: .customLong("public"),
-            help: "An application that cannot keep a secret: in a browser, on a phone, on a desktop. It must use PKCE.")
+            help: "The application cannot keep a secret, as in a browser, on a phone or on a desktop. It must use PKCE."
+        )
         var isPublic = false
 
-        func run(on place: OperatorDatabase) async throws {
-            let now = place.now
+        func run(on context: OperatorDatabase) async throws {
+            let now = context.now
             let apply = try client.changes()
-            let outcome = try await place.clients.change(id, isNew: true, at: now) { client, secret in
+            let outcome = try await context.clients.change(id, isNew: true, at: now) { client, secret in
                 if !isPublic { client.replaceSecret(by: secret, keepingOldUntil: now, at: now) }
                 apply(&client)
             }
@@ -30,16 +31,14 @@ extension ClientsCommand {
     struct Update: DatabaseCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change a client.",
-            discussion: "Changes only what you name. A list replaces the previous one.")
+            discussion: "Changes only what you pass. A list replaces the previous one.")
 
         @OptionGroup var options: CommandOptions
         @Argument(help: "The client's id.") var id: OpenIDClientID
         @OptionGroup(title: "Client options") var client: ClientOptions
+        @Flag(help: "Remove all groups, so that everyone may use the application.") var everyone = false
 
-        @Flag(help: "Remove all groups: everybody may use the application.")
-        var everyone = false
-
-        @Flag(name: .customLong("no-logout-uris"), help: "Remove all addresses after signing out.")
+        @Flag(name: .customLong("no-logout-uris"), help: "Remove all logout URIs.")
         var noLogoutURIs = false
 
         @Flag(name: .customLong("no-back-channel-logout-uri"), help: "Remove the back-channel logout URI.")
@@ -47,17 +46,17 @@ extension ClientsCommand {
 
         func validate() throws {
             if noBackChannelLogoutURI, client.backChannelLogoutURI != nil {
-                throw ValidationError("Give --back-channel-logout-uri or --no-back-channel-logout-uri, not both.")
+                throw ValidationError("Pass --back-channel-logout-uri or --no-back-channel-logout-uri, not both.")
             }
-            if everyone, !client.groups.isEmpty { throw ValidationError("Give --group or --everyone, not both.") }
+            if everyone, !client.groups.isEmpty { throw ValidationError("Pass --group or --everyone, not both.") }
             if noLogoutURIs, !client.logoutURIs.isEmpty {
-                throw ValidationError("Give --logout-uri or --no-logout-uris, not both.")
+                throw ValidationError("Pass --logout-uri or --no-logout-uris, not both.")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let apply = try client.changes()
-            let outcome = try await place.clients.change(id, isNew: false, at: place.now) { client, _ in
+            let outcome = try await context.clients.change(id, isNew: false, at: context.now) { client, _ in
                 apply(&client)
                 if everyone { client.groups = [] }
                 if noLogoutURIs { client.logoutURIs = [] }
@@ -65,25 +64,23 @@ extension ClientsCommand {
             }
             let saved = try ClientsCommand.saved(outcome, id)
             guard saved.client != saved.before else {
-                throw CommandFailure.usage("Nothing to change: pass an option.")
+                throw CommandFailure.usage("Nothing to change; pass an option.")
             }
             try ClientsCommand.show(saved, options)
         }
     }
 }
 
-/// What is registered of a client, as options.
 struct ClientOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The application's name, as pages show it. By default its id.", valueName: "text"))
+    @Option(help: ArgumentHelp("The application's name, as shown on pages. (default: its id)", valueName: "text"))
     var name: String?
 
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
             """
-            Where the application receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] \
-            or localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. \
-            Repeatable.
+            The application's redirect URI, character for character. It must use https, http on 127.0.0.1, [::1] or \
+            localhost, or, for a public client, a reversed-domain scheme such as com.example.app:/callback. Repeatable.
             """, valueName: "uri"))
     var redirectURIs: [String] = []
 
@@ -95,14 +92,16 @@ struct ClientOptions: ParsableArguments {
     @Option(
         name: .customLong("back-channel-logout-uri"),
         help: ArgumentHelp(
-            "Where the application learns that a person's session has ended (Back-Channel Logout). https, or http on this machine.",
-            valueName: "uri"))
+            """
+            The application's URI for Back-Channel Logout, called when a person's session ends. https, or http on this \
+            machine.
+            """, valueName: "uri"))
     var backChannelLogoutURI: String?
 
     @Option(
         name: .customLong("group"),
         help: ArgumentHelp(
-            "A group whose members may use the application. Repeatable. Without any, everybody may.",
+            "A group whose members may use the application. Repeatable. Without any, everyone may.",
             valueName: "group"))
     var groups: [String] = []
 
@@ -110,9 +109,9 @@ struct ClientOptions: ParsableArguments {
         name: .customLong("scope"),
         help: ArgumentHelp(
             """
-            What the application may ask for, comma-separated: \
-            \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). By default \
-            \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")).
+            Scopes that the application may request, comma-separated: \
+            \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). (default: \
+            \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")))
             """, valueName: "scopes"))
     var scopes: [String] = []
 
@@ -138,7 +137,6 @@ struct ClientOptions: ParsableArguments {
         return OpenIDScope.parse(words.joined(separator: " "))
     }
 
-    /// What is given, applied to a client.
     func changes() throws -> @Sendable (inout OpenIDClient) -> Void {
         let (options, scopes) = (self, try named())
         return { options.apply(scopes, to: &$0) }

@@ -1,20 +1,18 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
 
 struct CredentialsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "credentials", abstract: "Manage Apple's authorizations and the tokens sealed here.",
+        commandName: "credentials", abstract: "Manage Apple's authorizations and the stored tokens.",
         subcommands: [Status.self, Resume.self, Revocations.self, Reseal.self])
 
     struct Status: DatabaseCommand {
-        static let configuration = CommandConfiguration(abstract: "Show the state of the daily checks at Apple.")
+        static let configuration = CommandConfiguration(abstract: "Show the state of the daily checks with Apple.")
 
         @OptionGroup var options: CommandOptions
 
-        func run(on place: OperatorDatabase) async throws {
-            let now = place.now
-            let status = try await place.database.checkStatus(place.configuration.checkScope, at: now)
+        func run(on context: OperatorDatabase) async throws {
+            let status = try await context.database.checkStatus(context.configuration.checkScope, at: context.now)
             if options.json { return try CommandOutput.json { $0.write(status.members) } }
             try show(status)
         }
@@ -28,53 +26,49 @@ struct CredentialsCommand: AsyncParsableCommand {
                 ("wavesAcceptedUntil", status.acceptsUntil?.shown(style)),
             ]
             for pause in status.gate.pauses {
+                let (client, next) = (pause.clientID.rawValue, pause.nextTryAt.shown(style))
                 fields.append(
-                    (
-                        "refused",
-                        "\(pause.clientID.rawValue) since \(pause.since.shown(style)): \(pause.detail); next attempt "
-                            + pause.nextTryAt.shown(style)
-                    ))
+                    ("refused", "\(client) since \(pause.since.shown(style)): \(pause.detail); next attempt \(next)"))
             }
             try CommandOutput.table(
                 TextTable([.init(""), .init("", flexible: true)], rows: fields.map { [$0.0, $0.1] }))
             if status.gate.brake != nil {
-                CommandOutput.hint("A wave stopped the checks. Read docs/operate/jobs.md before you resume them.")
+                CommandOutput.hint(
+                    "A wave of revocations stopped the checks. Read docs/operate/jobs.md before you resume them.")
             }
             if !status.gate.pauses.isEmpty {
                 CommandOutput.hint(
-                    "Apple refuses this server: look at apple.keyID, its .p8, apple.teamID and the client.")
+                    "Apple rejects this server's credentials. Check apple.keyID, its .p8, apple.teamID and the client.")
             }
         }
     }
 
     struct Resume: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume daily checks after a stop.",
+            abstract: "Resume the daily checks after a stop.",
             discussion: """
-                Held-back answers are dropped and those credentials are checked again after a day: use this if Apple \
-                made a mistake. With --accept they take effect now, and nothing is held back for 24 hours.
+                Drops the answers that were held back and checks those credentials again after a day; use this if \
+                Apple made a mistake. With --accept, the answers take effect now, and nothing is held back for 24 hours.
                 """)
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
+        @Flag(help: "Accept the revocations and sign these people out. Asks for confirmation.") var accept = false
 
-        @Flag(help: "The revocations are real: sign these people out. Asks for confirmation.")
-        var accept = false
-
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             if accept {
-                let status = try await place.database.checkStatus(place.configuration.checkScope, at: place.now)
+                let status = try await context.database.checkStatus(context.configuration.checkScope, at: context.now)
                 guard status.gate.brake != nil else {
-                    throw CommandFailure("No wave was stopped: there is nothing to accept.")
+                    throw CommandFailure("No wave of revocations was stopped, so there is nothing to accept.")
                 }
                 try confirmation.confirm(
                     """
-                    \(status.heldBack) held-back \(status.heldBack == 1 ? "credential ends" : "credentials end") with \
-                    all sessions, and for 24 hours no wave is stopped.
+                    \(Quantity.count(status.heldBack, "held-back credential")) will end with all their sessions, and \
+                    for 24 hours no wave of revocations will be stopped.
                     """)
             }
             let done = try await ProgressLine.during("resuming the checks") {
-                try await place.database.resumeChecks(accepting: accept, at: place.now)
+                try await context.database.resumeChecks(accepting: accept, at: context.now)
             }
             try options.show(
                 Self.text(done, accepted: accept),
@@ -87,19 +81,22 @@ struct CredentialsCommand: AsyncParsableCommand {
 
         private static func text(_ done: CheckResumption, accepted: Bool) -> String {
             let stood = done.gate.brake != nil || !done.gate.pauses.isEmpty
-            var text = stood ? "the checks go on" : "nothing had stopped the checks"
-            if accepted { text += "; \(done.died) held back ended, with \(done.sessions) sessions" }
-            if done.forgotten > 0 { text += "; \(done.forgotten) held back will be asked about again" }
+            var text = stood ? "checks resumed" : "the checks were not stopped"
+            let heldBack = "held-back credential"
+            if accepted {
+                text += "; \(Quantity.count(done.died, heldBack)) and \(Quantity.count(done.sessions, "session")) ended"
+            }
+            if done.forgotten > 0 { text += "; \(Quantity.count(done.forgotten, heldBack)) will be checked again" }
             return text
         }
     }
 
     struct Revocations: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List token revocations of deleted accounts that are waiting or failed.",
+            abstract: "List waiting and failed token revocations of deleted users.",
             discussion: """
-                The list does not say who was deleted. Waiting revocations are retried for seven days. For a failed \
-                one no token is left: the person can remove the site in their Apple Account.
+                The list does not say who was deleted. Waiting revocations are retried for seven days. Of a failed one \
+                the token is gone; the person can still remove the site in their Apple Account.
                 """)
 
         @OptionGroup var options: CommandOptions
@@ -111,18 +108,13 @@ struct CredentialsCommand: AsyncParsableCommand {
         )
         var retry = false
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             if retry {
-                let count = try await place.database.retryRevocations(at: place.now)
-                try options.show(
+                let count = try await context.database.retryRevocations(at: context.now)
+                return try options.show(
                     count == 1 ? "1 revocation is due now" : "\(count) revocations are due now",
                     [("retried", .number(count))])
-            } else {
-                try await list(place)
             }
-        }
-
-        private func list(_ place: OperatorDatabase) async throws {
             // Ids are in the order of deletion.
             try await page.show(
                 [
@@ -131,24 +123,20 @@ struct CredentialsCommand: AsyncParsableCommand {
                     .init("DELETED") { .time($0.queuedAt) }, .init("NEXT") { .time($0.nextAttemptAt) },
                     .init("UNTIL", optional: true) { .time($0.endsAt) },
                     .init("ATTEMPTS", optional: true) { .number($0.attempts) },
-                    .init("WHY", flexible: true) { .text($0.failure) },
-                ], RevocationReport.fields, .revocations, empty: "Apple knows of every deleted account.",
+                    .init("REASON", flexible: true) { .text($0.failure) },
+                ], RevocationReport.fields, .revocations, empty: "No revocations are waiting or failed.",
                 json: options.json
-            ) { after, limit in
-                try await place.database.revocations(after: after, limit: limit, at: place.now)
-            }
+            ) { after, limit in try await context.database.revocations(after: after, limit: limit, at: context.now) }
         }
     }
 }
 
 extension CheckStatus {
-    /// The state in one word.
     var word: String {
         if gate.brake != nil { return "stopped" }
         return gate.pauses.isEmpty ? "running" : "refused"
     }
 
-    /// In JSON and for a person.
     fileprivate var numbers: [FieldValue.Member] {
         [
             ("checks", .text(word)), ("live", .number(live)), ("due", .number(due)), ("dueSince", .time(dueSince)),
@@ -156,31 +144,19 @@ extension CheckStatus {
         ]
     }
 
-    /// In JSON.
     fileprivate var members: [FieldValue.Member] {
-        numbers + [
-            (
-                "brake",
-                .object(
-                    gate.brake.map { brake in
-                        [
-                            ("since", .time(brake.since)), ("dead", .number(brake.dead)),
-                            ("checks", .number(brake.checks)),
-                        ]
-                    })
-            ),
-            ("wavesAcceptedUntil", .time(acceptsUntil)),
-            (
-                "refused",
-                .objects(
-                    gate.pauses.map { pause in
-                        [
-                            ("clientID", .code(pause.clientID.rawValue)), ("since", .time(pause.since)),
-                            ("nextAttemptAt", .time(pause.nextTryAt)), ("attempts", .number(pause.attempts)),
-                            ("detail", .text(pause.detail)),
-                        ]
-                    })
-            ),
+        let brake = gate.brake.map { brake -> [FieldValue.Member] in
+            [("since", .time(brake.since)), ("dead", .number(brake.dead)), ("checks", .number(brake.checks))]
+        }
+        let refused = gate.pauses.map { pause -> [FieldValue.Member] in
+            [
+                ("clientID", .code(pause.clientID.rawValue)), ("since", .time(pause.since)),
+                ("nextAttemptAt", .time(pause.nextTryAt)), ("attempts", .number(pause.attempts)),
+                ("detail", .text(pause.detail)),
+            ]
+        }
+        return numbers + [
+            ("brake", .object(brake)), ("wavesAcceptedUntil", .time(acceptsUntil)), ("refused", .objects(refused)),
         ]
     }
 }

@@ -18,9 +18,7 @@ package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 
     /// EX_USAGE, as in ArgumentParser.
-    package static func usage(_ description: String) -> CommandFailure {
-        CommandFailure(description, code: 64)
-    }
+    package static func usage(_ description: String) -> CommandFailure { CommandFailure(description, code: 64) }
 }
 
 /// A command whose every failure becomes one line on standard error and an exit code. A closed pipe is not an error.

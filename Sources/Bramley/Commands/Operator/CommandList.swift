@@ -2,7 +2,6 @@ internal import Accounts
 internal import ArgumentParser
 internal import Coding
 
-/// A column of a command's table, and what it shows of each row.
 struct CommandColumn<Item>: Sendable {
     let column: TextTable.Column
     let value: @Sendable (Item) -> FieldValue
@@ -19,7 +18,6 @@ extension CommandColumn {
 }
 
 extension FieldValue {
-    /// In a table; nil for nothing.
     func shown(_ style: TextTable.Style, separator: String = ",") -> String? {
         switch self {
         case .text(let text), .code(let text): text
@@ -35,46 +33,35 @@ extension FieldValue {
 
 extension TextTable {
     init<Item>(_ columns: [CommandColumn<Item>], _ items: [Item], _ style: Style) {
-        self.init(
-            columns.map(\.column), rows: items.map { item in columns.map { $0.value(item).shown(style) } })
+        self.init(columns.map(\.column), rows: items.map { item in columns.map { $0.value(item).shown(style) } })
     }
 }
 
-/// Which part of a list is shown.
 struct PageOptions: ParsableArguments {
-    /// The most rows of one page.
     static let maximum = 10_000
 
-    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(maximum).", valueName: "count"))
-    var limit = 50
+    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(maximum).", valueName: "count")) var limit = 50
 
     @Option(
         name: [.customLong("after"), .customLong("cursor")],
         help: ArgumentHelp("Continue from a previous page's `next`.", valueName: "cursor"))
     var cursor: String?
 
-    @Flag(help: "All rows, ignoring --limit.")
-    var all = false
+    @Flag(help: "All rows, ignoring --limit.") var all = false
 
     func validate() throws {
-        guard (1...Self.maximum).contains(limit) else {
-            throw ValidationError("--limit is 1 to \(Self.maximum).")
-        }
+        guard (1...Self.maximum).contains(limit) else { throw ValidationError("--limit must be 1 to \(Self.maximum).") }
         // Whether it is a cursor of this list shows when it is used.
         guard cursor.map({ PlaceMark(of: $0) != nil }) ?? true else {
-            throw ValidationError("--after is not a cursor from bramley.")
+            throw ValidationError("--after is not a valid cursor.")
         }
-        guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: leave out --after.") }
+        guard !all || cursor == nil else { throw ValidationError("--all cannot be combined with --after.") }
     }
 
-    /// Rows read at once for `--all`.
     private static let part = 500
 
     /// A list in every command's form: a table or JSON, one page or everything.
-    /// - Parameters:
-    ///   - fields: in JSON.
-    ///   - empty: shown to a person when there are no rows.
-    ///   - read: returns the items after a place, at most as many as the limit.
+    /// - Parameter read: returns the items after a place, at most as many as the limit.
     func show<Item, Place>(
         _ columns: [CommandColumn<Item>], _ fields: [Field<Item>], _ places: Places<Place>, empty: String, json: Bool,
         read: (Place?, Int) async throws -> Page<Item, Place>
@@ -94,8 +81,8 @@ struct PageOptions: ParsableArguments {
         let found = try await read(place, limit)
         let next = found.next.map(places.text)
         if json { try CommandOutput.jsonList(found.items, next: next, fields) } else { try table(found.items) }
-        // Also into a pipe: whoever counts lines must know that there are more.
-        if let next { CommandOutput.remark("There are more: add --all, or continue with --after \(next)") }
+        // Also into a pipe: a script that counts lines must know that there are more.
+        if let next { CommandOutput.remark("There are more rows: add --all, or continue with --after \(next)") }
     }
 
     private func writeAll<Item, Place>(

@@ -1,6 +1,5 @@
 internal import UnixSignals
 
-/// Work that SIGINT and SIGTERM end in an orderly way.
 enum Interruption {
     /// Runs `body`; a signal cancels it, and its result is returned.
     static func cancelling<Value: Sendable>(

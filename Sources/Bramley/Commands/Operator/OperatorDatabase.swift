@@ -1,36 +1,30 @@
 internal import Accounts
-internal import ArgumentParser
 internal import Coding
 internal import Crypto
 internal import Sockets
 internal import Storage
 
-/// A command that uses the database.
 protocol DatabaseCommand: ReportingCommand {
     associatedtype Options: InputOptions
     var options: Options { get }
 
-    /// - Parameter place: closed when this returns.
-    func run(on place: OperatorDatabase) async throws
+    func run(on context: OperatorDatabase) async throws
 }
 
 extension DatabaseCommand {
     func perform() async throws {
-        let place = try OperatorDatabase.open(options.input)
-        defer { place.database.close() }
-        try await run(on: place)
+        let context = try OperatorDatabase.open(options.input)
+        defer { context.database.close() }
+        try await run(on: context)
     }
 }
 
-/// The database for a command, opened with or without a running server.
-///
-/// A server notices a command's writes within a quarter of a second, through the journal.
+/// The database for a command. A running server notices writes within a quarter of a second, through the journal.
 struct OperatorDatabase: Sendable {
     let configuration: DatabaseConfiguration
     let database: Database
     let keyring: SealingKeyring
     let runtime: Runtime
-    /// Held for as long as the database is open.
     private let lock: RestoreLock?
 
     var random: any RandomSource { runtime.random }
@@ -38,6 +32,7 @@ struct OperatorDatabase: Sendable {
     var now: Timestamp { clock.now() }
     var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
     var team: TeamID { configuration.checkScope.team }
+    var clients: Clients { Clients(database, audiences: configuration.audiences.map(\.name), random: random) }
 
     /// Adds an audit line for a command whose writes do not add one themselves.
     func record(_ command: String) async throws(Failure) {
@@ -45,10 +40,6 @@ struct OperatorDatabase: Sendable {
     }
 
     /// Creates nothing: neither a database, nor a sealing key, nor a step of the schema.
-    /// - Parameters:
-    ///   - isExclusive: whether other commands on this machine must wait.
-    ///   - admitsMoved: for `bramley move`.
-    /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
     static func open(
         _ input: ConfigurationInput, isExclusive: Bool = false, admitsMoved: Bool = false
     ) throws -> OperatorDatabase {
@@ -56,7 +47,7 @@ struct OperatorDatabase: Sendable {
         let configuration = try ConfigurationLoader.loadDatabase(input)
         let directory = configuration.storage.directory
         guard configuration.storage.mayHoldDatabase else {
-            throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
+            throw CommandFailure("There is no database in \(directory) yet. Start bramley serve once.")
         }
         let runtime = Runtime.command
         var lock: RestoreLock?

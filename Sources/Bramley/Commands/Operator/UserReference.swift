@@ -4,9 +4,7 @@ internal import ArgumentParser
 /// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or
 /// beginnings of words of the name. It must match exactly one person.
 struct UserReference: Hashable, Sendable, ExpressibleByArgument {
-    /// For `--help`.
     static let help = "The user: usr_…, email address, external ID, Apple's subject, or name."
-    /// The most people listed when several match.
     private static let shown = 10
 
     let text: String
@@ -17,7 +15,6 @@ struct UserReference: Hashable, Sendable, ExpressibleByArgument {
         text = argument
     }
 
-    /// A matching person.
     struct Finding: Sendable {
         let user: User
         /// Matched by something unique. A name, and an address that Apple did not verify, are the person's own claims.
@@ -25,21 +22,21 @@ struct UserReference: Hashable, Sendable, ExpressibleByArgument {
     }
 
     /// The id, which may belong to a deleted person.
-    func id(in place: OperatorDatabase) async throws -> UserID {
+    func id(in context: OperatorDatabase) async throws -> UserID {
         if let id = UserID(parsing: text) { return id }
-        return try await find(in: place).user.id
+        return try await find(in: context).user.id
     }
 
     /// - Throws: `CommandFailure` when nobody matches, or several do, who are then listed.
-    func find(in place: OperatorDatabase) async throws -> Finding {
-        let database = place.database
+    func find(in context: OperatorDatabase) async throws -> Finding {
+        let database = context.database
         if let id = UserID(parsing: text) {
             guard let user = try await database.user(id) else { throw CommandFailure("There is no user \(id).") }
             return Finding(user: user, isCertain: true)
         }
         var found: [Finding] = []
         if let user = try await database.user(externalID: text) { found.append(Finding(user: user, isCertain: true)) }
-        if let user = try await database.user(team: place.team, subject: AppleSubject(text)) {
+        if let user = try await database.user(team: context.team, subject: AppleSubject(text)) {
             found.append(Finding(user: user, isCertain: true))
         }
         found += try await users(UserFilter(email: text), in: database).map {
@@ -70,16 +67,15 @@ struct UserReference: Hashable, Sendable, ExpressibleByArgument {
             CommandOutput.remark("  \(UserRows.mention(finding.user)), \(finding.user.state.rawValue)")
         }
         let count = found.count > Self.shown ? "More than \(Self.shown)" : "\(found.count)"
-        return CommandFailure("\(count) users match \(text.quoted). Name one by id. Nothing was done.")
+        return CommandFailure("\(count) users match \(text.quoted). Choose one by id. Nothing was done.")
     }
 }
 
 extension [UserReference] {
-    /// Everybody who is named, each once, before anything is done to anybody.
-    func find(in place: OperatorDatabase) async throws -> [UserReference.Finding] {
+    func find(in context: OperatorDatabase) async throws -> [UserReference.Finding] {
         var found: [UserReference.Finding] = []
         for reference in self {
-            let finding = try await reference.find(in: place)
+            let finding = try await reference.find(in: context)
             if !found.contains(where: { $0.user.id == finding.user.id }) { found.append(finding) }
         }
         return found
@@ -87,14 +83,15 @@ extension [UserReference] {
 }
 
 extension ConfirmationOptions {
-    /// Asks for confirmation when somebody was found by their own claim.
-    /// - Parameter what: the end of a sentence that begins with the people, as in `will be let in`.
+    /// Asks for confirmation when a user was found by a name or an unverified address.
+    /// - Parameter what: the end of a sentence that begins with the people, as in `will be approved`.
     func confirm(_ findings: [UserReference.Finding], _ what: String) throws(CommandFailure) {
         let doubtful = findings.filter { !$0.isCertain }.map(\.user)
         guard let first = doubtful.first else { return }
         let names = doubtful.map(UserRows.mention).joined(separator: ", ")
         guard !yes else {
-            throw .usage("\(names) was found by name. With --yes, name people by id. Nothing was done.")
+            throw .usage(
+                "\(names) matched only a name or an unverified address. With --yes, pass ids. Nothing was done.")
         }
         try confirm("\(names) \(what).", id: doubtful.count == 1 ? first.id.rawValue : nil)
     }

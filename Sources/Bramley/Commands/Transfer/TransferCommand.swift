@@ -1,5 +1,4 @@
 internal import Accounts
-internal import AppleID
 import ArgumentParser
 internal import Coding
 internal import Sockets
@@ -15,7 +14,7 @@ struct TransferCommand: AsyncParsableCommand {
 
     struct Status: DatabaseCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show how many people have moved, wait, or could not move.")
+            abstract: "Show how many people have moved, are waiting, or could not move.")
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
@@ -25,15 +24,14 @@ struct TransferCommand: AsyncParsableCommand {
             help: ArgumentHelp("The Team ID of the new team. (default: the configuration's)", valueName: "team"))
         var recipient: TeamID?
 
-        @Flag(help: "List the people who could not move.")
-        var unmoved = false
+        @Flag(help: "List the people who could not move.") var unmoved = false
 
-        func run(on place: OperatorDatabase) async throws {
-            let recipient = recipient ?? place.team
-            if unmoved { return try await showUnmoved(recipient, place) }
-            let sender = recipient == place.team ? nil : place.team
-            let counts = try await place.database.transferCounts(from: sender, to: recipient)
-            try show(counts, recipient, now: place.now)
+        func run(on context: OperatorDatabase) async throws {
+            let recipient = recipient ?? context.team
+            if unmoved { return try await showUnmoved(recipient, context) }
+            let sender = recipient == context.team ? nil : context.team
+            let counts = try await context.database.transferCounts(from: sender, to: recipient)
+            try show(counts, recipient, now: context.now)
         }
 
         private func show(_ counts: TransferCounts, _ recipient: TeamID, now: Timestamp) throws {
@@ -59,21 +57,19 @@ struct TransferCommand: AsyncParsableCommand {
                         ("firstExportAt", .text(counts.firstExportAt?.rfc3339)),
                     ])
             if counts.exported > 0, !options.json {
-                CommandOutput.hint("Apple answers until 60 days after the app changed hands.")
+                CommandOutput.hint("Apple answers for 60 days after the app is transferred.")
             }
         }
 
-        private func showUnmoved(_ recipient: TeamID, _ place: OperatorDatabase) async throws {
+        private func showUnmoved(_ recipient: TeamID, _ context: OperatorDatabase) async throws {
             try await page.show(
                 [
                     .init("USER") { .code($0.user.rawValue) },
                     .init("EXTERNAL ID", flexible: true) { .text($0.externalID) },
                     .init("AT") { .text($0.step.rawValue) }, .init("REASON", flexible: true) { .text($0.reason) },
                     .init("ASKED", optional: true) { .time($0.place.time) },
-                ], UnmovedPerson.fields, .unmoved, empty: "Nobody.", json: options.json
-            ) { after, limit in
-                try await place.database.unmovedPeople(to: recipient, after: after, limit: limit)
-            }
+                ], UnmovedPerson.fields, .unmoved, empty: "No one.", json: options.json
+            ) { after, limit in try await context.database.unmovedPeople(to: recipient, after: after, limit: limit) }
         }
     }
 
@@ -81,8 +77,8 @@ struct TransferCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Old team: ask Apple for everyone's transfer_sub.",
             discussion: """
-                Each answer is stored at once: after an interruption, or for new people, run it again. FILE is only \
-                needed if the new team uses another database.
+                Each answer is stored at once. Run it again after an interruption or for new people. FILE is needed \
+                only if the new team uses another database.
                 """)
 
         @OptionGroup var options: CommandOptions
@@ -94,49 +90,49 @@ struct TransferCommand: AsyncParsableCommand {
         @Argument(help: "The file for the new team, written when complete, or - for standard output.")
         var file: String?
 
-        func run(on place: OperatorDatabase) async throws {
-            guard recipient != place.team else {
-                throw CommandFailure.usage("--to is the team of this configuration: export runs with the old team's.")
+        func run(on context: OperatorDatabase) async throws {
+            guard recipient != context.team else {
+                throw CommandFailure.usage(
+                    "--to is this configuration's own team. Run export with the old team's configuration.")
             }
             guard file != "-" || !options.json else {
-                throw CommandFailure.usage("--json and - both want standard output.")
+                throw CommandFailure.usage("--json and - both write to standard output.")
             }
-            let client = try transfer.client(of: place.configuration)
-            try await place.transferring("export") {
-                try await place.record("transfer export")
-                try await export(place, client)
+            let client = try transfer.client(of: context.configuration)
+            try await context.transferring("export") {
+                try await context.record("transfer export")
+                try await export(context, client)
             }
         }
 
-        private func export(_ place: OperatorDatabase, _ client: ClientID) async throws {
-            let before = try await place.database.transferCounts(from: place.team, to: recipient)
+        private func export(_ context: OperatorDatabase, _ client: ClientID) async throws {
+            let before = try await context.database.transferCounts(from: context.team, to: recipient)
             guard before.total > 0 else {
                 throw CommandFailure(
                     """
-                    Nobody in this database belongs to team \(place.team.rawValue), which is this configuration's: export \
-                    runs with the old team's configuration, that is its apple.teamID, apple.keyID and \
-                    apple.privateKeyFile.
+                    Nobody in this database belongs to this configuration's team, \(context.team.rawValue). Run export \
+                    with the old team's configuration: its apple.teamID, apple.keyID and apple.privateKeyFile.
                     """)
             }
             let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-            let (end, _) = try await place.ask(options.input, rate: transfer.rate, total: open) {
+            let (end, _) = try await context.ask(options.input, rate: transfer.rate, total: open) {
                 TransferExport(
-                    database: place.database, provider: $0, as: client, to: recipient, again: transfer.again,
-                    clock: place.clock)
+                    database: context.database, provider: $0, as: client, to: recipient, again: transfer.again,
+                    clock: context.clock)
             }
-            let counts = try await place.database.transferCounts(from: place.team, to: recipient)
+            let counts = try await context.database.transferCounts(from: context.team, to: recipient)
             let isNobody = Self.exported(counts) == 0
-            if end == .complete, !isNobody, let file { try await write(file, place) }
+            if end == .complete, !isNobody, let file { try await write(file, context) }
             try show(counts, complete: end == .complete)
             if counts.refusedAtExport > 0 {
                 CommandOutput.remark(
                     "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved lists "
-                        + "them; --again asks about them again.")
+                        + "them; --again asks Apple again.")
             }
             try end.check()
             if isNobody {
                 throw CommandFailure(
-                    "No one is exported to team \(recipient.rawValue); --again retries those refused before.")
+                    "Nobody was exported to team \(recipient.rawValue); --again retries people refused before.")
             }
         }
 
@@ -148,7 +144,8 @@ struct TransferCommand: AsyncParsableCommand {
         private func show(_ counts: TransferCounts, complete: Bool) throws {
             let exported = Self.exported(counts)
             let unasked = counts.unasked ?? 0
-            let text = "\(exported) exported, \(counts.refusedAtExport) refused by Apple, \(unasked) not asked yet."
+            let text =
+                "\(exported) exported, \(counts.refusedAtExport) refused by Apple, \(unasked) not asked about yet."
             if file == "-" { return CommandOutput.remark(text) }
             try options.show(
                 text,
@@ -158,12 +155,12 @@ struct TransferCommand: AsyncParsableCommand {
                 ])
         }
 
-        private func write(_ path: String, _ place: OperatorDatabase) async throws {
+        private func write(_ path: String, _ context: OperatorDatabase) async throws {
             var bytes: [UInt8] = []
             var last: AppleSubject?
             while true {
-                let part = try await place.database.transferLines(
-                    from: place.team, to: recipient, after: last, limit: 1000)
+                let part = try await context.database.transferLines(
+                    from: context.team, to: recipient, after: last, limit: 1000)
                 if part.isEmpty { break }
                 last = part.last?.subject
                 for line in part { bytes += line.encoded }
@@ -173,11 +170,9 @@ struct TransferCommand: AsyncParsableCommand {
                 }
             }
             if path == "-" { return }
-            // Takes the place of what is there, for its owner alone.
-            do {
-                try Files.replace(path, mode: 0o600, bytes: bytes)
-            } catch {
-                throw CommandFailure("\(path) cannot be written: \(error).")
+            // Replaces an existing file; readable only by its owner.
+            try await translating(try Files.replace(path, mode: 0o600, bytes: bytes)) { (error: SystemError) in
+                CommandFailure("\(path) cannot be written: \(error).")
             }
         }
     }
@@ -190,22 +185,17 @@ extension TeamID: ExpressibleByArgument {
     }
 }
 
-/// How Apple is asked.
 struct TransferOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The client that asks. (default: apple.servicesID)", valueName: "client ID"))
+    @Option(help: ArgumentHelp("The client ID to use with Apple. (default: apple.servicesID)", valueName: "client ID"))
     var clientID: String?
 
-    @Option(help: ArgumentHelp("Requests per second, 1 to 100.", valueName: "count"))
-    var rate = 10
-
-    @Flag(help: "Retry people whom Apple refused before.")
-    var again = false
+    @Option(help: ArgumentHelp("Requests per second, 1 to 100.", valueName: "count")) var rate = 10
+    @Flag(help: "Retry people whom Apple refused before.") var again = false
 
     func validate() throws {
-        guard (1...100).contains(rate) else { throw ValidationError("--rate is 1 to 100.") }
+        guard (1...100).contains(rate) else { throw ValidationError("--rate must be 1 to 100.") }
     }
 
-    /// The client to use: one of the configuration's.
     func client(of configuration: DatabaseConfiguration) throws(CommandFailure) -> ClientID {
         let clients = configuration.checkScope.clients
         guard let clientID else { return clients[0] }

@@ -1,5 +1,6 @@
 internal import Accounts
 import ArgumentParser
+internal import Coding
 internal import Sockets
 internal import Web
 
@@ -8,25 +9,23 @@ extension UsersCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete a user and all their data. Asks for confirmation.",
             discussion: """
-                Ends their sessions, erases names, addresses and notifications, and queues their refresh tokens for \
-                revocation at Apple by a running server. The journal keeps ids.
+                Ends their sessions, erases names, addresses and notifications, and queues their refresh tokens, which \
+                a running server then revokes at Apple. The journal keeps ids.
                 """)
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var confirmation: ConfirmationOptions
+        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference
 
-        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-        var person: UserReference
-
-        func run(on place: OperatorDatabase) async throws {
-            let finding = try await person.find(in: place)
+        func run(on context: OperatorDatabase) async throws {
+            let finding = try await person.find(in: context)
             let (user, id) = (finding.user, finding.user.id)
             if confirmation.yes { try confirmation.confirm([finding], "will be deleted") }
-            let sessions = try await place.database.sessionCount(of: id, at: place.now)
+            let sessions = try await context.database.sessionCount(of: id, at: context.now)
             try confirmation.confirm(
-                "\(UserRows.mention(user)) and everything kept about them will be deleted for good; "
-                    + "\(sessions) \(sessions == 1 ? "session ends" : "sessions end").", id: id.rawValue)
-            guard case .deleted(let tokens) = try await place.database.deleteUser(id, at: place.now) else {
+                "\(UserRows.mention(user)) and all their data will be permanently deleted; "
+                    + "\(Quantity.count(sessions, "session")) will end.", id: id.rawValue)
+            guard case .deleted(let tokens) = try await context.database.deleteUser(id, at: context.now) else {
                 throw CommandFailure("There is no user \(id).")
             }
             try options.show(
@@ -35,15 +34,12 @@ extension UsersCommand {
                     ("id", .code(id.rawValue)), ("deleted", .flag(true)), ("appleNotified", .flag(tokens > 0)),
                     ("revocationsQueued", .number(tokens)),
                 ])
-            if tokens > 0 {
-                CommandOutput.remark(
-                    "Queued for revocation at Apple: \(tokens) refresh \(tokens == 1 ? "token" : "tokens"). "
-                        + "A running bramley serve sends it; bramley credentials revocations shows what waits.")
-            } else {
-                CommandOutput.remark(
-                    "Apple cannot be notified: no refresh token was stored. The person can remove the site in their Apple "
-                        + "Account: Sign-In and Security, Sign in with Apple.")
-            }
+            CommandOutput.remark(
+                tokens > 0
+                    ? "Queued for revocation at Apple: \(Quantity.count(tokens, "refresh token")). "
+                        + "A running bramley serve sends the requests; bramley credentials revocations lists them."
+                    : "Apple cannot be notified because no refresh token was stored. The person can remove the site in "
+                        + "their Apple Account: Sign-In and Security, Sign in with Apple.")
         }
     }
 
@@ -57,18 +53,15 @@ extension UsersCommand {
             help: ArgumentHelp("A new file, created with mode 600. (default: standard output)", valueName: "file"))
         var output: String?
 
-        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-        var person: UserReference
+        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference
 
-        func run(on place: OperatorDatabase) async throws {
-            let now = place.now
-            let id = try await person.find(in: place).user.id
-            let found = try await place.database.accountRecord(of: id, newest: 0, at: now)
-            guard let record = found else {
-                throw CommandFailure("There is no user \(id).")
-            }
-            try await place.database.record(.userExported, user: id, object: nil, at: now)
-            var export = AccountExport(record, place.database, at: now)
+        func run(on context: OperatorDatabase) async throws {
+            let now = context.now
+            let id = try await person.find(in: context).user.id
+            let found = try await context.database.accountRecord(of: id, newest: 0, at: now)
+            guard let record = found else { throw CommandFailure("There is no user \(id).") }
+            try await context.database.record(.userExported, user: id, object: nil, at: now)
+            var export = AccountExport(record, context.database, at: now)
             guard let output else {
                 while let piece = try await export.next() { try CommandOutput.write(piece) }
                 return try CommandOutput.write([UInt8(ascii: "\n")])
@@ -76,10 +69,8 @@ extension UsersCommand {
             var document: [UInt8] = []
             while let piece = try await export.next() { document += piece }
             document.append(UInt8(ascii: "\n"))
-            do {
-                try Files.create(output, mode: 0o600, bytes: document)
-            } catch {
-                throw CommandFailure("\(output) cannot be written: \(error).")
+            try await translating(try Files.create(output, mode: 0o600, bytes: document)) { (error: SystemError) in
+                CommandFailure("\(output) cannot be written: \(error).")
             }
         }
     }
@@ -93,45 +84,40 @@ extension UsersCommand {
                 """)
 
         @OptionGroup var options: CommandOptions
+        @Flag(help: "Report what would change without changing anything.") var dryRun = false
 
-        @Flag(help: "Report what would happen without changing anything.")
-        var dryRun = false
-
-        @Option(
-            name: .customLong("from"), help: ArgumentHelp("The product that wrote the lines.", valueName: "product"))
+        @Option(name: .customLong("from"), help: ArgumentHelp("The product that wrote the file.", valueName: "product"))
         var format = ImportFormat.bramley
 
-        @Argument(help: "A file of JSON lines, or - for standard input.")
-        var file: String
+        @Argument(help: "A file of JSON lines, or - for standard input.") var file: String
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let (report, advice) = try await Interruption.cancelling {
                 let input = try InputFile.open(
                     file, without: 0o077,
-                    "read by others, and refresh tokens are secrets: run chmod 600 \(file), and delete it when you are "
+                    "read by others, and refresh tokens are secrets. Run chmod 600 \(file), and delete it when you are "
                         + "done.")
-                var run = ImportRun(input, from: format, place: place, isRehearsal: dryRun)
+                var run = ImportRun(input, from: format, context: context, isRehearsal: dryRun)
                 return (try await run.run(), run.advice)
             }
             try options.show(report.text, report.members)
             guard report.isComplete else {
-                throw CommandFailure("Interrupted. Run it again to continue: what was done is kept.")
+                throw CommandFailure("Interrupted. Run it again to continue; completed work is kept.")
             }
             try Self.judge(report, advice)
         }
 
-        /// - Throws: `ExitCode` or `CommandFailure` for an import that lacks somebody.
         private static func judge(_ report: ImportReport, _ advice: ImportAdvice) throws {
             if report.lines > 0, report.recognised == 0 {
                 CommandOutput.remark("warning: \(advice.text)")
                 throw ExitCode(CommandFailure.unusableData)
             }
             if report.refused > 0 {
-                throw CommandFailure("\(report.refused) lines refused; each has its reason above.")
+                throw CommandFailure("\(Quantity.count(report.refused, "line")) refused, each for the reason above.")
             }
             if report.otherIdentities > 0 {
                 throw CommandFailure(
-                    "\(report.otherIdentities) further Apple identities not imported; each is named above.")
+                    "\(report.otherIdentities) additional Apple identities not imported; they are listed above.")
             }
         }
     }

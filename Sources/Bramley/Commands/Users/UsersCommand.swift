@@ -1,6 +1,5 @@
 internal import Accounts
 import ArgumentParser
-internal import Coding
 
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,26 +14,18 @@ struct UsersCommand: AsyncParsableCommand {
 
         @OptionGroup var options: CommandOptions
         @OptionGroup var page: PageOptions
+        @Option(help: "Only users in this state: active, pending or disabled.") var state: User.State?
+        @Option(help: ArgumentHelp("Only users in this group.", valueName: "name")) var group: String?
+        @Option(help: ArgumentHelp("Only users with this address.", valueName: "address")) var email: String?
 
-        @Option(help: "Only users in this state: active, pending or disabled.")
-        var state: User.State?
-
-        @Option(help: ArgumentHelp("Only users in this group.", valueName: "name"))
-        var group: String?
-
-        @Option(help: ArgumentHelp("Only users with this address.", valueName: "address"))
-        var email: String?
-
-        @Option(help: ArgumentHelp("Only users with a word of their name that begins with this.", valueName: "words"))
+        @Option(help: ArgumentHelp("Only users whose name has a word starting with this.", valueName: "words"))
         var name: String?
 
-        func run(on place: OperatorDatabase) async throws {
+        func run(on context: OperatorDatabase) async throws {
             let filter = UserFilter(state: state, group: group, email: email, name: name)
             try await page.show(
-                UserRows.columns, User.fields, .users, empty: "Nobody.", json: options.json
-            ) { after, limit in
-                try await place.database.users(filter, after: after, limit: limit)
-            }
+                UserRows.columns, User.fields, .users, empty: "No users match.", json: options.json
+            ) { after, limit in try await context.database.users(filter, after: after, limit: limit) }
         }
     }
 
@@ -46,42 +37,35 @@ struct UsersCommand: AsyncParsableCommand {
                 """)
 
         @OptionGroup var options: CommandOptions
+        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person")) var person: UserReference?
+        @Option(help: ArgumentHelp("Your application's id for the user.", valueName: "id")) var externalID: String?
+        @Option(help: ArgumentHelp("Apple's sub.", valueName: "sub")) var appleSubject: String?
 
-        @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-        var person: UserReference?
-
-        @Option(help: ArgumentHelp("Your application's id of the user.", valueName: "id"))
-        var externalID: String?
-
-        @Option(help: ArgumentHelp("Apple's sub.", valueName: "sub"))
-        var appleSubject: String?
-
-        /// The newest sessions that are shown.
         private static let rows = 20
 
         func validate() throws {
             guard [person != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
-                throw ValidationError("Name the person once: by a text, --external-id or --apple-subject.")
+                throw ValidationError("Pass exactly one of: a user, --external-id, --apple-subject.")
             }
         }
 
-        func run(on place: OperatorDatabase) async throws {
-            guard let user = try await find(place) else { throw CommandFailure("There is no such user.") }
+        func run(on context: OperatorDatabase) async throws {
+            guard let user = try await find(context) else { throw CommandFailure("There is no such user.") }
             if options.json { return try CommandOutput.json { $0.write(user, User.fields) } }
             let style = CommandOutput.tableStyle
             try CommandOutput.rows(Self.rows(of: user, style))
             guard style != .piped else { return }
-            let page = try await place.database.sessions(of: user.id, after: nil, limit: Self.rows, at: place.now)
+            let page = try await context.database.sessions(of: user.id, after: nil, limit: Self.rows, at: context.now)
             try CommandOutput.line("")
             try CommandOutput.table(
-                SessionRows.ofOne(at: place.now, style), page.items, empty: "Not signed in anywhere.")
-            if page.next != nil { CommandOutput.hint("All of them: bramley sessions list --user \(user.id)") }
+                SessionRows.ofOne(at: context.now, style), page.items, empty: "Not signed in anywhere.")
+            if page.next != nil { CommandOutput.hint("For all sessions: bramley sessions list --user \(user.id)") }
         }
 
-        private func find(_ place: OperatorDatabase) async throws -> User? {
-            if let person { return try await person.find(in: place).user }
-            if let externalID { return try await place.database.user(externalID: externalID) }
-            return try await place.database.user(team: place.team, subject: AppleSubject(appleSubject ?? ""))
+        private func find(_ context: OperatorDatabase) async throws -> User? {
+            if let person { return try await person.find(in: context).user }
+            if let externalID { return try await context.database.user(externalID: externalID) }
+            return try await context.database.user(team: context.team, subject: AppleSubject(appleSubject ?? ""))
         }
 
         /// In the terms of the JSON document; the name before the address, each part by itself.
@@ -101,7 +85,6 @@ struct UsersCommand: AsyncParsableCommand {
     }
 }
 
-/// Users in tables and lines.
 enum UserRows {
     static let columns: [CommandColumn<User>] = [
         .init("ID") { .code($0.id.rawValue) }, .init("STATE") { .text($0.state.rawValue) },
@@ -123,7 +106,6 @@ enum UserRows {
         return known.isEmpty ? user.id.rawValue : "\(user.id.rawValue) (\(known.joined(separator: ", ")))"
     }
 
-    /// A user after a command: the document, or one line.
     static func report(_ user: User, _ options: CommandOptions) throws {
         let words = [user.id.rawValue, user.state.rawValue, TerminalText.safe(user.groups.joined(separator: ","))]
         try options.show(words.filter { !$0.isEmpty }.joined(separator: "\t"), user, User.fields)

@@ -2,10 +2,8 @@ package import Coding
 import Crypto
 import Sockets
 
-/// The sources of one load.
 package struct ConfigurationInput: Sendable {
-    /// The file named by `--config`. Nil for the one that `BRAMLEY_CONFIG` names, otherwise `config.json` in the
-    /// working directory, or if that does not exist the system's.
+    /// Nil: the one that `BRAMLEY_CONFIG` names, otherwise `config.json` here, or if that does not exist the system's.
     package var path: String?
     /// The system's configuration file; a test has its own.
     package var systemPath = ConfigurationLoader.systemPath
@@ -16,11 +14,9 @@ package struct ConfigurationInput: Sendable {
     package var flags: [String] = []
     /// `--allow-simulated-apple`.
     package var allowsSimulatedApple = false
-    /// Determines the validity of certificates.
     package var clock: any WallClock = SystemClock()
 }
 
-/// A valid configuration, and its warnings.
 package struct LoadedConfiguration: Sendable {
     package var configuration: Configuration
     package var warnings: [ConfigurationProblem]
@@ -34,7 +30,6 @@ package enum ConfigurationLoader {
     package static let pathVariable = "BRAMLEY_CONFIG"
     /// Those that begin with `BRAMLEY_` and are no keys.
     static let otherVariables: Set = [pathVariable, MoveCommand.variable]
-    /// For `--help`.
     package static let pathHelp =
         "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"
 
@@ -47,21 +42,18 @@ package enum ConfigurationLoader {
         return (isSystem ? input.systemPath : defaultPath, true)
     }
 
-    /// What commands need that use the database; reads no files except the sealing key.
-    /// - Throws: every problem found with that.
     package static func loadDatabase(_ input: ConfigurationInput) throws(ConfigurationFailure) -> DatabaseConfiguration
     {
         let builder = builder(input)
         let configuration = builder.database()
-        guard let configuration, !builder.problems.holdErrors else { throw failure(builder) }
+        guard let configuration, !builder.problems.holdErrors else { throw builder.failure }
         return configuration
     }
 
     /// Where a running server is asked. Everything else may be wrong by now: it was right when that server started.
-    /// - Throws: every problem found, if the admin listener's keys cannot be read.
     static func loadAdmin(_ input: ConfigurationInput) throws(ConfigurationFailure) -> SocketAddress {
         let builder = builder(input)
-        guard let admin = builder.admin() else { throw failure(builder) }
+        guard let admin = builder.admin() else { throw builder.failure }
         return admin
     }
 
@@ -74,7 +66,7 @@ package enum ConfigurationLoader {
         let configuration = builder.build()
         builder.problems += configuration.map(further) ?? []
         if let configuration, !builder.problems.holdErrors { builder.advise(on: configuration) }
-        guard var configuration, !builder.problems.holdErrors else { throw failure(builder) }
+        guard var configuration, !builder.problems.holdErrors else { throw builder.failure }
         let used = builder.used
         for key in ConfigurationTable.keys {
             guard let value = used[key.name] ?? key.presence.value else { continue }
@@ -83,27 +75,15 @@ package enum ConfigurationLoader {
         return LoadedConfiguration(configuration: configuration, warnings: builder.problems.ordered)
     }
 
-    private static func builder(_ input: ConfigurationInput) -> ConfigurationBuilder {
+    static func builder(_ input: ConfigurationInput) -> ConfigurationBuilder {
         ConfigurationBuilder(collect(input), input)
     }
 
-    private static func failure(_ builder: ConfigurationBuilder) -> ConfigurationFailure {
-        ConfigurationFailure(problems: builder.problems.ordered)
-    }
-
-    /// The result of flags alone, complete or not: everything `bramley check` would report, including missing keys, and
-    /// the readable values, by key, in the file's form.
+    /// The result of flags alone: everything `bramley check` would report, and the readable values by key.
     static func judge(flags: [String]) -> (problems: [ConfigurationProblem], values: [String: FileValue]) {
         let builder = builder(ConfigurationInput(content: Array("{}".utf8), flags: flags))
         _ = builder.build()
         return (builder.problems.ordered, builder.used)
-    }
-
-    /// The names of the keys that a load reads; a test compares them with the table.
-    package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
-        let builder = builder(input)
-        _ = builder.build()
-        return builder.asked
     }
 
     private static func collect(_ input: ConfigurationInput) -> GivenValues {
@@ -124,13 +104,10 @@ package enum ConfigurationLoader {
             // One thing is wrong, and not every key.
             given.isComplete = false
             let isSystem = place.path == input.systemPath
-            given.problems.append(
-                ConfigurationProblem(
-                    key: "", source: place.path,
-                    fault: isSystem
-                        ? "has no settings yet." : "does not exist here, and neither does \(input.systemPath).",
-                    remedy: "Write one with \(isSystem ? "sudo " : "")bramley init, or name one with --config FILE or "
-                        + "\(pathVariable)."))
+            given.add(
+                "", isSystem ? "has no settings yet." : "does not exist here, and neither does \(input.systemPath).",
+                "Write one with \(isSystem ? "sudo " : "")bramley init, or name one with --config FILE or \(pathVariable)."
+            )
         }
         return given
     }
@@ -153,12 +130,10 @@ package enum ConfigurationLoader {
             // A folder that this user may not enter hides its content.
             let fault = GuardedFile.isHidden(path) ? GuardedFile.unreadable : error.fault
             let isOthers = path == systemPath && fault == GuardedFile.unreadable
-            given.problems.append(
-                ConfigurationProblem(
-                    key: "", source: path, fault: fault,
-                    remedy: (isOthers
-                        ? "Run the command as the server's user (sudo -u bramley bramley …), or name" : "Name")
-                        + " a readable file with --config FILE or \(pathVariable)."))
+            given.add(
+                "", fault,
+                (isOthers ? "Run the command as the server's user (sudo -u bramley bramley …), or name" : "Name")
+                    + " a readable file with --config FILE or \(pathVariable).")
         }
     }
 }

@@ -14,15 +14,15 @@ extension GivenValues {
             isComplete = false
             let start = "\(error.place(in: bytes)): "
             if error.reason == .trailingComma {
-                add("", start + "trailing comma.", "Remove it: JSON has a comma only between two values.")
+                add("", start + "trailing comma.", "Remove it: JSON allows commas only between values.")
             } else {
-                add("", "\(start)\(error.reason.rawValue).", "Write one JSON object, as config.example.json.")
+                add("", "\(start)\(error.reason.rawValue).", "Write one JSON object, as in config.example.json.")
             }
             return
         }
         guard let object = document.objectValue else {
             isComplete = false
-            add("", "does not hold a JSON object.", "Write one JSON object, as config.example.json.")
+            add("", "is not a JSON object.", "Write one JSON object, as in config.example.json.")
             return
         }
         readGroup(object, path: "")
@@ -80,7 +80,6 @@ extension GivenValues {
         return names.prefix(3).joined(separator: ", ") + (names.count > 3 ? ", …" : "")
     }
 
-    /// A value of another type is a problem.
     private mutating func read(_ value: JSONValue, of key: ConfigurationKey) {
         if let value = FileValue(value, as: key.type, acceptsOneText: key.acceptsOneText) {
             values[key.name] = Given(value: value, source: file, isInFile: true)
@@ -102,10 +101,6 @@ extension GivenValues {
         case .array: "a list"
         case .object: "an object"
         }
-    }
-
-    private mutating func add(_ key: String, _ fault: String, _ remedy: String) {
-        problems.append(ConfigurationProblem(key: key, source: file, fault: fault, remedy: remedy))
     }
 }
 

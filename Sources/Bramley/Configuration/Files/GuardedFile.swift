@@ -14,25 +14,20 @@ struct GuardedFile {
     static let longestKey = 65_536
 
     var holdsPrivateKey: Bool { String(decoding: bytes, as: UTF8.self).contains("PRIVATE KEY-----") }
-    var isWorldReadable: Bool { mode & 0o004 != 0 }
-    var isGroupReadable: Bool { mode & 0o040 != 0 }
     var isWritableByOthers: Bool { mode & 0o022 != 0 }
 
     /// A fault that has its own remedy where the system's configuration is read.
     static let unreadable = "cannot be read by the user that runs bramley."
 
     private static func flaw(_ fault: String) -> InputFlaw {
-        InputFlaw(
-            fault, "Name the file; a relative path in the configuration file begins at the folder of that file.")
+        InputFlaw(fault, "Name the file; relative paths in the configuration file start at its folder.")
     }
 
     private static func unreadable(_ path: String) -> InputFlaw {
         InputFlaw(unreadable, "Let that user read it: chown USER \(path), with x for USER on every folder above.")
     }
 
-    static func exists(_ path: String) -> Bool {
-        FileManager.default.fileExists(atPath: path)
-    }
+    static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
     /// Whether the file is in a folder that this user may not enter, so that its existence is unknown.
     static func isHidden(_ path: String) -> Bool {
@@ -40,12 +35,8 @@ struct GuardedFile {
         return exists(folder) && !FileManager.default.isExecutableFile(atPath: folder)
     }
 
-    /// Whether the file exists, or may exist.
-    static func mayExist(_ path: String) -> Bool {
-        exists(path) || isHidden(path)
-    }
+    static func mayExist(_ path: String) -> Bool { exists(path) || isHidden(path) }
 
-    /// - Throws: why it cannot be read, and what to do about it where the configuration names the file.
     static func read(_ path: String, maximumBytes: Int = longestKey) throws(InputFlaw) -> GuardedFile {
         // attributesOfItem does not follow links, and secrets are often mounted as links.
         let resolved = URL(filePath: path).resolvingSymlinksInPath().path
@@ -62,8 +53,7 @@ struct GuardedFile {
         }
         let isGivenToGroup =
             integer(attributes[.ownerAccountID]) == 0 && integer(attributes[.groupOwnerAccountID]) != 0
-        // Foundation leaks four KiB with every empty file it reads, and some files are read again and again while the
-        // server runs.
+        // Foundation leaks four KiB with every empty file, and some are read again and again while the server runs.
         guard size > 0 else {
             guard manager.isReadableFile(atPath: resolved) else { throw unreadable(path) }
             return GuardedFile(bytes: [], mode: mode, isGivenToGroup: isGivenToGroup)
@@ -76,16 +66,14 @@ struct GuardedFile {
         }
     }
 
-    /// Its content, unless others have one of these permissions: by default, everybody to read it, or anybody to change
-    /// it.
+    /// Its content, unless others have these permissions: by default, everybody to read it, or anybody to change it.
     func bytes(at path: String, without others: Int = 0o026) throws(InputFlaw) -> [UInt8] {
         guard mode & others == 0 else { throw InputFlaw("is open to others: run chmod 600 \(path).") }
         return bytes
     }
 
     /// Who else may read or change it: an error for a secret that all users can read and for a file that others can
-    /// change, a warning for a group.
-    /// - Parameter key: empty for the configuration file.
+    /// change, a warning for a group. `key` is empty for the configuration file.
     func modeProblem(at path: String, key: String, source: String?, holdsSecret: Bool) -> ConfigurationProblem? {
         func problem(
             _ severity: ConfigurationProblem.Severity, _ fault: String, _ remedy: String = "Run: chmod 600 "
@@ -96,8 +84,8 @@ struct GuardedFile {
                 fault: "\(key.isEmpty ? "" : "\(path.quoted) ")can be \(fault) (mode \(octal)).", remedy: remedy + path)
         }
         if isWritableByOthers { return problem(.error, "changed by other users") }
-        if isWorldReadable { return problem(holdsSecret ? .error : .warning, "read by every user of this machine") }
-        guard isGroupReadable, !isGivenToGroup else { return nil }
+        if mode & 0o004 != 0 { return problem(holdsSecret ? .error : .warning, "read by every user of this machine") }
+        guard mode & 0o040 != 0, !isGivenToGroup else { return nil }
         return problem(.warning, "read by its group", "Unless that is meant, run: chmod 600 ")
     }
 
@@ -115,16 +103,13 @@ struct ConfigurationFolder {
     private let prefix: Substring
 
     /// - Parameter file: as it was named. Links are not followed: what belongs to a linked file is next to the link.
-    init(of file: String) {
-        prefix = file.lastIndex(of: "/").map { file[...$0] } ?? ""
-    }
+    init(of file: String) { prefix = file.lastIndex(of: "/").map { file[...$0] } ?? "" }
 
     func resolving(_ path: String) -> String {
         // An empty path is reported as a mistake elsewhere.
         path.isEmpty || path.hasPrefix("/") ? path : prefix + path
     }
 
-    /// Converts a path relative to the working directory to one for the file.
     func relative(_ path: String) -> String {
         guard !prefix.isEmpty, !path.isEmpty, !path.hasPrefix("/") else { return path }
         let (file, folder) = (Self.absolute(path), Self.absolute(String(prefix)))

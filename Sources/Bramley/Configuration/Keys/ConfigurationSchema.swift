@@ -1,12 +1,10 @@
 import Coding
 
-/// The JSON Schema (2020-12) of the configuration file, generated from the table: names, types, ranges, words, and
-/// twins. For editors. Rules that involve a second key or the machine are checked only by `bramley check`.
+/// The JSON Schema (2020-12) of the file, for editors. Rules about a second key or the machine are `bramley check`'s.
 package enum ConfigurationSchema {
     /// Written next to the configuration by `bramley init`.
     package static let fileName = "config.schema.json"
 
-    /// The file's text.
     package static var text: String { JSONLayout.text(.object(document)) }
 
     static var document: JSONObject {
@@ -22,8 +20,7 @@ package enum ConfigurationSchema {
         return root
     }
 
-    /// The schema of one object of the file.
-    /// - Parameter path: empty for the whole, otherwise the group's dotted name.
+    /// - Parameter path: a group's dotted name; empty for the whole file.
     private static func group(_ path: String) -> JSONObject {
         let prefix = path.isEmpty ? "" : path + "."
         var properties = JSONObject()
@@ -41,7 +38,8 @@ package enum ConfigurationSchema {
                 if properties[name] == nil {
                     let inner = group(prefix + name)
                     properties[name] = .object(inner)
-                    if isNeeded(inner) { required.append(.string(name)) }
+                    let isEither = inner["allOf"]?.arrayValue?.contains { $0.objectValue?["oneOf"] != nil } == true
+                    if inner["required"] != nil || isEither { required.append(.string(name)) }
                 }
                 continue
             }
@@ -54,11 +52,6 @@ package enum ConfigurationSchema {
         if !required.isEmpty { schema["required"] = .array(required) }
         if !conditions.isEmpty { schema["allOf"] = .array(conditions) }
         return schema
-    }
-
-    /// Whether an object with this schema is required.
-    private static func isNeeded(_ schema: JSONObject) -> Bool {
-        schema["required"] != nil || schema["allOf"]?.arrayValue?.contains { $0.objectValue?["oneOf"] != nil } == true
     }
 
     /// Exactly one, or at most one, of two spellings: stated once, at the one that is not a secret itself.
@@ -87,14 +80,10 @@ package enum ConfigurationSchema {
                 "type": "string",
                 "pattern": .string(key.pattern ?? (key.isSecret || key.holdsLines ? #"\S"# : plainText)),
             ]
-        case .integer(let range, _):
-            return number(range)
-        case .boolean:
-            return ["type": "boolean"]
-        case .choice(let words):
-            return ["enum": .texts(words)]
-        case .length(let range):
-            return ["anyOf": [.object(number(range)), ["const": "100%"]]]
+        case .integer(let range, _): return number(range)
+        case .boolean: return ["type": "boolean"]
+        case .choice(let words): return ["enum": .texts(words)]
+        case .length(let range): return ["anyOf": [.object(number(range)), ["const": "100%"]]]
         case .list:
             var entry: JSONObject = ["type": "string", "minLength": 1]
             if let words = key.entries {
@@ -110,16 +99,12 @@ package enum ConfigurationSchema {
         }
     }
 
-    /// One line, not blank.
     private static let plainText =
         #"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F]"#
         + #"[^\u0000-\u001F\u007F-\u009F]*$"#
 
     private static func number(_ range: ClosedRange<Int>) -> JSONObject {
-        [
-            "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
-            "maximum": .integer(Int64(range.upperBound)),
-        ]
+        ["type": "integer", "minimum": .integer(Int64(range.lowerBound)), "maximum": .integer(Int64(range.upperBound))]
     }
 
     private static func description(_ key: ConfigurationKey) -> String {

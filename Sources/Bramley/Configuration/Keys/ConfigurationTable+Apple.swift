@@ -1,6 +1,5 @@
 import Accounts
 import AppleID
-import HTTP
 import Web
 
 extension ConfigurationTable {
@@ -12,43 +11,35 @@ extension ConfigurationTable {
             "apple.bundleIDs", .clientIDs, into: \.apple.bundleIDs,
             """
             The bundle ID of the primary App ID that the Services ID is grouped with, then those of your \
-            [apps](../apps/native.md). You need the first even without an app: Apple addresses notifications to it, \
-            and those for unlisted apps are refused.
+            [apps](../apps/native.md). The first is needed even without an app: Apple \
+            [addresses notifications](../apps/events.md#notifications-for-unlisted-apps) to it.
             """)
         Key(
             "apple.teamID", .teamID, .required, into: \.apple.teamID, example: "\"A1B2C3D4E5\"",
             "The ten characters under Membership details in Apple's developer account.")
         Key(
             "apple.keyID", .keyID, .required, into: \.apple.key.id, example: "\"F6G7H8I9J0\"",
-            "The ten characters of the Sign in with Apple key; they are in the name of its .p8 file.")
+            "The ten characters in the name of the Sign in with Apple key's .p8 file.")
         Key.twins(
             "apple.privateKeyFile", presence: .requiredUnlessTwin,
-            "The .p8 file of the Sign in with Apple key. Only Bramley's user may read it (`chmod 600`).",
+            "The Sign in with Apple key's .p8 file. Only Bramley's user may read it (`chmod 600`).",
             inline: "Its text.")
         Key(
             "apple.nextKeyID", .keyID, .optional,
-            "The ID of a second key, while you [replace the key](../operate/keys.md#apple-key).")
-        Key.twins(
-            "apple.nextPrivateKeyFile",
-            "Its .p8 file. SIGHUP reads both keys again.",
-            inline: "Its text.")
+            "A second key's ID, while you [replace the key](../operate/keys.md#apple-key).")
+        Key.twins("apple.nextPrivateKeyFile", "Its .p8 file.", inline: "Its text.")
         Key(
             "apple.scopes", .scopes, .required, into: \.apple.scopes, example: "[\"name\", \"email\"] or []",
-            """
-            What to ask people for: any of `name` and `email`, or `[]`. Request only what you use. Apple gives the \
-            name only once.
-            """)
+            "What to ask people for, or `[]`. Request only what you use. Apple gives the name only once.")
         Key(
             "apple.issuers", .issuers, into: \.apple.issuers,
             "Accepted values of `iss`, letter for letter. The first is the `aud` of what Bramley signs for Apple.")
-        Key(
-            "apple.endpoint", .origin, into: \.apple.endpoint,
-            "The origin of Apple's endpoints, `/auth/…`.")
+        Key("apple.endpoint", .origin, into: \.apple.endpoint, "The origin of Apple's endpoints, `/auth/…`.")
         Key(
             "apple.scriptURL", .scriptURL, into: \.web.apple.scriptURL,
             "Apple's script for the button; `{locale}` becomes the visitor's.")
         Key(
-            "apple.nativeNonce", .choice, into: \.web.signIn.nativeNonce,
+            "apple.nativeNonce", .choice("sha256", "raw"), into: \.web.signIn.nativeNonceIsRaw,
             "What [apps](../apps/native.md) send to Apple: the nonce's SHA-256 in lower-case hexadecimal, or itself.")
         Key(
             "apple.onAccountDeleted", .choice, into: \.apple.onAccountDeleted,
@@ -57,7 +48,7 @@ extension ConfigurationTable {
 
     @KeyList static var loginKeys: [Key] {
         Key(
-            "login.mode", .choice, into: \.web.login.mode,
+            "login.mode", .choice("redirect", "popup"), into: \.web.login.opensWindow,
             "Whether Apple's page replaces the login page or opens in a [window beside it](../apps/web-app.md#popup)."
         )
         Key(
@@ -77,7 +68,7 @@ extension ConfigurationTable {
             "Your site's own password login, shown beside the button.")
         Key(
             "login.changePasswordURL", .link, into: \.web.login.changePasswordURL,
-            "Where `/.well-known/change-password` redirects.")
+            "Where `/.well-known/change-password` leads.")
         Key(
             "login.askExistingAccount", .boolean, into: \.web.signIn.asksExisting,
             "Ask new people whether they have an account on your site, and [link](../apps/linking.md) it.")
@@ -86,12 +77,11 @@ extension ConfigurationTable {
     @KeyList static var forwardAuthKeys: [Key] {
         Key(
             "forwardAuth.style", .choice, into: \.web.forwardAuth,
-            "How your proxy tells `/auth/verify` the original request: in `X-Forwarded-*` or `X-Original-*` fields.")
+            "Whether your proxy tells `/auth/verify` the original request in `X-Forwarded-*` or `X-Original-*`.")
         Key.twins(
             "forwardAuth.rulesFile", isSecret: false,
             """
-            A JSON file with [access rules](../sites/rules.md). SIGHUP reads it again. Without it, everyone who is \
-            signed in passes.
+            A JSON file with [access rules](../sites/rules.md). Without it, everyone who is signed in passes.
             """, inline: "Its text instead, on one line.")
     }
 }

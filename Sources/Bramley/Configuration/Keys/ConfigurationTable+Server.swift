@@ -8,16 +8,15 @@ extension ConfigurationTable {
         Key(
             "publicURL", .publicURL, .required, into: \.web.publicURL, example: "\"https://id.example.com\"",
             """
-            The address your visitors use: an https origin, with a path if Bramley is below one, such as \
-            `https://id.example.com` or `https://example.com/auth`. http only on localhost. Apple's return URL is \
-            this address plus `/apple/callback`.
+            The https address visitors use, such as `https://id.example.com` or `https://example.com/auth`. http only \
+            on localhost. Apple's return URL is this address plus `/apple/callback`.
             """)
         Key(
             "access.signUp", .choice, .required, into: \.web.signIn.signUp,
             example: "\"open\", \"approval\" or \"closed\"",
             """
-            What happens to new people: `open` admits them, `approval` records them as pending until an operator \
-            approves, `closed` turns them away.
+            New people: `open` admits them, `approval` keeps them pending until an operator approves, `closed` turns \
+            them away.
             """)
     }
 
@@ -26,18 +25,16 @@ extension ConfigurationTable {
             "server.host", .ipAddress, into: \.server.listener.ip,
             "The IPv4 or IPv6 address to listen on; `0.0.0.0` or `::` for all.")
         Key("server.port", .integer(1...65535), into: \.server.listener.port, "The port to listen on.")
-        Key(
-            "server.threads", .integer(0...256), into: \.server.threads,
-            "Event loops; 0 means one per core.")
+        Key("server.threads", .integer(0...256), into: \.server.threads, "Event loops; 0 means one per core.")
         Key.twins(
             "server.certificateFile", isSecret: false, holdsLines: true, example: "\"fullchain.pem\"",
             """
             Enables [TLS](../operate/network.md#serve-tls-without-a-proxy): a PEM file with the certificate, then its \
-            intermediates. Read again when it changes.
+            intermediates.
             """, inline: "The PEM text.")
         Key.twins(
             "server.privateKeyFile", holdsLines: true, example: "\"privkey.pem\"",
-            "Its private key, as PEM without a passphrase. Read again when it changes.",
+            "Its private key, as PEM without a passphrase.",
             inline: "The PEM text.")
         Key(
             "server.redirectPort", .integer(1...65535), into: \.server.redirectPort,
@@ -45,15 +42,14 @@ extension ConfigurationTable {
         Key(
             "server.trustedProxies", .networks, into: \.server.trustedProxies,
             """
-            Addresses or networks (`10.0.0.0/8`) of the proxies in front. Bramley believes `X-Forwarded-*` fields \
-            only from these.
+            Addresses or networks (`10.0.0.0/8`) of your proxies. `X-Forwarded-*` fields are believed only from these.
             """)
         Key(
             "server.proxyProtocol", .boolean, into: \.server.proxyProtocol,
             "Whether every connection begins with the PROXY protocol, v1 or v2. Needs `server.trustedProxies`.")
         Key(
             "server.drainTimeout", .integer(0...3600, "seconds"), into: \.server.drainTimeout,
-            "How long requests in flight may take after SIGTERM. Keep it below your service manager's timeout.")
+            "Time for requests in flight after SIGTERM; less than your service manager's timeout.")
     }
 
     @KeyList static var limitKeys: [Key] {

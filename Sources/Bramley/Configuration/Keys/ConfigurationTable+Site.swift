@@ -35,15 +35,13 @@ extension ConfigurationTable {
         Key(
             "site.supportURL", .supportLink, into: \.web.site.supportURL,
             "Where people get help; may be `mailto:help@example.com`.")
-        Key(
-            "site.homeURL", .link, into: \.web.site.homeURL,
-            "Your site's start page. Without it: `/` of publicURL.")
+        Key("site.homeURL", .link, into: \.web.site.homeURL, "Your site's start page. Without it: `/` of publicURL.")
     }
 
     @KeyList static var pagesKeys: [Key] {
         Key(
             "pages.directory", .directory, into: \.pagesDirectory,
-            "Your own [templates, texts and assets](../operate/pages.md#your-own-files). Read at start.")
+            "Your own [templates, texts and assets](../operate/pages.md#your-own-files).")
         Key(
             "pages.locales", .list, into: \.web.locales, example: "[\"en\", \"de\"]",
             "The languages of the pages; the first is the fallback.")
@@ -51,22 +49,22 @@ extension ConfigurationTable {
 
     @KeyList static var sessionKeys: [Key] {
         Key(
-            "sessions.lifetime", .integer(60...34_560_000, "seconds"), into: \.web.sessions.limits.lifetime,
-            "When a session ends even if it is in use. 30 days by default.")
+            "sessions.lifetime", .integer(60...34_560_000, "seconds"), into: \.web.sessionLimits.lifetime,
+            "When a session ends, even in use. 30 days by default.")
         Key(
-            "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), into: \.web.sessions.limits.idleTimeout,
+            "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), into: \.web.sessionLimits.idleTimeout,
             "When an unused session ends. 14 days by default; at most sessions.lifetime.")
         Key(
-            "sessions.perUser", .integer(1...1_000), into: \.web.sessions.limits.perUser,
+            "sessions.perUser", .integer(1...1_000), into: \.web.sessionLimits.perUser,
             "Sessions of one person, in browsers and apps. A further one ends the oldest.")
         Key(
-            "sessions.cookieDomain", .text, into: \.web.sessions.cookieDomain,
+            "sessions.cookieDomain", .text, into: \.web.cookieDomain,
             """
-            A parent domain of publicURL's host, such as `example.com`, whose hosts all receive the session cookie. \
-            It is safer not to set it.
+            A parent domain of publicURL's host, such as `example.com`; all hosts below it receive the session \
+            cookie. Safer unset.
             """)
         Key(
-            "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), into: \.web.sessions.cacheMemory,
+            "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), into: \.web.sessionCacheMemory,
             "Memory for cached sessions, about 150 bytes per session and event loop.")
     }
 
@@ -82,7 +80,7 @@ extension ConfigurationTable {
             """, inline: "The connection string, such as `postgresql://bramley@db1,db2/bramley`.")
         Key(
             "storage.postgres.trust", .milliseconds(1...60), into: \.storage.postgresTrust,
-            "How long a server that does not reach PostgreSQL answers from memory who is signed in.")
+            "How long a server that lost PostgreSQL answers from memory who is signed in.")
         Key.twins(
             "secrets.sealingKeyFile", presence: .derived("sealing.key in storage.directory"),
             """
@@ -125,10 +123,7 @@ extension ConfigurationTable {
         Key(
             "assertion.audience", .list, .default([]),
             example: "\"https://api.example.com\", or several in square brackets", acceptsOneText: true,
-            """
-            Enables [signed assertions](../apps/assertion.md) for your backends and is their `aud`, such as \
-            `https://api.example.com`.
-            """)
+            "The `aud` of [signed assertions](../apps/assertion.md), such as `https://api.example.com`; enables them.")
         Key(
             "assertion.rs256Audiences", .list, .default([]),
             "Those of `assertion.audience` signed with RS256 instead of ES256.")
@@ -143,14 +138,14 @@ extension ConfigurationTable {
             "webhooks.secretFile", type: .list, presence: .default([]), isEachSeveral: true,
             """
             The secrets that sign events, one per line: `whsec_` and 24 to 64 random bytes in base64. One file for \
-            all addresses of `webhooks.url`, or one for each, in order. Read again when it changes.
+            all addresses of `webhooks.url`, or one for each, in order.
             """, inline: "The same, inline; `\\n` between two secrets of one address.")
         Key(
             "webhooks.events", .webhookEvents, .default(.list(JournalEntry.Kind.allCases.map(\.rawValue))),
             """
-            The types to send. To choose types for one address, write it and them in one entry, such as \
-            `"https://audit.example.com/in account.deleted user.created"`. Other entries apply to the other \
-            addresses.
+            The [types](../apps/events.md#types) to send. \
+            `"https://audit.example.com/in account.deleted user.created"` selects types for one address; other \
+            entries apply to the others.
             """)
     }
 }

@@ -1,21 +1,18 @@
-/// Every key, in the order of the reference.
 package enum ConfigurationTable {
     typealias Key = ConfigurationKey
 
-    /// As the reference has them.
     static let sections: [(title: String, keys: [Key])] = [
-        ("The site", outerKeys), ("Listening", serverKeys + limitKeys), ("The operator's listener", adminKeys),
+        ("The site", outerKeys), ("Listening", serverKeys + limitKeys + adminKeys),
         ("Apple", appleKeys), ("Signing in", loginKeys + forwardAuthKeys), ("Apple's button", buttonKeys),
-        ("The pages", siteKeys + pagesKeys), ("Sessions", sessionKeys), ("The API", apiKeys),
-        ("The operator's page", operatorKeys), ("Storage and keys", storageKeys),
-        ("Retention", retentionKeys), ("Signed assertions", assertionKeys),
-        ("Events to applications", webhookKeys), ("Log", logKeys),
+        ("The pages", siteKeys + pagesKeys), ("Sessions", sessionKeys),
+        ("The API and the operator's page", apiKeys + operatorKeys),
+        ("Storage, keys, retention", storageKeys + retentionKeys),
+        ("Assertions and events", assertionKeys + webhookKeys), ("Log", logKeys),
     ]
 
     package static let keys: [ConfigurationKey] = sections.flatMap(\.keys)
 
-    /// The member of the file that names its JSON Schema for editors. It is not a key: it sets nothing, and neither the
-    /// environment nor a flag can contain it.
+    /// Names the JSON Schema, for editors. Not a key: neither the environment nor a flag can set it.
     package static let schemaMember = "$schema"
 
     /// The keys by each of their three spellings.

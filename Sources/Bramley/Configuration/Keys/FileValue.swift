@@ -1,6 +1,5 @@
 import Coding
 
-/// The possible values of a key.
 package enum KeyType: Hashable, Sendable {
     case text
     /// A whole number in the range; `unit` is for people: "seconds", "bytes", or empty for a count.
@@ -8,12 +7,10 @@ package enum KeyType: Hashable, Sendable {
     case boolean
     /// A list of texts; comma-separated in the environment and in flags.
     case list
-    /// One of the words.
     case choice([String])
     /// A whole number of pixels in the range, or the text `100%`.
     case length(ClosedRange<Int>)
 
-    /// "a whole number"
     var expectation: String {
         switch self {
         case .text: "a text"
@@ -27,14 +24,12 @@ package enum KeyType: Hashable, Sendable {
     }
 }
 
-/// A value of the file, of its key's type.
 package enum FileValue: Hashable, Sendable {
     case text(String)
     case integer(Int)
     case boolean(Bool)
     case list([String])
 
-    /// A value of the file if it has the type; otherwise nil.
     /// - Parameter acceptsOneText: a list with one entry may be a text.
     init?(_ value: JSONValue, as type: KeyType, acceptsOneText: Bool) {
         switch (type, value) {
@@ -53,8 +48,7 @@ package enum FileValue: Hashable, Sendable {
         }
     }
 
-    /// The same as a value of the type, without what pasting adds: the environment and flags give a text, whatever the
-    /// type. Nil when it is none.
+    /// The environment and flags give a text, whatever the type, and what pasting adds. Nil when it has another type.
     func read(as type: KeyType) -> FileValue? {
         guard let text else { return list.map { .list($0.map(PastedText.trimmed)) } ?? self }
         switch type {
@@ -74,20 +68,11 @@ package enum FileValue: Hashable, Sendable {
         }
     }
 
-    var text: String? {
-        if case .text(let text) = self { text } else { nil }
-    }
-    var integer: Int? {
-        if case .integer(let integer) = self { integer } else { nil }
-    }
-    var boolean: Bool? {
-        if case .boolean(let flag) = self { flag } else { nil }
-    }
-    var list: [String]? {
-        if case .list(let texts) = self { texts } else { nil }
-    }
+    var text: String? { if case .text(let text) = self { text } else { nil } }
+    var integer: Int? { if case .integer(let integer) = self { integer } else { nil } }
+    var boolean: Bool? { if case .boolean(let flag) = self { flag } else { nil } }
+    var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
 
-    /// As in the file.
     var json: JSONValue {
         switch self {
         case .text(let text): .string(text)
@@ -97,7 +82,6 @@ package enum FileValue: Hashable, Sendable {
         }
     }
 
-    /// With every text replaced: of paths.
     func mapTexts(_ change: (String) -> String) -> FileValue {
         switch self {
         case .text(let text): .text(change(text))

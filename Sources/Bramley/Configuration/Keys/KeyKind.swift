@@ -11,10 +11,8 @@ struct KeyKind<Value: Sendable>: Sendable {
     var entries: [String]?
     /// The property's value for what is given, which is of `type`. Nil after a problem, which is then reported.
     let parse: @Sendable (ConfigurationBuilder, _ name: String, FileValue) -> Value?
-    /// How a property's value is written; for defaults.
     let write: @Sendable (Value) -> FileValue
 
-    /// A text.
     static func text(
         pattern: String? = nil, _ read: @escaping @Sendable (ConfigurationBuilder, String) throws(InputFlaw) -> Value?,
         write: @escaping @Sendable (Value) -> String
@@ -22,9 +20,7 @@ struct KeyKind<Value: Sendable>: Sendable {
         Self(
             type: .text, pattern: pattern,
             parse: { builder, name, value in
-                value.text.flatMap { text in
-                    builder.reading(name) { () throws(InputFlaw) in try read(builder, text) }
-                }
+                value.text.flatMap { builder.reading(name, $0) { text throws(InputFlaw) in try read(builder, text) } }
             }, write: { .text(write($0)) })
     }
 
@@ -37,9 +33,7 @@ struct KeyKind<Value: Sendable>: Sendable {
             type: .list, entries: entries,
             parse: { builder, name, value in
                 guard let texts = value.list else { return nil }
-                let good = texts.compactMap { text in
-                    builder.reading(name) { () throws(InputFlaw) in try read(text) }
-                }
+                let good = texts.compactMap { builder.reading(name, $0, read) }
                 return good.count == texts.count ? good : nil
             }, write: { .list($0.map(write)) })
     }
@@ -70,10 +64,14 @@ extension KeyKind where Value: CaseIterable & RawRepresentable<String> {
 
 extension KeyKind where Value == Bool {
     static var boolean: Self { Self(type: .boolean, parse: { $2.boolean }, write: { .boolean($0) }) }
+
+    /// One of two words; the second is true.
+    static func choice(_ no: String, _ yes: String) -> Self {
+        Self(type: .choice([no, yes]), parse: { $2.text.map { $0 == yes } }, write: { .text($0 ? yes : no) })
+    }
 }
 
 extension KeyKind where Value == Int {
-    /// - Parameter full: the number of pixels for `100%`.
     static func length(_ range: ClosedRange<Int>, full: Int) -> Self {
         Self(type: .length(range), parse: { $2.integer ?? full }, write: { .integer($0) })
     }
@@ -88,13 +86,9 @@ extension KeyKind where Value == Int? {
 
 extension KeyKind where Value == String {
     static var text: Self { text { $0 } }
-    /// An https URL for a link, or a path of the site.
     static var link: Self { text(WebAddress.link) }
-    /// A link, or `mailto:` with an address.
     static var supportLink: Self { text(WebAddress.supportLink) }
-    /// The origin of a URL without a path.
     static var origin: Self { text(WebAddress.origin) }
-    /// The address of Apple's script, which may contain `{locale}`.
     static var scriptURL: Self { text(AppleHosts.script) }
     static var directory: Self { text(ConfigurationBuilder.withoutSlash) }
     static var databaseDirectory: Self {
@@ -106,20 +100,16 @@ extension KeyKind where Value == String {
 
     private static func text(
         pattern: String? = nil, _ read: @escaping @Sendable (String) throws(InputFlaw) -> String
-    ) -> Self {
-        text(pattern: pattern, { (_, text) throws(InputFlaw) in try read(text) }, write: { $0 })
-    }
+    ) -> Self { text(pattern: pattern, { (_, text) throws(InputFlaw) in try read(text) }, write: { $0 }) }
 }
 
 extension KeyKind where Value == [String] {
     static var list: Self { list { $0 } }
-    /// Exact origins, with TLS or on this machine.
     static var origins: Self { list(WebAddress.exactOrigin) }
     static var clientIDs: Self { list(AppleIdentifier.client) }
     static var scopes: Self { list(entries: ["name", "email"], AppleIdentifier.scope) }
     static var issuers: Self { list { text throws(InputFlaw) in try WebAddress.secure(text).text } }
 
-    /// Types of events, and addresses followed by types.
     static var webhookEvents: Self {
         var kind = list(entries: JournalEntry.Kind.allCases.map(\.rawValue)) { $0 }
         kind.pattern = #"^https?://\S+( +[a-z]+\.[a-z]+)+ *$"#
@@ -128,9 +118,7 @@ extension KeyKind where Value == [String] {
 
     private static func list(
         entries: [String]? = nil, _ read: @escaping @Sendable (String) throws(InputFlaw) -> String
-    ) -> Self {
-        list(entries: entries, read) { $0 }
-    }
+    ) -> Self { list(entries: entries, read) { $0 } }
 }
 
 extension KeyKind where Value == PublicURL {

@@ -18,7 +18,6 @@ extension ConfigurationBuilder {
         checkAddresses(&configuration)
     }
 
-    /// Whether a simulator replaces Apple, and whether it may.
     private func checkAddresses(_ configuration: inout Configuration) {
         guard areGood("apple.issuers", "apple.endpoint", "apple.scriptURL") else { return }
         let apple = configuration.apple
@@ -49,19 +48,16 @@ extension ConfigurationBuilder {
         if issuers.isEmpty {
             fail(key, "is empty, so no token could be accepted.", "Remove the key to accept Apple's.")
         }
-        for address in issuers.compactMap({ try? WebAddress.parse($0) }) where isDoubtfulIssuer(address) {
+        for address in issuers.compactMap({ try? WebAddress.parse($0) }) {
+            // A trailing slash is a mistake with a simulator too; only some of Apple's hosts are issuers.
+            let isKnown = AppleHosts.issuers.contains(where: address.text.isExactly)
+            guard AppleHosts.serves(address) ? !isKnown : address.path.hasSuffix("/") else { continue }
             warn(
                 key,
                 "names \(address.text.quoted), which Apple is not known to use: \"iss\" is compared letter for letter.",
-                "Write \(AppleHosts.issuers[0].quoted), without slash at the end, unless Apple's tokens say this very text."
+                "Write \(AppleHosts.issuers[0].quoted), without a trailing slash, unless Apple's tokens contain exactly this text."
             )
         }
-    }
-
-    /// A trailing slash is a mistake with a simulator too; only some of Apple's hosts are issuers.
-    private func isDoubtfulIssuer(_ address: WebAddress) -> Bool {
-        if AppleHosts.serves(address) { return !AppleHosts.issuers.contains(where: address.text.isExactly) }
-        return address.path.hasSuffix("/")
     }
 }
 
@@ -70,7 +66,8 @@ extension ConfigurationBuilder {
     func readAppleKeys(_ apple: inout AppleSettings) {
         if areGood("apple.keyID", "apple.teamID"), apple.key.id.isExactly(apple.teamID) {
             report(
-                "apple.keyID", "is \(apple.key.id.quoted), as apple.teamID is, and no key has the ID of its team.",
+                "apple.keyID",
+                "is \(apple.key.id.quoted), the same as apple.teamID, but no key has the ID of its team.",
                 "Copy the key ID from the name of the .p8 file, and the Team ID from Membership details.")
         }
         if let key = privateKey("apple.privateKeyFile") {
@@ -88,9 +85,7 @@ extension ConfigurationBuilder {
     /// The second key; nil when there is none, or when it has a problem, which is then reported.
     private func nextKey(_ apple: AppleSettings) -> AppleSettings.Key? {
         let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
-        let keyID = text(name).flatMap { text in
-            reading(name) { () throws(InputFlaw) in try AppleIdentifier.key(text) }
-        }
+        let keyID = text(name).flatMap { reading(name, $0, AppleIdentifier.key) }
         let key = privateKey(file)
         if isGiven(name), isMissing(file) {
             report(name, "is set without its key.", "Name the .p8 file in \(file), or remove \(name).")
@@ -112,7 +107,7 @@ extension ConfigurationBuilder {
             one.holdsSameKey(as: other)
         {
             report(
-                key.key, "holds the key that apple.keyID has already.",
+                key.key, "contains the same key as apple.keyID.",
                 "Name the other key's .p8 file: one key has one ID.")
             return nil
         }
@@ -140,7 +135,6 @@ extension ConfigurationBuilder {
     }
 }
 
-/// Apple's own hosts.
 enum AppleHosts {
     /// Apple's names in `iss`, or, for a day in June 2025, in its discovery document.
     static let issuers = ["https://appleid.apple.com", "https://account.apple.com"]
@@ -150,14 +144,11 @@ enum AppleHosts {
             && (address.host.hasSuffix(".apple.com") || address.host == "appleid.cdn-apple.com")
     }
 
-    /// Where Apple's script is, which may contain `{locale}`.
     static func script(_ text: String) throws(InputFlaw) -> String {
         _ = try WebAddress.secure(withoutPlaceholder(text))
         return text
     }
 
     /// The placeholder is only in the path; a locale consists of letters and an underscore.
-    static func withoutPlaceholder(_ scriptURL: String) -> String {
-        scriptURL.replacing("{locale}", with: "en_US")
-    }
+    static func withoutPlaceholder(_ scriptURL: String) -> String { scriptURL.replacing("{locale}", with: "en_US") }
 }

@@ -6,8 +6,6 @@ import Web
 
 // What leaves for applications: assertions and events.
 extension ConfigurationBuilder {
-    // MARK: Assertions
-
     /// The longest audience, in bytes: every assertion contains it, and assertions are in header fields.
     static let longestAudience = 256
     /// The most audiences; assertions for all of them are kept per session.
@@ -55,8 +53,6 @@ extension ConfigurationBuilder {
             "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
     }
 
-    // MARK: Events
-
     /// Empty when no address is configured, and after a problem.
     func webhooks() -> [Configuration.Webhook] {
         let urls = webhookAddresses()
@@ -76,19 +72,15 @@ extension ConfigurationBuilder {
     }
 
     /// The events for each address, even if the secrets have problems.
-    func webhookKinds() -> [String: Set<JournalEntry.Kind>]? {
-        webhookAddresses().flatMap { webhookEvents($0) }
-    }
+    func webhookKinds() -> [String: Set<JournalEntry.Kind>]? { webhookAddresses().flatMap { webhookEvents($0) } }
 
     private func webhookAddresses() -> [String]? {
         let key = "webhooks.url"
         guard let texts = list(key) else { return nil }
-        let urls = texts.compactMap { text in
-            reading(key) { () throws(InputFlaw) in try Self.webhookAddress(text) }
-        }
+        let urls = texts.compactMap { reading(key, $0, Self.webhookAddress) }
         guard urls.count == texts.count else { return nil }
         guard Set(urls).count == urls.count else {
-            fail(key, "names an address twice.", "Name each once.")
+            fail(key, "has an address twice.", "List each once.")
             return nil
         }
         return urls
@@ -102,8 +94,8 @@ extension ConfigurationBuilder {
 
     private func webhookEvents(_ urls: [String]?) -> [String: Set<JournalEntry.Kind>]? {
         let key = "webhooks.events"
-        return list(key).flatMap { entries in
-            reading(key) { () throws(InputFlaw) in try Self.webhookEvents(entries, urls) }
+        return list(key).flatMap {
+            reading(key, $0) { entries throws(InputFlaw) in try Self.webhookEvents(entries, urls) }
         }
     }
 
@@ -155,10 +147,7 @@ extension ConfigurationBuilder {
                 ?? "Write some of \(known.joined(separator: ", ")).")
     }
 
-    /// `webhooks.secretFile` or its twin, with one text or several: one for all addresses, or one for each in the same
-    /// order.
-    /// - Parameter count: the number of addresses; nil when unknown.
-    /// - Returns: one or `count`; none when nothing is signed. Nil means a problem.
+    /// One for all addresses, or one for each in the same order; none when nothing is signed. Nil means a problem.
     func signingSecrets(count: Int?) -> [Configuration.SecretSource<WebhookSecrets>]? {
         let (fileKey, inlineKey) = ("webhooks.secretFile", "webhooks.secret")
         guard let texts = givenTexts(fileKey) else { return nil }
@@ -187,7 +176,7 @@ extension ConfigurationBuilder {
         } catch {
             fail(
                 given.key, given.subject + error.fault,
-                "Write one a line, \(WebhookSecret.prefix) and "
+                "Write one per line, \(WebhookSecret.prefix) and "
                     + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes in base64: "
                     + Self.secretAdvice)
             return nil
@@ -195,5 +184,5 @@ extension ConfigurationBuilder {
     }
 
     private static let secretAdvice =
-        "(umask 077; echo \"whsec_$(openssl rand -base64 32)\" > webhooks.secret) makes one."
+        "(umask 077; echo \"whsec_$(openssl rand -base64 32)\" > webhooks.secret) creates one."
 }

@@ -1,20 +1,16 @@
 // Texts that a key names the file of, and its twin contains.
 extension ConfigurationBuilder {
-    /// The text of a key or of its twin.
     struct GivenText {
-        /// The key that was given.
         var key: String
         /// Nil when the configuration contains it.
         var path: String?
         var bytes: [UInt8]
 
         var text: String { String(decoding: bytes, as: UTF8.self) }
-        /// The beginning of a sentence about it.
         var subject: String { path.map { "\($0.quoted) " } ?? "" }
     }
 
     /// Nil when nothing is given (`isMissing`), and after a problem.
-    /// - Parameter read: returns the file's bytes.
     func given(_ fileKey: String, _ read: (_ key: String, _ path: String) -> [UInt8]?) -> GivenText? {
         let inlineKey = Self.twin(fileKey)
         let (path, inline) = (text(fileKey), text(inlineKey))

@@ -28,13 +28,11 @@ extension ConfigurationBuilder {
         } catch {
             fail(
                 "pages.directory", "\(directory.quoted) \(error.fault)",
-                "Make it with `bramley pages export \(directory)`, or remove the key.")
+                "Create it with `bramley pages export \(directory)`, or remove the key.")
             return nil
         }
         let problems = found.problems + PageOverrides.problems(in: found.files)
-        for problem in problems {
-            report("pages.directory", problem.sentence, problem.remedy)
-        }
+        for problem in problems { report("pages.directory", problem.sentence, problem.remedy) }
         return (PageOverrides.good(found.files, problems), problems.isEmpty)
     }
 
@@ -66,9 +64,7 @@ private struct PageDirectory {
     private(set) var files: [String: [UInt8]] = [:]
     private(set) var problems: [PageProblem] = []
 
-    /// Reads every page file below `path`. Ignores names that begin with a dot: editors, version control and Kubernetes
-    /// use them.
-    /// - Throws: why the directory cannot be read.
+    /// Ignores names that begin with a dot: editors, version control and Kubernetes use them.
     init(_ path: String) throws(InputFlaw) {
         let root = Self.resolved(path)
         for name in try Self.names(in: root) {
@@ -82,8 +78,7 @@ private struct PageDirectory {
         }
         let languages = files.keys.filter { $0.hasPrefix("strings/") }
         if languages.count > PageOverrides.maximumLanguages {
-            report(
-                "strings", "holds \(languages.count) languages.", "Keep at most \(PageOverrides.maximumLanguages).")
+            report("strings", "holds \(languages.count) languages.", "Keep at most \(PageOverrides.maximumLanguages).")
         }
     }
 
@@ -142,7 +137,5 @@ private struct PageDirectory {
         }
     }
 
-    private static func resolved(_ path: String) -> String {
-        URL(filePath: path).resolvingSymlinksInPath().path
-    }
+    private static func resolved(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().path }
 }

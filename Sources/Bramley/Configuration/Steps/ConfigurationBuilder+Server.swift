@@ -13,8 +13,7 @@ extension ConfigurationBuilder {
                     "server.redirectPort", "redirects to https, and publicURL begins with http://.",
                     "Begin publicURL with https://, or remove the port.")
             } else if areGood("server.port"), server.listener.port == port {
-                report(
-                    "server.redirectPort", "is \(port), as server.port is.", "Write another port, such as 80.")
+                report("server.redirectPort", "is \(port), the same as server.port.", "Write another port, such as 80.")
             }
         }
         if server.proxyProtocol, server.trustedProxies.isEmpty, areGood("server.trustedProxies") {
@@ -26,7 +25,6 @@ extension ConfigurationBuilder {
         checkPorts(server, configuration.admin)
     }
 
-    /// Two listeners cannot share an address and port.
     private func checkPorts(_ server: Configuration.Server, _ admin: SocketAddress) {
         guard
             areGood("server.host", "server.port", "server.redirectPort", "admin.host", "admin.port")
@@ -40,7 +38,7 @@ extension ConfigurationBuilder {
         let everywhere: Set<IPAddress> = [.v4(0), .v6(0, 0)]
         let (host, other) = (server.listener.ip, admin.ip)
         guard host == other || everywhere.contains(host) || everywhere.contains(other) else { return }
-        report("admin.port", "is \(admin.port), as \(name) is.", "Write another port.")
+        report("admin.port", "is \(admin.port), the same as \(name).", "Write another port.")
     }
 }
 
@@ -48,7 +46,8 @@ extension ConfigurationBuilder {
 extension ConfigurationBuilder {
     func readTLS(_ configuration: inout Configuration) {
         let (certificateKey, privateKeyKey) = ("server.certificateFile", "server.privateKeyFile")
-        let certificate = given(certificateKey, readCertificate)
+        // Everybody may read a certificate, but not change it; the file may contain a key too.
+        let certificate = given(certificateKey) { readFile($0, $1, holdsSecret: \.holdsPrivateKey) }
         let key = given(privateKeyKey, readSecret)
         guard certificate != nil || isMissing(certificateKey), key != nil || isMissing(privateKeyKey) else { return }
         guard let certificate else {
@@ -74,12 +73,6 @@ extension ConfigurationBuilder {
         configuration.server.tls = Configuration.TLS(
             certificate: certificate.bytes, certificateFile: certificate.path, privateKey: Secret(key.text),
             privateKeyFile: key.path)
-    }
-
-    /// Everybody may read a certificate. Whoever can write it can take the site down; and the file may contain a key
-    /// too.
-    private func readCertificate(_ key: String, _ path: String) -> [UInt8]? {
-        readFile(key, path, holdsSecret: \.holdsPrivateKey)
     }
 
     /// False after an error, which is then reported.

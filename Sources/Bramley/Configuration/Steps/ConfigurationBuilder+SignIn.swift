@@ -26,8 +26,8 @@ extension ConfigurationBuilder {
         }
         guard !url.contains("#") else {
             return report(
-                "login.passwordURL", "has a fragment, behind which login.askExistingAccount cannot add its ticket.",
-                "Remove # and what follows.")
+                "login.passwordURL", "has a fragment, so login.askExistingAccount cannot add its ticket.",
+                "Remove # and what follows it.")
         }
     }
 
@@ -40,7 +40,7 @@ extension ConfigurationBuilder {
             return
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
-        guard let address = reading(key, { () throws(InputFlaw) in try WebAddress.read(bare) }),
+        guard let address = reading(key, bare, { text throws(InputFlaw) in try WebAddress.read(text) }),
             areGood("publicURL", "login.allowedReturnOrigins"), address.origin != publicURL.origin,
             !login.allowedReturnOrigins.contains(address.origin)
         else { return }
@@ -51,14 +51,14 @@ extension ConfigurationBuilder {
 
     func checkSessions(_ configuration: inout Configuration) {
         let (lifetime, idle) = (
-            configuration.web.sessions.limits.lifetime, configuration.web.sessions.limits.idleTimeout
+            configuration.web.sessionLimits.lifetime, configuration.web.sessionLimits.idleTimeout
         )
-        if let domain = configuration.web.sessions.cookieDomain {
+        if let domain = configuration.web.cookieDomain {
             checkCookieDomain(domain, configuration.web.publicURL)
         }
         guard areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
         // A shorter lifetime alone is not a mistake: then the default idle timeout never applies first.
-        configuration.web.sessions.limits.idleTimeout = lifetime
+        configuration.web.sessionLimits.idleTimeout = lifetime
         if isGiven("sessions.idleTimeout") {
             report(
                 "sessions.idleTimeout", "is \(idle), longer than sessions.lifetime, \(lifetime).",
@@ -79,7 +79,7 @@ extension ConfigurationBuilder {
         } else if publicURL.isIPAddress || publicURL.host != domain && !publicURL.host.hasSuffix("." + domain) {
             fail(
                 key, "is \(domain.quoted), but publicURL's host is \(publicURL.host.quoted).",
-                "Write a domain that host ends in, or remove the key.")
+                "Write that host or a parent domain of it; for an IP address, remove the key.")
         } else if !publicURL.isSecure {
             fail(key, "needs https.", "Remove the key, or begin publicURL with https://.")
         }
@@ -96,7 +96,7 @@ extension ConfigurationBuilder {
         guard let file, let rules = rules(file.bytes, key: file.key, subject: file.subject) else { return }
         if areGood("server.trustedProxies"), configuration.server.trustedProxies.isEmpty {
             report(
-                file.key, "is given, but no proxy is trusted to tell the original request, so nobody could pass.",
+                file.key, "is given, but no proxy is trusted to report the original request, so nobody could pass.",
                 "Name the proxy in server.trustedProxies.")
         }
         configuration.web.accessRules = rules

@@ -43,14 +43,13 @@ extension ConfigurationBuilder {
         return database
     }
 
-    /// The admin listener alone. Nil: its keys are wrong, or the file that may hold them cannot be read.
+    /// Only the admin listener. Nil: its keys are wrong, or the file cannot be read.
     func admin() -> SocketAddress? {
         var configuration = Configuration()
         store(ConfigurationTable.adminKeys, in: &configuration)
         return failed.isEmpty && isComplete ? configuration.admin : nil
     }
 
-    /// What pages need and other keys say.
     private func completeWeb(_ configuration: inout Configuration) {
         let apple = configuration.apple
         configuration.web.apple.servicesID = apple.servicesID
@@ -65,7 +64,6 @@ extension ConfigurationBuilder {
         for key in keys { key.store?(self, &configuration) }
     }
 
-    /// The proxy that the environment names by the usual convention.
     private func readOutboundProxy(_ configuration: inout Configuration) {
         do throws(ProxySettingsError) {
             configuration.outboundProxy = try ProxySettings(environment: input.environment)
@@ -98,7 +96,7 @@ extension ConfigurationBuilder {
                 + "Configure.")
     }
 
-    /// Visitors use TLS, and Bramley does not: then there is a proxy, whose address everybody would seem to have.
+    /// If visitors use TLS and Bramley does not, there is a proxy, whose address all visitors would share.
     private func adviseOnProxies(_ configuration: Configuration) {
         let server = configuration.server
         guard configuration.web.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }

@@ -4,8 +4,7 @@ import Storage
 
 // `storage` and `secrets`.
 extension ConfigurationBuilder {
-    /// `storage.directory`. Earlier versions resolved relative paths against the working directory. Operators who
-    /// relied on that must not get an empty database.
+    /// Earlier versions resolved relative paths against the working directory: that must not lead to an empty database.
     func databaseDirectory(_ text: String) throws(InputFlaw) -> String {
         let directory = Self.withoutSlash(text)
         if let before = fromWorkingDirectory("storage.directory").map({ Self.withoutSlash($0) }),
@@ -13,7 +12,7 @@ extension ConfigurationBuilder {
         {
             throw InputFlaw(
                 "is \(directory.quoted), which holds no database, but \(before.quoted) in the working directory does.",
-                "Relative paths begin at the folder of the configuration file: write the whole path of the one you mean."
+                "Relative paths start at the folder of the configuration file. Write the full path of the one you mean."
             )
         }
         return directory
@@ -73,7 +72,7 @@ extension ConfigurationBuilder {
         if let bytes = SealingKeyText.parse(given.text) { return bytes }
         fail(
             given.key,
-            given.subject + "holds no sealing key: the text \(SealingKeyText.flaw(in: given.text)).",
+            given.subject + "does not contain a sealing key: the text \(SealingKeyText.flaw(in: given.text)).",
             "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
         return nil
     }
@@ -81,7 +80,6 @@ extension ConfigurationBuilder {
 
 /// The text form of a sealing key: 64 hexadecimal digits, as `openssl rand -hex 32` prints them.
 package enum SealingKeyText {
-    /// - Returns: the 32 bytes, or nil for anything else.
     package static func parse(_ text: String) -> SecretBytes? {
         let digits = PastedText.value(text)
         guard digits.utf8.count == 64, let bytes = Hexadecimal.decode(digits.lowercased()) else { return nil }
@@ -91,14 +89,11 @@ package enum SealingKeyText {
     /// What a text has that is no key: the end of a sentence that contains nothing of it.
     static func flaw(in text: String) -> String {
         let value = PastedText.value(text)
-        if value.contains(where: \.isWhitespace) { return "has blanks or line ends between its digits" }
+        if value.contains(where: \.isWhitespace) { return "has spaces or line breaks between its digits" }
         let others = value.unicodeScalars.count { !$0.properties.isASCIIHexDigit }
         if others > 0 { return "has \(others) characters that are not hexadecimal digits" }
         return "has \(value.utf8.count) digits"
     }
 
-    /// The content of a new key file, with a line end.
-    package static func render(_ bytes: [UInt8]) -> String {
-        Hexadecimal.encode(bytes) + "\n"
-    }
+    package static func render(_ bytes: [UInt8]) -> String { Hexadecimal.encode(bytes) + "\n" }
 }

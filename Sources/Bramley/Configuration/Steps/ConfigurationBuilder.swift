@@ -1,7 +1,5 @@
-/// Turns the sources' values into a `Configuration`: first each key by its entry in the table, checked by type, range and
-/// form, then, in steps, whatever depends on several keys or on files.
-///
-/// Problems are collected, and every look-up returns something, so that one load finds all problems.
+/// Turns the sources' values into a `Configuration`: first each key by its entry in the table, then, in steps, whatever
+/// depends on several keys or on files. Problems are collected, so that one load finds all.
 final class ConfigurationBuilder {
     let input: ConfigurationInput
     var problems: [ConfigurationProblem]
@@ -9,8 +7,7 @@ final class ConfigurationBuilder {
     /// The folder against which relative paths in the file, and in defaults, are resolved.
     private let folder: ConfigurationFolder
     /// Every key that was read, nil where it has no usable value: a key is read once, and reported once.
-    private var readings: [String: FileValue?] = [:]
-    /// The keys without a usable value.
+    private(set) var readings: [String: FileValue?] = [:]
     private(set) var failed: Set<String> = []
 
     init(_ given: GivenValues, _ input: ConfigurationInput) {
@@ -20,10 +17,8 @@ final class ConfigurationBuilder {
         folder = ConfigurationFolder(of: given.file)
     }
 
-    /// The keys that were read; a test compares them with the table.
-    var asked: Set<String> { Set(readings.keys) }
+    var failure: ConfigurationFailure { ConfigurationFailure(problems: problems.ordered) }
 
-    /// Whether a key can be reported missing.
     var isComplete: Bool { given.isComplete }
 
     func isGiven(_ name: String) -> Bool { given.values[name] != nil }
@@ -34,10 +29,8 @@ final class ConfigurationBuilder {
     /// Whether all of these have a usable value, or may be absent.
     func areGood(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
 
-    /// The variable, flag or file that sets the key.
     func source(of name: String) -> String? { given.values[name]?.source }
 
-    /// The values that were given and read.
     var used: [String: FileValue] { readings.compactMapValues { $0 }.filter { isGiven($0.key) } }
 
     /// The path as earlier versions read it, from the working directory; nil where that is the same, or nothing.
@@ -45,8 +38,6 @@ final class ConfigurationBuilder {
         guard let given = given.values[name] else { return ConfigurationTable.byName[name]?.presence.value?.text }
         return given.isInFile ? given.value.text : nil
     }
-
-    // MARK: Problems
 
     /// Reports a missing key, unless it has a refused value or the file could not be read.
     func failMissing(_ name: String, _ remedy: String) {
@@ -63,10 +54,10 @@ final class ConfigurationBuilder {
 
     func fail(_ name: String, _ flaw: InputFlaw) { fail(name, flaw.fault, flaw.remedy) }
 
-    /// What `read` makes of a value; nil after its flaw, which is then reported.
-    func reading<Value>(_ name: String, _ read: () throws(InputFlaw) -> Value?) -> Value? {
+    /// What `read` makes of the input; nil after its flaw, which is then reported.
+    func reading<Input, Value>(_ name: String, _ input: Input, _ read: (Input) throws(InputFlaw) -> Value?) -> Value? {
         do throws(InputFlaw) {
-            return try read()
+            return try read(input)
         } catch {
             fail(name, error)
             return nil
@@ -78,13 +69,10 @@ final class ConfigurationBuilder {
         problems.append(ConfigurationProblem(key: name, source: source(of: name), fault: fault, remedy: remedy))
     }
 
-    /// Reports a warning about a key, whose value is used.
     func warn(_ name: String, _ fault: String, _ remedy: String) {
         problems.append(
             ConfigurationProblem(severity: .warning, key: name, source: source(of: name), fault: fault, remedy: remedy))
     }
-
-    // MARK: Values
 
     func text(_ name: String) -> String? { value(name)?.text }
     func list(_ name: String) -> [String]? { value(name)?.list }
@@ -114,7 +102,6 @@ final class ConfigurationBuilder {
         return given.isInFile && key.isPath ? value.mapTexts(folder.resolving) : value
     }
 
-    /// What is wrong with a value of the key's type, and what to write.
     private static func flaw(of value: FileValue, _ key: ConfigurationKey) -> InputFlaw? {
         let expected = "Write \(key.type.expectation)"
         switch (value, key.type) {
@@ -122,13 +109,13 @@ final class ConfigurationBuilder {
             return InputFlaw("is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
         // Only quoted when the key is not a secret.
         case (.text(let text), _) where !key.isSecret && !key.holdsLines && text.holdsControls:
-            return InputFlaw("holds a control character.", "\(expected) on one line.")
+            return InputFlaw("contains a control character.", "\(expected) on one line.")
         case (.text(let word), .choice(let words)) where !words.contains(word):
             return InputFlaw("is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
         case (.text(let text), .length) where text != "100%":
-            return InputFlaw("is \(text.quoted).", "\(expected) without unit.")
+            return InputFlaw("is \(text.quoted).", "\(expected) without a unit.")
         case (.integer(let number), .length(let range)) where !range.contains(number):
-            return InputFlaw("is \("\(number)".quoted).", "\(expected) without unit.")
+            return InputFlaw("is \("\(number)".quoted).", "\(expected) without a unit.")
         case (.integer(let number), .integer(let range, _)) where !range.contains(number):
             return InputFlaw("is \(number).", "\(expected).")
         case (.list(let texts), _) where texts.contains(""):
@@ -136,9 +123,8 @@ final class ConfigurationBuilder {
                 "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list."
             )
         case (.list(let texts), _) where !key.mayRepeat && Set(texts).count != texts.count:
-            return InputFlaw("names an entry twice.", "Name each once.")
-        default:
-            return nil
+            return InputFlaw("has an entry twice.", "List each once.")
+        default: return nil
         }
     }
 }
@@ -146,7 +132,6 @@ final class ConfigurationBuilder {
 extension String {
     fileprivate var holdsControls: Bool { unicodeScalars.contains { $0.properties.generalCategory == .control } }
 
-    /// Up to the first full stop.
     fileprivate var firstSentence: Substring {
         guard let end = ranges(of: ". ").first else { return self[...] }
         return self[...end.lowerBound]

@@ -25,7 +25,7 @@ enum AppleKeyFile {
         if error == .encrypted { return "is encrypted with a password; Apple's keys are not." }
         if has("RSA PRIVATE KEY") || isRSA(pem) == true { return "is an RSA key; Apple's keys are P-256." }
         let blocks = pem.ranges(of: "-----BEGIN ").count - pem.ranges(of: "-----BEGIN EC PARAMETERS-----").count
-        if blocks > 1 { return "holds more than one key or certificate." }
+        if blocks > 1 { return "contains more than one key or certificate." }
         if has("PRIVATE KEY", "EC PRIVATE KEY") {
             guard isRSA(pem) == nil, error != .wrongKind else {
                 return "is a private key of another kind; Apple's keys are P-256."
@@ -38,19 +38,16 @@ enum AppleKeyFile {
         if has("PUBLIC KEY", "RSA PUBLIC KEY") || pem.hasPrefix("ssh-") || pem.hasPrefix("ecdsa-") {
             return "is a public key, not a private one."
         }
-        return wrapping(of: text) ?? "holds no P-256 private key."
+        return wrapping(of: text) ?? "contains no P-256 private key."
     }
 
-    /// Of a block that begins as a key.
     private static func damage(in pem: String) -> String {
         let whole = "is a private key that is damaged or cut short"
         guard let end = pem.firstRange(of: "-----END ") else {
             return whole + ": its last line, -----END …, is missing."
         }
         let body = pem[..<end.lowerBound].split(separator: "-----").last ?? ""
-        let alien = body.unicodeScalars.first { scalar in
-            !scalar.properties.isWhitespace && !isBase64(scalar)
-        }
+        let alien = body.unicodeScalars.first { scalar in !scalar.properties.isWhitespace && !isBase64(scalar) }
         guard let alien else { return whole + "." }
         return whole + ": \(String(alien).quoted) (U+\(String(alien.value, radix: 16, uppercase: true))) is in it."
     }
@@ -64,7 +61,7 @@ enum AppleKeyFile {
         // "-----BEGIN " in base64.
         if value.hasPrefix("LS0tLS1CRUdJTi") { return "is encoded in base64 once more: decode it with base64 -d." }
         if value.hasSuffix(".p8"), !value.contains(where: \.isNewline) {
-            return "is the name of a file: give it in the key whose name ends with File."
+            return "is the name of a file: set it in the key whose name ends in File."
         }
         if value.hasPrefix("MI"), value.utf8.count > 100,
             value.unicodeScalars.allSatisfy({ $0.properties.isWhitespace || isBase64($0) || $0 == "-" })
@@ -82,8 +79,7 @@ enum AppleKeyFile {
         }
     }
 
-    /// By the algorithm that PKCS#8 names (RFC 5208 §5), whose object identifier is in the first bytes; nil for P-256
-    /// and where none is named.
+    /// By the algorithm in PKCS#8 (RFC 5208 §5), which is in the first bytes; nil for P-256 and where none is named.
     private static func isRSA(_ pem: String) -> Bool? {
         let lines = pem.split(whereSeparator: \.isNewline)
         guard let begin = lines.firstIndex(of: "-----BEGIN PRIVATE KEY-----"),

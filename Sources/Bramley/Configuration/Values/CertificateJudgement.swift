@@ -1,8 +1,7 @@
 import Coding
 import Crypto
 
-/// Judges a certificate and its key before they are served: for `bramley check`, and for a running server whose files
-/// have changed. Contains nothing of the key.
+/// Judges a certificate and its key before they are served. Contains nothing of the key.
 struct CertificateJudgement {
     /// What is wrong; the values are the log's reason codes.
     enum Reason: String, Hashable, Sendable {
@@ -25,15 +24,12 @@ struct CertificateJudgement {
     struct Finding: Hashable, Sendable {
         var severity: ConfigurationProblem.Severity
         var reason: Reason
-        /// About the key, not about the certificate.
         var isOfKey: Bool
-        /// The end of a sentence about it.
         var fault: String
         var remedy: String
     }
 
     private(set) var findings: [Finding] = []
-    /// As far as it can be read.
     private(set) var chain: CertificateChain?
 
     var errors: [Finding] { findings.filter { $0.severity == .error } }
@@ -44,28 +40,28 @@ struct CertificateJudgement {
 
     /// - Parameters:
     ///   - privateKey: nil judges only the certificate.
-    ///   - host: of publicURL; nil when unknown.
-    ///   - isDirect: whether visitors' browsers see the certificate themselves. A trusted proxy in between may accept
-    ///     what a browser would not.
+    ///   - isDirect: whether browsers see the certificate themselves. A proxy may accept what they would not.
     init(certificate: [UInt8], privateKey: Secret?, host: String?, isDirect: Bool, now: Timestamp) {
         let key = privateKey.flatMap { readKey($0) }
         guard let chain = readChain(certificate) else { return }
         self.chain = chain
-        if let key, let place = Self.place(of: key, in: chain) {
+        if let key, !key.belongs(to: chain.leaf), let index = chain.certificates.firstIndex(where: key.belongs) {
             // The first certificate is not the one to judge.
             fail(
-                .wrongOrder, "holds the certificate of the key as number \(place).",
+                .wrongOrder, "has the key's certificate in position \(index + 1).",
                 "Put it first, and its intermediates after it (fullchain.pem).")
             return
         }
         judgeKind(of: chain.leaf)
-        if let key { compare(chain.leaf, with: key) }
+        if let key, !key.belongs(to: chain.leaf) {
+            fail(
+                .mismatch, ofKey: true, "is not the key of the certificate.",
+                "Name the two files that were issued together (fullchain.pem and privkey.pem).")
+        }
         if let host { judgeNames(of: chain.leaf, host, isDirect) }
         judgeTime(of: chain.leaf, now)
         judgeOrder(of: chain)
     }
-
-    // MARK: Reading
 
     private mutating func readKey(_ text: Secret) -> CertificateKey? {
         do throws(KeyError) {
@@ -75,7 +71,7 @@ struct CertificateJudgement {
             case .encrypted:
                 fail(
                     .encryptedKey, ofKey: true, "is protected by a passphrase, which nobody can enter at a restart.",
-                    "Store it without: openssl pkey -in KEY -out NEW, mode 600.")
+                    "Store it without one: openssl pkey -in KEY -out NEW, mode 600.")
             default:
                 fail(
                     .unreadableKey, ofKey: true, "holds no readable private key.",
@@ -93,9 +89,7 @@ struct CertificateJudgement {
             switch error {
             case .empty: fail(.noCertificate, "holds no certificate.", remedy)
             case .malformed(let place):
-                fail(
-                    .unreadableCertificate, "holds a certificate (number \(place)) that cannot be read.",
-                    remedy)
+                fail(.unreadableCertificate, "holds a certificate (number \(place)) that cannot be read.", remedy)
             case .tooLong:
                 fail(
                     .unreadableCertificate,
@@ -104,8 +98,6 @@ struct CertificateJudgement {
             return nil
         }
     }
-
-    // MARK: Judging
 
     private mutating func judgeKind(of leaf: CertificateSummary) {
         let reason: Reason
@@ -123,23 +115,10 @@ struct CertificateJudgement {
         fail(reason, "is for \(kind).", "Get one for a P-256 key, or RSA with 2048 bits.")
     }
 
-    /// The position of the key's certificate, from 1, if it is not the first; otherwise nil.
-    private static func place(of key: CertificateKey, in chain: CertificateChain) -> Int? {
-        guard !key.belongs(to: chain.leaf) else { return nil }
-        return chain.certificates.firstIndex { key.belongs(to: $0) }.map { $0 + 1 }
-    }
-
-    private mutating func compare(_ leaf: CertificateSummary, with key: CertificateKey) {
-        guard !key.belongs(to: leaf) else { return }
-        fail(
-            .mismatch, ofKey: true, "is not the key of the certificate.",
-            "Name the two files that were issued together (fullchain.pem and privkey.pem).")
-    }
-
     private mutating func judgeNames(of leaf: CertificateSummary, _ host: String, _ isDirect: Bool) {
         guard !leaf.covers(host) else { return }
         let names = leaf.names.isEmpty ? "no name at all" : leaf.names.prefix(5).joined(separator: ", ")
-        let fault = "is for \(names), and publicURL's host is \(host)."
+        let fault = "is for \(names), but publicURL's host is \(host)."
         if isDirect {
             fail(.wrongName, fault, "Get one whose subjectAltName holds \(host).")
         } else {
@@ -155,12 +134,11 @@ struct CertificateJudgement {
         if now.seconds > leaf.notAfter {
             warn(
                 .expired, "expired at \(end.rfc3339): browsers refuse it.",
-                "Renew it, and find out why that did not happen automatically. A running server loads the new one by itself."
+                "Renew it, and find out why that did not happen automatically. A running server loads the new one automatically."
             )
         } else if now.seconds < leaf.notBefore {
             warn(
-                .notYetValid,
-                "is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339).",
+                .notYetValid, "is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339).",
                 "Check this machine's clock, or use the previous certificate until then.")
         } else if Self.isExpiring(leaf, at: now) {
             warn(
@@ -173,7 +151,7 @@ struct CertificateJudgement {
         if let place = chain.misplaced {
             warn(
                 .wrongOrder,
-                "has as number \(place) a certificate that did not issue number \(place - 1): some clients stop there.",
+                "has a certificate in position \(place) that did not issue number \(place - 1), where some clients stop.",
                 "Put each certificate after the one it issued, and remove unrelated ones (fullchain.pem).")
         }
         guard chain.certificates.count == 1 else { return }
@@ -184,24 +162,19 @@ struct CertificateJudgement {
         } else {
             warn(
                 .incompleteChain,
-                "holds no intermediate certificate, so that clients may not know who issued it (\(chain.leaf.issuer)).",
+                "contains no intermediate certificate, so clients may not know who issued it (\(chain.leaf.issuer)).",
                 "Name the file with the whole chain (fullchain.pem), unless browsers know that authority itself.")
         }
     }
-
-    // MARK: Time
 
     static func isExpiring(_ leaf: CertificateSummary, at now: Timestamp) -> Bool {
         leaf.notAfter - now.seconds < min((leaf.notAfter - leaf.notBefore) / 5, longestWarning)
     }
 
-    /// `12 days`, `3 hours`.
     static func left(of leaf: CertificateSummary, at now: Timestamp) -> String {
         let seconds = max(0, leaf.notAfter - now.seconds)
         return seconds >= 2 * 86_400 ? "\(seconds / 86_400) days" : "\(seconds / 3600) hours"
     }
-
-    // MARK: Saying
 
     private mutating func fail(_ reason: Reason, ofKey: Bool = false, _ fault: String, _ remedy: String) {
         findings.append(Finding(severity: .error, reason: reason, isOfKey: ofKey, fault: fault, remedy: remedy))

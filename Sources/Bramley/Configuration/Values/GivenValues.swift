@@ -1,19 +1,16 @@
 import Coding
 
-/// What the sources give, not yet read as values of their keys: the file, then the environment, then flags, each
-/// stronger than those before.
+/// What the sources give, not yet read as values of keys: file, environment, flags, each stronger than those before.
 struct GivenValues {
     /// A key's value in the strongest source that has one.
     struct Given {
         /// From the file, of the key's type; a text from the environment and flags.
         var value: FileValue
-        /// The file as the operator named it, the variable or the flag.
         var source: String
         /// Relative paths of the file begin at its folder; others where they were written, in the working directory.
         var isInFile = false
     }
 
-    /// The file's name.
     let file: String
     var problems: [ConfigurationProblem] = []
     var values: [String: Given] = [:]
@@ -21,8 +18,6 @@ struct GivenValues {
     var refused: Set<String> = []
     /// Whether the file could be read; otherwise missing keys mean nothing.
     var isComplete = true
-
-    // MARK: Environment
 
     /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem, unless Kubernetes wrote it.
     mutating func read(environment: [String: String]) {
@@ -46,19 +41,13 @@ struct GivenValues {
         refuse(name, "environment", "is not a configuration key.", nearest, otherwise: "Unset it", lists: "name")
     }
 
-    /// - Parameters:
-    ///   - nearest: what may be meant.
-    ///   - advice: where nothing is near.
-    ///   - thing: of which the reference lists all.
-    mutating func refuse(
+    private mutating func refuse(
         _ name: String, _ source: String, _ fault: String, _ nearest: String?, otherwise advice: String,
         lists thing: String
     ) {
-        problems.append(
-            ConfigurationProblem(
-                key: name, source: source, fault: fault,
-                remedy: nearest.map { "Did you mean \($0)?" }
-                    ?? "\(advice); docs/reference/configuration.md lists every \(thing)."))
+        add(
+            name, from: source, fault,
+            nearest.map { "Did you mean \($0)?" } ?? "\(advice); docs/reference/configuration.md lists every \(thing).")
     }
 
     /// Whether Kubernetes wrote it about a Service whose name begins with `bramley`, for every container of the
@@ -70,35 +59,35 @@ struct GivenValues {
         return name.hasSuffix("_PORT") && value.contains(/^(tcp|udp|sctp):\/\//)
     }
 
-    // MARK: Flags
-
     /// Reads `--server-port 8081` and `--server-port=8081`. Anything else is a problem.
     mutating func read(flags arguments: [String]) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            guard let key = ConfigurationTable.byFlagName[parts[0]] else {
-                refuseFlag(parts[0])
-                if parts.count == 1, parts[0].hasPrefix("--"), let next = rest.first, !next.hasPrefix("--") {
+            let flag = parts[0]
+            guard let key = ConfigurationTable.byFlagName[flag] else {
+                refuseFlag(flag)
+                if parts.count == 1, flag.hasPrefix("--"), let next = rest.first, !next.hasPrefix("--") {
                     rest.removeFirst()
                 }
                 continue
             }
             guard let value = parts.count == 2 ? parts[1] : rest.popFirst() else {
-                add(key, "has no value.", "Write it after the flag; \(key.type.expectation) is expected.")
+                let expected = "Write it after the flag; \(key.type.expectation) is expected."
+                add(key.name, from: flag, "has no value.", expected)
                 continue
             }
-            if values[key.name]?.source == key.flagName { add(key, "is given twice.", "Give it once.") }
+            if values[key.name]?.source == flag { add(key.name, from: flag, "is given twice.", "Give it once.") }
             guard !key.isSecret else {
                 let file = key.twin.flatMap { ConfigurationTable.byName[$0]?.flagName }
                 add(
-                    key, "is a secret, and flags can be read by every user of the machine.",
+                    key.name, from: flag, "is a secret, and flags can be read by every user of the machine.",
                     "Use \(file ?? "the file"), or \(key.environmentName) in the environment.")
                 refused.insert(key.name)
                 continue
             }
             // The shell has taken the quotes.
-            set(key, to: value, from: key.flagName)
+            set(key, to: value, from: flag)
         }
     }
 
@@ -109,18 +98,17 @@ struct GivenValues {
         refuse(name, "command line", "is not a flag.", nearest, otherwise: "Remove it", lists: "flag")
     }
 
-    private mutating func add(_ flag: ConfigurationKey, _ fault: String, _ remedy: String) {
-        problems.append(ConfigurationProblem(key: flag.name, source: flag.flagName, fault: fault, remedy: remedy))
+    /// - Parameter source: nil for the file.
+    mutating func add(_ key: String, from source: String? = nil, _ fault: String, _ remedy: String) {
+        problems.append(ConfigurationProblem(key: key, source: source ?? file, fault: fault, remedy: remedy))
     }
-
-    // MARK: Texts
 
     private mutating func set(_ key: ConfigurationKey, to text: String, from source: String) {
         let list = key.type == .list ? Self.fileList(text) : nil
         values[key.name] = Given(value: list ?? .text(text), source: source)
     }
 
-    /// A list as it stands in the file, `["a", "b"]` or `[]`; nil for other texts.
+    /// A list written as in the file, `["a", "b"]` or `[]`; nil for other texts.
     private static func fileList(_ text: String) -> FileValue? {
         let bytes = Array(PastedText.trimmed(text).utf8)
         guard bytes.first == UInt8(ascii: "["), let value = try? JSONReader.parse(bytes) else { return nil }

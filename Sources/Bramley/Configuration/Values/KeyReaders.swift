@@ -5,16 +5,12 @@ import Web
 
 // What a key's address may be. Each throws what is wrong, as the end of a sentence about the key.
 extension WebAddress {
-    /// Any address.
     static func read(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
-        do throws(InputFlaw) {
-            return try parse(text, isEndpoint: isEndpoint)
-        } catch {
-            throw InputFlaw("\(shown(text, isEndpoint)) \(error.fault)", error.remedy)
+        try translating(try parse(text, isEndpoint: isEndpoint)) { (error: InputFlaw) in
+            InputFlaw("\(shown(text, isEndpoint)) \(error.fault)", error.remedy)
         }
     }
 
-    /// https, or http on this machine.
     static func secure(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
         let address = try read(text, isEndpoint: isEndpoint)
         guard address.scheme == "https" || address.isLocal else {
@@ -32,16 +28,14 @@ extension WebAddress {
     static func origin(_ text: String) throws(InputFlaw) -> String {
         let address = try secure(text)
         guard address.path.isEmpty else {
-            throw InputFlaw(
-                "\(text.quoted) has a path.", "Write \(address.origin.quoted), without slash at the end.")
+            throw InputFlaw("\(text.quoted) has a path.", "Write \(address.origin.quoted), without a trailing slash.")
         }
         return address.origin
     }
 
-    /// The same where several are named.
     static func exactOrigin(_ text: String) throws(InputFlaw) -> String {
         guard !text.contains("*") else {
-            throw InputFlaw("holds the pattern \(text.quoted).", "Name each origin exactly.")
+            throw InputFlaw("contains the pattern \(text.quoted).", "Name each origin exactly.")
         }
         return try origin(text)
     }
@@ -59,12 +53,10 @@ extension WebAddress {
         return text
     }
 
-    /// A path of a host, in its encoded form.
     static func isPath(_ text: String) -> Bool {
         text.hasPrefix("/") && !text.hasPrefix("//") && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x5C }
     }
 
-    /// A page, or a mail address (RFC 6068).
     static func supportLink(_ text: String) throws(InputFlaw) -> String {
         guard text.hasPrefix("mailto:") else { return try link(text) }
         let address = text.dropFirst("mailto:".count).prefix { $0 != "?" }
@@ -76,7 +68,6 @@ extension WebAddress {
 }
 
 extension PublicURL {
-    /// `publicURL`.
     /// - Parameter isSimulated: whether Apple, which refuses a host of one label, may be simulated.
     static func read(_ text: String, isSimulated: Bool) throws(InputFlaw) -> PublicURL? {
         let address = try WebAddress.read(text)
@@ -115,7 +106,6 @@ extension IPAddress {
 }
 
 extension IPNetwork {
-    /// Of a proxy.
     static func read(_ text: String) throws(InputFlaw) -> IPNetwork {
         guard let network = IPNetwork(text) else {
             throw InputFlaw(
@@ -174,7 +164,6 @@ enum AppleIdentifier {
         return text
     }
 
-    /// What people may be asked for.
     static func scope(_ text: String) throws(InputFlaw) -> String {
         guard text == "name" || text == "email" else {
             throw InputFlaw("names \(text.quoted).", "Apple knows \"name\" and \"email\" only; [] asks for neither.")

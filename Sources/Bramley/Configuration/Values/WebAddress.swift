@@ -1,16 +1,12 @@
 import Sockets
 package import Web
 
-/// An http or https address from an operator, parsed strictly. Nothing is corrected: what browsers and Apple compare
-/// byte by byte must be written as they will see it.
+/// An http or https address from an operator. Nothing is corrected: browsers and Apple compare addresses byte by byte.
 struct WebAddress: Hashable {
-    /// `http` or `https`.
     let scheme: String
     /// Lower case; a name, a dotted IPv4 address, or, for an endpoint, an IPv6 address in brackets.
     let host: String
-    /// Absent for the scheme's default.
     let port: Int?
-    /// Empty or beginning with `/`.
     let path: String
     /// Empty, or, for an endpoint, beginning with `?`. May contain a secret.
     var query = ""
@@ -19,7 +15,6 @@ struct WebAddress: Hashable {
     var origin: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")" }
     var text: String { origin + path + query }
 
-    /// Whether it reaches only this machine, so that http is allowed.
     var isLocal: Bool { Self.isLocal(host) }
 
     /// This machine (RFC 6761 §6.3).
@@ -28,17 +23,14 @@ struct WebAddress: Hashable {
     }
 
     /// This machine, or below `.test`, which nobody can own (RFC 2606 §2).
-    static func isForTests(_ host: String) -> Bool {
-        isLocal(host) || host == "test" || host.hasSuffix(".test")
-    }
+    static func isForTests(_ host: String) -> Bool { isLocal(host) || host == "test" || host.hasSuffix(".test") }
 
     /// - Parameter isEndpoint: only we send requests to it: it may have a query, and an IPv6 address as its host.
-    /// - Throws: the first flaw.
     static func parse(_ text: String, isEndpoint: Bool = false) throws(InputFlaw) -> WebAddress {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
         else {
             throw InputFlaw(
-                "holds a character that no address has.",
+                "contains a character that is not allowed in an address.",
                 "Write other letters percent-encoded, and a host's in its xn-- form.")
         }
         let scheme: String
@@ -47,7 +39,7 @@ struct WebAddress: Hashable {
         } else if text.hasPrefix("http://") {
             scheme = "http"
         } else {
-            // A host alone, as people say it and other programs accept it.
+            // A host without a scheme, as other programs accept it.
             let whole = "https://" + text
             if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
                 throw InputFlaw("is without https://.", "Write \(whole.quoted).")
@@ -58,7 +50,7 @@ struct WebAddress: Hashable {
         guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
             throw InputFlaw(
                 isEndpoint ? "has a fragment." : "has a query or a fragment.",
-                isEndpoint ? "Remove # and what follows." : "Leave out ? and #, and what follows.")
+                isEndpoint ? "Remove # and what follows it." : "Remove ? or # and what follows it.")
         }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
         let path = String(rest.dropFirst(authority.count).prefix { $0 != "?" })
@@ -82,8 +74,7 @@ struct WebAddress: Hashable {
         return WebAddress(scheme: scheme, host: String(host), port: port, path: path, query: query)
     }
 
-    /// An IPv6 address in brackets (RFC 3986 §3.2.2), in the form of RFC 5952: each other spelling would be a separate
-    /// endpoint.
+    /// RFC 3986 §3.2.2, in the form of RFC 5952: each other spelling would be a separate endpoint.
     private static func checkLiteral(_ host: Substring) throws(InputFlaw) {
         let text = String(host.dropFirst().dropLast())
         guard host.hasSuffix("]"), text.contains(":"), let address = IPAddress(text) else {
@@ -97,9 +88,7 @@ struct WebAddress: Hashable {
     private static func parsePort(_ text: Substring, scheme: String) throws(InputFlaw) -> Int {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65535).contains(port),
             text.first != "0"
-        else {
-            throw InputFlaw("has a port that is not a number from 1 to 65535.", "Write the port's digits.")
-        }
+        else { throw InputFlaw("has a port that is not a number from 1 to 65535.", "Write the port's digits.") }
         guard port != (scheme == "https" ? 443 : 80) else {
             throw InputFlaw("names the default port.", "Leave out :\(port), as browsers do.")
         }
@@ -112,9 +101,7 @@ struct WebAddress: Hashable {
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         for label in labels {
             guard !label.isEmpty, label.utf8.count <= 63, label.first != "-", label.last != "-",
-                label.utf8.allSatisfy({
-                    (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
-                })
+                label.utf8.allSatisfy({ (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D })
             else {
                 return host.contains(where: \.isUppercase)
                     ? "has capital letters in its host." : "has no valid host name."
@@ -129,7 +116,6 @@ struct WebAddress: Hashable {
 }
 
 extension PublicURL {
-    /// Whether it cannot be a real site: this machine, or below `.test`.
     package var isForTests: Bool { WebAddress.isForTests(host) }
     var isIPAddress: Bool { IPAddress(host) != nil }
 
@@ -137,10 +123,8 @@ extension PublicURL {
     package var notificationURL: String { absolute + "/apple/notifications" }
 }
 
-/// Whether a cookie domain would be shared with strangers.
-///
-/// The whole Public Suffix List changes weekly and has 15,000 lines; browsers enforce it. This is the part an operator
-/// is likely to meet, so that the mistake shows at start and not as a cookie that never arrives.
+/// Whether a cookie domain would be shared with strangers: the part of the Public Suffix List that operators meet. So
+/// the mistake shows at start and not as a cookie that never arrives.
 extension WebAddress {
     static func isPublicSuffix(_ domain: String) -> Bool {
         let labels = domain.split(separator: ".").map(String.init)
@@ -159,7 +143,6 @@ extension WebAddress {
     private static let shared: Set<String> = [
         "appspot.com", "azurewebsites.net", "blogspot.com", "cloudfront.net", "fly.dev", "github.io", "gitlab.io",
         "herokuapp.com", "netlify.app", "ngrok-free.app", "ngrok.io", "onrender.com", "pages.dev", "run.app",
-        "trycloudflare.com",
-        "up.railway.app", "vercel.app", "web.app", "workers.dev",
+        "trycloudflare.com", "up.railway.app", "vercel.app", "web.app", "workers.dev",
     ]
 }

@@ -3,12 +3,8 @@ internal import Logging
 internal import Sockets
 internal import Synchronization
 
-/// Detects that the machine's clock was set, by comparison with the monotonic clock: logs it, and after a clock moved
-/// ahead delays the deletion of what has expired by a day. Otherwise a mistake of an hour would permanently sign
-/// everybody out.
-///
-/// What has expired by the wall clock is refused at once in any case: only its deletion waits. A machine that slept
-/// looks like one whose clock was set.
+/// Detects that the machine's clock was set, or that it slept: logs it, and after a clock moved ahead waits a day
+/// before it deletes what has expired. Otherwise a mistake of an hour would permanently sign everybody out.
 final class ClockWatch: Sendable {
     /// A larger difference is not a correction of a running clock, in milliseconds.
     static let tolerance: Int64 = 60_000
@@ -31,17 +27,14 @@ final class ClockWatch: Sendable {
         self.logger = logger
     }
 
-    /// Called every second or so.
     /// - Returns: the time up to which expired data may be deleted.
     @discardableResult func check(wall: Timestamp, now: Deadline) -> Timestamp {
         let (jump, believed) = state.withLock { state -> (Int64, Timestamp) in
             let elapsed = (now.nanoseconds - state.now.nanoseconds) / 1_000_000
             let jump = wall.milliseconds - state.wall.milliseconds - elapsed
             let expected = state.believed.adding(milliseconds: elapsed)
-            if wall.milliseconds - expected.milliseconds <= Self.tolerance {
-                state.aheadSince = nil
-                state.believed = wall
-            } else if let since = state.aheadSince, now >= since.adding(milliseconds: Self.patience) {
+            let isPast = state.aheadSince.map { now >= $0.adding(milliseconds: Self.patience) } ?? false
+            if isPast || wall.milliseconds - expected.milliseconds <= Self.tolerance {
                 state.aheadSince = nil
                 state.believed = wall
             } else {

@@ -2,11 +2,9 @@ internal import Sockets
 internal import Synchronization
 internal import Web
 
-/// Detects an event loop that does not turn: blocked by a handler, or dead. Nobody serves its connections, while the
-/// others, including the operator's listener, may look fine.
+/// Detects an event loop that is blocked or dead: nobody serves its connections, while the others may look fine.
 struct LoopPulse: Sendable {
-    /// How long a loop may take to turn when asked, in milliseconds. No turn takes a hundredth of it. The result is
-    /// known within two seconds, even on a busy machine.
+    /// Milliseconds. No turn takes a hundredth of it. The result is known within two seconds, even on a busy machine.
     static let patience: Int64 = 1_000
     /// Between two checks of who has answered, in milliseconds.
     private static let pause: Int64 = 2

@@ -1,33 +1,24 @@
 internal import HTTP
 internal import Sockets
 
-/// Returns memory to the system when a crowd has left. Its memory is then free, but scattered among memory in use in
-/// the threads' arenas, and the allocator only returns what is at their ends.
-///
-/// Not for every request: it walks all free memory, some milliseconds after a crowd of ten thousand, and blocks
-/// allocations meanwhile.
+/// Returns memory to the system when a crowd has left: the allocator only returns what is at its arenas' ends. Not for
+/// every request: it walks all free memory, which takes milliseconds and blocks allocations meanwhile.
 struct MemoryReturn {
     /// Approximately what a connection with TLS takes, in bytes.
     static let connection = 49_152
-    /// Less than this, or than an eighth of the maximum, is needed again soon, in bytes. What stays does not count: a
-    /// leaving crowd is detected next to any number of connections.
+    /// Less than this, in bytes, or than an eighth of the maximum, is needed again soon.
     static let crowd = 4 << 20
     /// For how many checks in a row it must have been quiet: clients may come back at once.
     static let patience = 5
-    /// After this many more checks, memory is returned once more: some is freed late, such as that of broken
-    /// connections.
+    /// After this many more checks, memory is returned once more: some is freed late, as of broken connections.
     static let later = 25
 
-    /// The maximum since memory was last returned.
     private var most = 0
     private var quiet = 0
     /// Checks until the second time; nil when none is due.
     private var left: Int?
 
-    /// Whether it is time to return memory.
-    /// - Parameters:
-    ///   - load: memory kept for peers, in bytes.
-    ///   - peak: the maximum since the last check.
+    /// Whether to return memory, for these bytes kept for peers now, and at most since the last check.
     mutating func check(load: Int, peak: Int) -> Bool {
         most = max(most, load, peak)
         let isSecond = left == 1

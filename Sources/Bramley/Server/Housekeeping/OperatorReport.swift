@@ -6,17 +6,14 @@ internal import Logging
 internal import Sockets
 import Storage
 internal import Synchronization
-internal import Web
 
-/// What the operator's page shows of this server: each minute that it runs, and how sign-ins ended since the last time.
-/// Only these sums are written, so a visitor's request writes nothing.
+/// What the operator's page shows of this server, as sums written once a minute: a visitor's request writes nothing.
 final class OperatorReport: Sendable {
     private let database: Database
     private let counters: CounterGrid<SignInFlow, SignInEnd>
     private let runtime: Runtime
     private let id: String
     private let startedAt: Timestamp
-    /// What has been written, by outcome.
     private let written = Mutex<[SignInEnd: Int]>([:])
 
     init(_ base: ServerBase, counters: CounterGrid<SignInFlow, SignInEnd>) {
@@ -32,8 +29,7 @@ final class OperatorReport: Sendable {
         do throws(Failure) {
             try await report()
         } catch {
-            runtime.logger.warning(
-                "numbers for the operator's page not written", metadata: ["cause": "\(error)"])
+            runtime.logger.warning("numbers for the operator's page not written", metadata: ["cause": "\(error)"])
         }
     }
 
@@ -57,7 +53,6 @@ final class OperatorReport: Sendable {
         }
     }
 
-    /// What was counted since, which then counts as written.
     private func unwritten() -> [SignInEnd: Int] {
         written.withLock { written in
             var new: [SignInEnd: Int] = [:]

@@ -3,8 +3,7 @@ internal import Logging
 internal import Sockets
 internal import Storage
 
-/// Logs that the database accepts no writes, what to do, and that it accepts them again: at once, then at most once a
-/// minute with the numbers so far. Each failed sign-in is also logged separately.
+/// Logs that the database accepts no writes, and that it does again: at once, then at most once a minute.
 struct StoreReport {
     /// Between two lines about one trouble, in milliseconds.
     static let pause: Int64 = 60_000
@@ -14,7 +13,6 @@ struct StoreReport {
     private let isShared: Bool
     private let logger: Logger
 
-    /// - Parameter isShared: whether the database is on PostgreSQL.
     init(isShared: Bool, logger: Logger) {
         self.isShared = isShared
         self.logger = logger
@@ -28,9 +26,6 @@ struct StoreReport {
         check(at: store.trouble, instant: .now, now: .now)
     }
 
-    /// - Parameters:
-    ///   - instant: compared with when the trouble began.
-    ///   - now: for the time between two lines.
     mutating func check(at trouble: StoreTrouble?, instant: ContinuousClock.Instant, now: Deadline) {
         defer { known = trouble }
         guard let trouble else {
@@ -58,13 +53,13 @@ struct StoreReport {
     static func advice(for error: StoreError, isShared: Bool) -> String {
         switch error {
         case .unavailable where isShared:
-            "look at PostgreSQL and at the network in between: storage.postgres.url must lead to the primary"
-        case .busy where isShared: "find in pg_stat_activity what holds a lock on store_lock"
+            "check PostgreSQL and the network in between: storage.postgres.url must lead to the primary"
+        case .busy where isShared: "find in pg_stat_activity which process holds a lock on store_lock"
         case .corrupt where isShared: "stop all servers, and restore the database with PostgreSQL's tools"
         case .unavailable(let detail) where detail.hasPrefix("13 "):
-            "make room on the file system of storage.directory"
-        case .unavailable: "look at the file system of storage.directory: is it full, read-only or failing?"
-        case .busy: "end what holds a lock on bramley.db: fuser shows who has it open"
+            "free space on the file system of storage.directory"
+        case .unavailable: "check the file system of storage.directory: is it full, read-only or failing?"
+        case .busy: "stop the process that holds a lock on bramley.db: fuser shows which processes have it open"
         case .corrupt: "stop the server, keep a copy of storage.directory, and restore a backup"
         case .inconsistent: "report it"
         }

@@ -5,28 +5,22 @@ internal import Sockets
 internal import Storage
 internal import Synchronization
 
-/// Reloads the certificate and key for visitors when their files change, and at the operator's request. Both or
-/// neither: a pair that does not match, or that browsers would refuse, leaves the previous pair in use, is logged once,
-/// and is read again when a file has changed.
+/// Reloads the certificate and key for visitors when their files change, and at the operator's request. A pair that
+/// does not match, or that browsers would refuse, leaves the previous one in use and is logged once.
 final class CertificateReload: Sendable {
-    /// Applies a pair: the only side effect.
     typealias Replace = @Sendable (_ certificate: [UInt8], _ privateKey: [UInt8]) throws -> Void
 
     private struct State {
-        /// Where the pair is read from.
         var settings: Configuration.TLS
         /// Stamps of the files when they were last read, whatever the result; an entry is nil where there was no file.
         var judged: [FileStamp?]
-        /// Stamps of the files at the last check, if they differed from `judged`: they are read once they have not
-        /// changed for a whole turn, since they are written one after the other.
+        /// At the last check, if they differed from `judged`: files are read once unchanged for a whole turn.
         var seen: [FileStamp?]?
-        /// In use.
         var leaf: CertificateSummary?
         /// When to check again something that was refused only because of its time.
         var retry: Timestamp?
         /// What was logged about an unusable pair, so that it is logged once.
         var complaint: String?
-        /// When the certificate's approaching end was last logged.
         var remindedAt: Timestamp
     }
 
@@ -39,13 +33,8 @@ final class CertificateReload: Sendable {
     private let runtime: Runtime
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - settings: as read at the start, and in use.
-    ///   - host: of publicURL.
-    ///   - isDirect: whether there is no trusted proxy between browsers and the certificate.
-    init(
-        _ settings: Configuration.TLS, host: String, isDirect: Bool, runtime: Runtime, replace: @escaping Replace
-    ) {
+    /// - Parameter isDirect: whether there is no trusted proxy between browsers and the certificate.
+    init(_ settings: Configuration.TLS, host: String, isDirect: Bool, runtime: Runtime, replace: @escaping Replace) {
         self.host = host
         self.isDirect = isDirect
         self.runtime = runtime
@@ -69,7 +58,7 @@ final class CertificateReload: Sendable {
         remind()
         let now = runtime.clock.now()
         let isDue = state.withLock { state in
-            let stamps = Self.stamps(state.settings)
+            let stamps = state.settings.stamps
             guard stamps != state.judged || state.retry.map({ $0 <= now }) == true else {
                 state.seen = nil
                 return false
@@ -80,54 +69,41 @@ final class CertificateReload: Sendable {
         if isDue { read(state.withLock { $0.settings }) }
     }
 
-    /// The state of the files before something else reads them.
     typealias Glance = (files: [String?], stamps: [FileStamp?])
 
     /// Before the configuration is loaded, so that later writes are not mistaken for what was read.
     func glance() -> Glance {
         let settings = state.withLock { $0.settings }
-        return (Self.files(settings), Self.stamps(settings))
+        return (settings.files, settings.stamps)
     }
 
     /// Applies the present configuration, at SIGHUP: found valid when it was loaded.
     func apply(_ configuration: Configuration, since glance: Glance) {
         guard let settings = configuration.server.tls else {
-            return refuse("no_certificate", "server.certificateFile: is no longer there. To serve without it, restart.")
+            return refuse("no_certificate", "server.certificateFile: is no longer set. Restart to serve without it.")
         }
         // Nothing is known about other files: the next checks read them again.
-        let isKnown = glance.files == Self.files(settings)
-        use(settings, isKnown ? glance.stamps : [nil, nil], isAsked: true)
+        use(settings, glance.files == settings.files ? glance.stamps : [nil, nil], isAsked: true)
     }
 
-    /// Like `check`, without waiting for the files to be stable: when the configuration as a whole is refused, the
-    /// certificate need not wait.
+    /// Without waiting for the files to be stable: for when the configuration as a whole is refused.
     func checkNow() {
         let settings = state.withLock { $0.settings }
-        if Self.stamps(settings) != state.withLock({ $0.judged }) { read(settings) }
+        if settings.stamps != state.withLock({ $0.judged }) { read(settings) }
     }
 
     /// Why browsers refuse the certificate in use; nil while it is valid.
     func fault(at now: Timestamp) -> String? {
         guard let leaf = state.withLock({ $0.leaf }) else { return nil }
         if now.seconds > leaf.notAfter {
-            return "the certificate has expired, on \(Timestamp(seconds: leaf.notAfter).rfc3339)"
+            return "the certificate expired at \(Timestamp(seconds: leaf.notAfter).rfc3339)"
         }
         guard now.seconds < leaf.notBefore else { return nil }
         return "the certificate is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339)"
     }
 
-    // MARK: Reading
-
-    private static func stamps(_ settings: Configuration.TLS) -> [FileStamp?] {
-        files(settings).map { $0.flatMap { FileStamp(of: $0) } }
-    }
-
-    private static func files(_ settings: Configuration.TLS) -> [String?] {
-        [settings.certificateFile, settings.privateKeyFile]
-    }
-
     private func read(_ settings: Configuration.TLS) {
-        let before = Self.stamps(settings)
+        let before = settings.stamps
         var fresh = settings
         do throws(InputFlaw) {
             if let path = settings.certificateFile {
@@ -138,14 +114,11 @@ final class CertificateReload: Sendable {
                 fresh.privateKey = Secret(String(decoding: bytes, as: UTF8.self))
             }
         } catch {
-            state.withLock { state in
-                state.judged = before
-                state.retry = nil
-            }
+            state.withLock { ($0.judged, $0.retry) = (before, nil) }
             return refuse("unreadable", error.fault)
         }
         // Written while it was read: the next check finds changed stamps, and waits again.
-        guard Self.stamps(settings) == before else { return }
+        guard settings.stamps == before else { return }
         use(fresh, before, isAsked: false)
     }
 
@@ -158,12 +131,13 @@ final class CertificateReload: Sendable {
         }
     }
 
-    // MARK: Taking
-
-    /// Judges a pair and serves it, or logs why not.
     /// - Parameter isAsked: by the operator, who wants an answer even when nothing is new.
     private func use(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
-        guard !isInUse(settings) else { return confirm(settings, stamps, isAsked: isAsked) }
+        let isInUse = state.withLock { state in
+            state.settings.certificate == settings.certificate
+                && state.settings.privateKey.reveal().isExactly(settings.privateKey.reveal())
+        }
+        guard !isInUse else { return confirm(settings, stamps, isAsked: isAsked) }
         let now = runtime.clock.now()
         let judgement = CertificateJudgement(
             certificate: settings.certificate, privateKey: settings.privateKey, host: host, isDirect: isDirect, now: now
@@ -196,13 +170,6 @@ final class CertificateReload: Sendable {
             runtime.logger.configurationWarning("server.certificateFile: \(finding.fault) \(finding.remedy)")
         }
         report(isChanged: true)
-    }
-
-    private func isInUse(_ settings: Configuration.TLS) -> Bool {
-        state.withLock { state in
-            state.settings.certificate == settings.certificate
-                && state.settings.privateKey.reveal().isExactly(settings.privateKey.reveal())
-        }
     }
 
     /// The files contain what is already in use: at the start, at the operator's request, or after a bad pair.
@@ -254,11 +221,15 @@ final class CertificateReload: Sendable {
         guard let leaf else { return }
         let hasExpired = now.seconds > leaf.notAfter
         runtime.logger.log(
-            level: hasExpired ? .error : .warning,
-            hasExpired ? "certificate expired" : "certificate expires soon",
+            level: hasExpired ? .error : .warning, hasExpired ? "certificate expired" : "certificate expires soon",
             metadata: [
                 "until": .string(Timestamp(seconds: leaf.notAfter).rfc3339),
                 "left": .string(CertificateJudgement.left(of: leaf, at: now)),
             ])
     }
+}
+
+extension Configuration.TLS {
+    fileprivate var files: [String?] { [certificateFile, privateKeyFile] }
+    fileprivate var stamps: [FileStamp?] { files.map { $0.flatMap { FileStamp(of: $0) } } }
 }

@@ -6,20 +6,14 @@ internal import Storage
 internal import Synchronization
 internal import Web
 
-/// SIGHUP: reads the configuration again, and applies its Apple keys, access rules and certificate, each as a whole or
-/// not at all, and nothing else of it.
+/// SIGHUP: applies the configuration's Apple keys, access rules and certificate, each as a whole or not at all.
 final class OperatorReload: Sendable {
-    /// The sources of the configuration.
     private let input: ConfigurationInput
-    /// The configuration the server was started with.
     private let started: Configuration
     private let logger: Logger
-    /// Signs with our keys at Apple.
     let secrets: ClientSecretMint
-    /// The access rules that every loop uses.
     let rules: CurrentAccessRules
     private let digest: Mutex<Digest256?>
-    /// Nil: the server speaks plain HTTP.
     let certificate: CertificateReload?
 
     init(_ base: ServerBase, _ input: ConfigurationInput, secrets: ClientSecretMint, certificate: CertificateReload?) {
@@ -72,19 +66,17 @@ final class OperatorReload: Sendable {
             "configuration change needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
     }
 
-    // MARK: Apple keys
-
     private func applyAppleKeys(_ loaded: LoadedConfiguration) {
         let apple = loaded.configuration.apple
         guard apple.teamID.isExactly(started.apple.teamID) else {
             return refuseAppleKeys(
-                "apple.teamID", "apple.teamID: is another than the server was started with. Restart it.")
+                "apple.teamID", "apple.teamID: has changed since the server was started. Restart it.")
         }
         let keys: ClientSecretKeys
         do throws(KeyError) {
             keys = try apple.signingKeys()
         } catch {
-            return refuseAppleKeys("apple.privateKeyFile", "a key that was judged good does not parse: \(error)")
+            return refuseAppleKeys("apple.privateKeyFile", "a key that passed the checks does not parse: \(error)")
         }
         for warning in loaded.warnings where Self.appleKeys.contains(warning.key) {
             logger.configurationWarning(warning.description)
@@ -104,8 +96,6 @@ final class OperatorReload: Sendable {
             metadata: ["key": .string(key), "detail": .string(detail)])
     }
 
-    // MARK: Access rules
-
     /// SHA-256 of the text of the rules in force; nil without rules.
     var rulesFingerprint: Digest256? { digest.withLock { $0 } }
 
@@ -119,7 +109,7 @@ final class OperatorReload: Sendable {
         else {
             return refuseRules(
                 "forwardAuth.rulesFile",
-                "server.trustedProxies or forwardAuth.style has changed as well: restart bramley serve")
+                "server.trustedProxies or forwardAuth.style has changed as well. Restart bramley serve.")
         }
         for warning in loaded.warnings where Self.isAboutRules(warning) {
             logger.configurationWarning(warning.description)

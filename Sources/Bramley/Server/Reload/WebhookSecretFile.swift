@@ -1,10 +1,10 @@
 internal import Accounts
+internal import Coding
 internal import Crypto
 internal import Logging
 internal import Synchronization
 
-/// The secrets that sign webhooks, read again when their file changes, so that you can replace a secret without a
-/// restart.
+/// The secrets that sign webhooks, read again when their file changes.
 final class WebhookSecretFile: Sendable {
     private struct State {
         var secrets: WebhookSecrets
@@ -14,14 +14,12 @@ final class WebhookSecretFile: Sendable {
         var isRefused = false
     }
 
-    /// The configuration key that names the file.
     let key: String
     /// Nil when the configuration contains them.
     let path: String?
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter key: of the configuration; for the log.
     init(
         _ source: Configuration.SecretSource<WebhookSecrets>, key: String = "webhooks.secretFile", logger: Logger
     ) throws(CommandFailure) {
@@ -42,11 +40,9 @@ final class WebhookSecretFile: Sendable {
         }
     }
 
-    /// The active secrets.
     var current: WebhookSecrets { state.withLock { $0.secrets } }
 
-    /// Checks the file. Unusable content, such as a half-written file, leaves the secrets unchanged and is logged once.
-    /// - Returns: whether different secrets are now active.
+    /// Unusable content, as of a half-written file, changes nothing and is logged once. Returns whether they changed.
     @discardableResult
     func check() -> Bool {
         guard let path else { return false }
@@ -68,8 +64,7 @@ final class WebhookSecretFile: Sendable {
             }
             guard isFirst else { return false }
             logger.error(
-                "\(key) not reloaded; the previous secrets stay in use",
-                metadata: ["detail": .string(error.fault)])
+                "\(key) not reloaded; the previous secrets stay in use", metadata: ["detail": .string(error.fault)])
             return false
         }
     }
@@ -79,10 +74,8 @@ final class WebhookSecretFile: Sendable {
     }
 
     private static func parse(_ bytes: [UInt8]) throws(InputFlaw) -> WebhookSecrets {
-        do throws(WebhookSecrets.Flaw) {
-            return try WebhookSecrets(parsing: String(decoding: bytes, as: UTF8.self))
-        } catch {
-            throw InputFlaw(error.fault)
+        try translating(try WebhookSecrets(parsing: String(decoding: bytes, as: UTF8.self))) {
+            (error: WebhookSecrets.Flaw) in InputFlaw(error.fault)
         }
     }
 }
@@ -102,8 +95,7 @@ extension [Configuration.Webhook] {
                 all.append(secrets)
                 if let path = secrets.path { byPath[path] = secrets }
             }
-            targets.append(
-                WebhookTarget(url: endpoint.url, kinds: endpoint.events, secrets: { secrets.current }))
+            targets.append(WebhookTarget(url: endpoint.url, kinds: endpoint.events, secrets: { secrets.current }))
         }
         return (targets, all)
     }
@@ -113,14 +105,14 @@ extension WebhookSecrets.Flaw {
     /// The end of a sentence about their source; contains nothing of them.
     var fault: String {
         switch self {
-        case .empty: "holds no secret."
-        case .tooMany: "holds more than \(WebhookSecrets.maximum) secrets."
+        case .empty: "contains no secret."
+        case .tooMany: "contains more than \(WebhookSecrets.maximum) secrets."
         case .invalid(let line, .prefix):
-            "holds in line \(line) no secret: it does not begin with \(WebhookSecret.prefix)."
+            "has an invalid secret in line \(line): it does not begin with \(WebhookSecret.prefix)."
         case .invalid(let line, .base64):
-            "holds in line \(line) no secret: what follows \(WebhookSecret.prefix) is not base64 with its padding."
+            "has an invalid secret in line \(line): what follows \(WebhookSecret.prefix) is not padded base64."
         case .invalid(let line, .size):
-            "holds in line \(line) no secret: it has not "
+            "has an invalid secret in line \(line): it must have "
                 + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes."
         }
     }
